@@ -1,0 +1,1 @@
+"""The outside world behind the ports: DynamoDB, SQS, EventBridge, Scheduler, clock, and memory."""

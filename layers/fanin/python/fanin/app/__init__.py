@@ -1,0 +1,1 @@
+"""The use cases, over ports: what the ledger does, wherever its rows are kept."""

@@ -1,0 +1,291 @@
+"""What the use cases need of the world. Adapters implement these Protocols; nothing here does I/O.
+
+Stores keep three promises. Every write is one conditional write of one row (or, for ``allocate_once``,
+one transaction of two rows). Every read is strongly consistent. And a call may be repeated after its
+answer was lost: it then changes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from fanin.domain.batch import Batch, State
+from fanin.domain.tree import Tree
+
+
+class WordKey(NamedTuple):
+    """Names one word: batch, level and index."""
+
+    batch_id: int
+    level: int
+    index: int
+
+
+class Clear(NamedTuple):
+    """Bits to clear in one word.
+
+    Attributes:
+        key: the word.
+        mask: the bits; at least one.
+        expires_at: time to live of the row, seconds since the epoch.
+        failed: also record the cleared bits as failed (level 0 only).
+    """
+
+    key: WordKey
+    mask: int
+    expires_at: int
+    failed: bool = False
+
+
+class Cleared(NamedTuple):
+    """The word after a ``Clear``.
+
+    Attributes:
+        word: its value now; a bit that is 1 is pending.
+        first: the bits that this call cleared; the others were clear before.
+    """
+
+    word: int
+    first: int
+
+
+class WordStore(Protocol):
+    """Keeps the words of the trees. A word without a row reads as all ones."""
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        """Clear bits, each word by one conditional write; words are written in parallel.
+
+        A word whose write met bits already clear is written again with the others only, or not at all
+        if none is left.
+
+        Args:
+            clears: at most one for each word.
+
+        Returns:
+            One answer for each, in order.
+
+        Raises:
+            Throttled: the store asked to slow down; some words may have been written, so repeat it all.
+        """
+        ...
+
+    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        """Read words; those without a row are left out of the answer."""
+        ...
+
+    def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        """Read which bits were cleared by a failure, as masks; words without such bits are left out."""
+        ...
+
+
+class Page(NamedTuple):
+    """One page of batches from the index, oldest ``due_at`` first within a shard."""
+
+    batches: list[Batch]
+    cursor: str | None
+
+
+class BatchStore(Protocol):
+    """Keeps the batch rows. Every answer is the row as it is after the call."""
+
+    def create(self, batch: Batch) -> bool:
+        """Put a new row; False if the id is taken."""
+        ...
+
+    def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        """Read rows, strongly consistent; unknown ids are left out of the answer."""
+        ...
+
+    def allocate(self, batch_id: int, n: int, *, now: int, room: int | None) -> Batch | None:
+        """Add n items to an open batch, by one conditional write.
+
+        Args:
+            batch_id: the batch.
+            n: how many.
+            now: time of the activity, ms; the store rounds it by ``touched``.
+            room: None demands that the batch has no limit; a number demands ``pending_bound`` ≤ room, and
+                adds n to it.
+
+        Returns:
+            The row after the addition, ``items`` being one past the last new ordinal; None if the
+            condition failed (not open, no such batch, full, limit unlike ``room``, or more than 2^40 items).
+        """
+        ...
+
+    def allocate_once(self, batch: Batch, n: int, key: str, *, now: int) -> int | None:
+        """Add n items under an idempotency key, by one transaction of two rows.
+
+        The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
+        must leave room for n. The key's row keeps the range.
+
+        Returns:
+            First ordinal of the range that the key stands for, from this call or an earlier one; None if
+            the batch has changed since it was read, and the caller should read it again.
+
+        Raises:
+            IdempotencyKeyReused: the key was used before with another n.
+        """
+        ...
+
+    def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
+        """Store a fresh count of pending items, if ``items`` has not changed since; False if it has."""
+        ...
+
+    def close(self, batch_id: int, *, now: int) -> tuple[Batch | None, bool]:
+        """Move an open batch to closed.
+
+        Returns:
+            The row (None if unknown), and whether this call moved it.
+        """
+        ...
+
+    def end(
+        self,
+        batch_id: int,
+        state: State,
+        *,
+        now: int,
+        sources: Collection[State],
+        partial: bool = False,
+        due_at: int | None = None,
+    ) -> tuple[Batch | None, bool]:
+        """Move a batch to a terminal state.
+
+        Args:
+            batch_id: the batch.
+            state: the terminal state.
+            now: becomes ``ended_at``.
+            sources: states it may move from.
+            partial: recorded with the move.
+            due_at: if given, the row's ``due_at`` must still be this (the reaper's guard against activity).
+
+        Returns:
+            The row (None if unknown), and whether this call moved it.
+        """
+        ...
+
+    def touch(self, batch_id: int, *, now: int) -> None:
+        """Record activity on a live batch: set ``touched_at`` and ``due_at``; nothing if it has ended."""
+        ...
+
+    def count(self, batch_id: int, n: int, *, now: int) -> Batch | None:
+        """Add n to ``acked`` of a live estimated batch; None if there is none."""
+        ...
+
+    def page(
+        self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
+    ) -> Page:
+        """List batches of one state through the index (eventually consistent), one shard after the other.
+
+        Raises:
+            InvalidRequest: the cursor is not one this method gave.
+        """
+        ...
+
+    def expire(self, batch_id: int, *, now: int) -> bool:
+        """Make an ended batch read as gone from now on, by its time to live; False if there is none."""
+        ...
+
+
+class FailureRow(NamedTuple):
+    """The note that goes with a failed item; it counts only if the word says the bit was cleared as failed."""
+
+    ordinal: int
+    item: str
+    reason: str
+
+
+class PartStore(Protocol):
+    """Keeps rows that belong to a batch besides its words."""
+
+    def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
+        """Write notes of failed items, unconditionally, in bulk."""
+        ...
+
+    def failures(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> tuple[list[FailureRow], str | None]:
+        """List notes by ordinal.
+
+        Raises:
+            InvalidRequest: the cursor is not one this method gave.
+        """
+        ...
+
+
+class Timers(Protocol):
+    """One-time alarms that call the timer function with a batch id."""
+
+    def set(self, batch_id: int, at: int) -> None:
+        """Set the alarm of a batch, ``at`` in ms; setting it again is no error."""
+        ...
+
+    def clear(self, batch_id: int) -> None:
+        """Delete it; none being there is no error."""
+        ...
+
+
+class Event(NamedTuple):
+    """An event for the bus.
+
+    Attributes:
+        id: deterministic, ``<batch>.<state>``, so that a consumer can drop a repeat.
+        detail_type: such as ``Batch Completed``.
+        detail: JSON object.
+        time: ms since the epoch.
+    """
+
+    id: str
+    detail_type: str
+    detail: Mapping[str, object]
+    time: int
+
+
+class Events(Protocol):
+    """The bus."""
+
+    def publish(self, event: Event) -> None:
+        """Put one event; raises Throttled or ServiceUnavailable when the bus did not take it."""
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+
+class Random(Protocol):
+    def bits(self, n: int) -> int:
+        """A random integer of n bits."""
+        ...
+
+    def bytes(self, n: int) -> bytes:
+        """N unpredictable bytes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Values for what a caller leaves open; durations in seconds."""
+
+    open_idle_ttl: int = 2 * 3600
+    closed_idle_ttl: int = 7 * 86_400
+    lifetime: int = 30 * 86_400
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Everything a use case may call, and the shape of the tree."""
+
+    batches: BatchStore
+    words: WordStore
+    parts: PartStore
+    timers: Timers
+    events: Events
+    clock: Clock
+    random: Random
+    defaults: Defaults = Defaults()
+    tree: Tree = Tree()

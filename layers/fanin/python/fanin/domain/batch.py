@@ -1,0 +1,309 @@
+"""A batch: its row, its states, and the answers the ledger gives about it.
+
+    open ──close──▶ closed ──last item──▶ complete
+      └──────┬─────────┘
+             └──▶ timed_out | cancelled | orphaned | complete (partial, at a deadline)
+
+A state only ever moves forward; the last four never change.
+All ``*_at`` values are milliseconds since the epoch, except ``expires_at``, which is in seconds because
+DynamoDB's time to live is. Durations are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+
+class State(StrEnum):
+    OPEN = "open"
+    CLOSED = "closed"
+    COMPLETE = "complete"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    ORPHANED = "orphaned"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the state never changes again."""
+        return self not in LIVE
+
+
+LIVE: Final = (State.OPEN, State.CLOSED)
+
+
+class Mode(StrEnum):
+    EXACT = "exact"
+    ESTIMATED = "estimated"
+
+
+class OnDeadline(StrEnum):
+    TIME_OUT = "time_out"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The batch row.
+
+    Attributes:
+        batch_id: integer below 2^53.
+        salt: key of the group ids' check.
+        state: where the batch is in its life.
+        mode: ``exact`` (the tree) or ``estimated`` (one counter).
+        user_key: the caller's own name for the batch, returned with its events.
+        items: how many items were added.
+        created_at: when it was opened.
+        touched_at: last activity, rounded down to a tenth of the idle time to live.
+        closed_at: when it was closed.
+        ended_at: when it reached its terminal state.
+        expires_at: hard end, in seconds: after it the batch reads as gone.
+        open_idle_ttl: seconds without activity until an open batch is orphaned.
+        closed_idle_ttl: the same for a closed batch.
+        deadline: when ``on_deadline`` happens.
+        on_deadline: what happens then.
+        limit: most items that may be pending at a time.
+        pending_bound: upper bound of the pending items, kept only where there is a limit.
+        parent_item: item id of another batch that ends with this batch.
+        metadata: small map of strings, returned with events.
+        acked: items acknowledged, in estimated mode only.
+        partial: True when a deadline completed the batch with items missing.
+    """
+
+    batch_id: int
+    salt: bytes
+    created_at: int
+    touched_at: int
+    expires_at: int
+    open_idle_ttl: int
+    closed_idle_ttl: int
+    state: State = State.OPEN
+    mode: Mode = Mode.EXACT
+    user_key: str = ""
+    items: int = 0
+    closed_at: int | None = None
+    ended_at: int | None = None
+    deadline: int | None = None
+    on_deadline: OnDeadline = OnDeadline.TIME_OUT
+    limit: int | None = None
+    pending_bound: int = 0
+    parent_item: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    acked: int = 0
+    partial: bool = False
+
+    @property
+    def idle_ttl(self) -> int:
+        """Seconds without activity until the batch is orphaned, in its present state."""
+        return self.open_idle_ttl if self.state is State.OPEN else self.closed_idle_ttl
+
+    def due_at(self) -> int:
+        """When the reaper should look at the batch: idle for its time, or past its deadline by a minute."""
+        idle = self.touched_at + self.idle_ttl * 1000
+        return idle if self.deadline is None else min(idle, self.deadline + 60_000)
+
+    def gone(self, now: int) -> bool:
+        """Whether the batch is past its lifetime (time to live deletes late, so a row may still be there)."""
+        return self.expires_at * 1000 <= now
+
+    def counted_out(self) -> bool:
+        """In estimated mode: whether as many acknowledgements as items were counted."""
+        return self.acked >= self.items
+
+
+def touched(now: int, idle_ttl: int) -> int:
+    """The time of an activity, rounded down to a tenth of the idle time to live.
+
+    Activity within one step leaves the row's index key as it is, so it costs no write to the index.
+    """
+    step = max(1, idle_ttl * 100)
+    return now - now % step
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """What a caller says when it opens a batch; None leaves a value to the service's settings.
+
+    Attributes:
+        user_key: the caller's own name for the batch.
+        mode: ``exact`` or ``estimated``.
+        idle_ttl: seconds without activity until the batch is orphaned, open or closed.
+        lifetime: seconds until the hard end of the batch.
+        deadline: milliseconds since the epoch.
+        on_deadline: what happens then.
+        limit: most items that may be pending at a time; exact mode only.
+        parent_item: item id of another batch, acknowledged when this one completes.
+        metadata: small map of strings, returned with events.
+    """
+
+    user_key: str = ""
+    mode: Mode = Mode.EXACT
+    idle_ttl: int | None = None
+    lifetime: int | None = None
+    deadline: int | None = None
+    on_deadline: OnDeadline = OnDeadline.TIME_OUT
+    limit: int | None = None
+    parent_item: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRange:
+    """A contiguous range of the items of one group.
+
+    Attributes:
+        group: ``<batch id>:<group id>``.
+        start: index of the first item.
+        stop: one past the last; None for the end of the group.
+    """
+
+    group: str
+    start: int = 0
+    stop: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """An acknowledgement without ids, for estimated batches: ``n`` more items are done."""
+
+    batch_id: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that is done but failed.
+
+    Attributes:
+        item: its id.
+        reason: why, for people; at most 1,024 characters are kept.
+    """
+
+    item: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an acknowledgement did to one batch.
+
+    Attributes:
+        batch_id: the batch.
+        user_key: its user key.
+        state: its state as last seen; a process may have seen it some seconds ago, unless it is complete.
+        complete: whether the batch is complete now.
+        first: items that this call marked done and nobody before.
+        duplicates: ids of items that were done already.
+        ranged: items marked done as part of a range, or counted in estimated mode: who was first is not known.
+        late: items left alone because the batch had already ended.
+    """
+
+    batch_id: int
+    user_key: str
+    state: State
+    complete: bool = False
+    first: int = 0
+    duplicates: tuple[str, ...] = ()
+    ranged: int = 0
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a batch is.
+
+    Attributes:
+        batch: the batch row.
+        done_min: at least this many items are done.
+        done_max: at most this many are; equal to ``done_min`` when the count is exact.
+    """
+
+    batch: Batch
+    done_min: int
+    done_max: int
+
+    @property
+    def exact(self) -> bool:
+        return self.done_min == self.done_max
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRange:
+    """A range of items that are not done, under a group id of its own, so that it can be acked or sent again.
+
+    Attributes:
+        start: ordinal of the first item.
+        stop: one past the last.
+        id: group id of exactly this range; item ids are ``<batch>:<id>:0`` … ``<batch>:<id>:<stop - start - 1>``.
+    """
+
+    start: int
+    stop: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One page of what is missing.
+
+    Attributes:
+        ranges: ascending.
+        cursor: ask with it for the next page; None at the end.
+    """
+
+    ranges: tuple[MissingRange, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedItem:
+    """A failed item of a batch, as listed: its ordinal, the id it failed under, and why."""
+
+    ordinal: int
+    item: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """One page of the failed items of a batch."""
+
+    failures: tuple[FailedItem, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """One page of batches."""
+
+    batches: tuple[Batch, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """How many batches an expiry ended or removed, and how many items they had."""
+
+    batches: int = 0
+    items: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying a batch found.
+
+    Attributes:
+        batch: the row, after repair.
+        pending: items not done, counted from the leaves up.
+        disagreements: what did not agree, in words; empty when all is well.
+        repaired: whether it was put right.
+        cursor: ask with it to go on where the budget of reads ended; None when all was checked.
+    """
+
+    batch: Batch
+    pending: int
+    disagreements: tuple[str, ...] = ()
+    repaired: bool = False
+    cursor: str | None = None

@@ -1,0 +1,207 @@
+"""Identifiers: 53-bit batch ids, group ids that encode their range, and item ids.
+
+A group id is a version 8 UUID (RFC 9562) of three fields, laid over its 122 free bits from the top:
+40 bits first ordinal, 32 bits count, 50 bits keyed check. So an item id carries everything that is needed
+to find its bit, and an id the service never issued does not pass the check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, NamedTuple, overload
+from uuid import UUID
+
+from fanin.errors import InvalidItemId, InvalidRequest
+
+MAX_BATCH_ID: Final = 2**53 - 1
+MAX_ITEMS: Final = 2**40
+"""Items a batch can hold in all."""
+MAX_COUNT: Final = 2**32 - 1
+"""Items one call can add."""
+SALT_BYTES: Final = 16
+
+_EPOCH_MS: Final = 1_735_689_600_000  # 2025-01-01, so that 41 bits of milliseconds last until 2094
+_RANDOM_BITS: Final = 12
+_CHECK_BITS: Final = 50
+_INDICES: Final = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})")
+_BATCH_ID: Final = re.compile(r"0|[1-9][0-9]{0,15}")
+
+
+def batch_id(now_ms: int, random_bits: int) -> int:
+    """Make a batch id: 41 bits of milliseconds, then 12 random bits; below 2^53, so exact in JSON."""
+    return ((now_ms - _EPOCH_MS) % (1 << 41)) << _RANDOM_BITS | random_bits % (1 << _RANDOM_BITS)
+
+
+def parse_batch_id(text: str) -> int:
+    """Read a batch id from its decimal form.
+
+    Raises:
+        InvalidRequest: it is not a whole number below 2^53.
+    """
+    if _BATCH_ID.fullmatch(text) and (value := int(text)) <= MAX_BATCH_ID:
+        return value
+    raise InvalidRequest(f"batch id {text[:64]!r} is not a whole number from 0 to 2^53 - 1")
+
+
+class Block(NamedTuple):
+    """A block of items that were added together: ordinals first ≤ i < first + count.
+
+    Attributes:
+        batch_id: the batch.
+        first: ordinal of the block's first item.
+        count: number of items.
+        check: the 50 bits that show the service issued it.
+    """
+
+    batch_id: int
+    first: int
+    count: int
+    check: int
+
+    @property
+    def stop(self) -> int:
+        return self.first + self.count
+
+    @property
+    def group_id(self) -> str:
+        """The UUID that encodes the block."""
+        value = (self.first << 32 | self.count) << _CHECK_BITS | self.check
+        high, middle, low = value >> 74, value >> 62 & 0xFFF, value & (1 << 62) - 1
+        return str(UUID(int=high << 80 | 8 << 76 | middle << 64 | 2 << 62 | low))
+
+    @property
+    def prefix(self) -> str:
+        """What every item id of the block begins with, less the colon: ``<batch id>:<group id>``."""
+        return f"{self.batch_id}:{self.group_id}"
+
+    def genuine(self, salt: bytes) -> bool:
+        """Whether the check is the one that the batch's salt gives."""
+        return self.check == _check(self.batch_id, self.first, self.count, salt)
+
+
+def _check(batch: int, first: int, count: int, salt: bytes) -> int:
+    message = batch.to_bytes(8, "big") + first.to_bytes(5, "big") + count.to_bytes(4, "big")
+    digest = blake2b(message, digest_size=7, key=salt).digest()
+    return int.from_bytes(digest, "big") >> 56 - _CHECK_BITS
+
+
+def issue(batch: int, first: int, count: int, salt: bytes) -> Block:
+    """Make the block of ``count`` items from ordinal ``first``, with its keyed check."""
+    return Block(batch, first, count, _check(batch, first, count, salt))
+
+
+def parse_prefix(prefix: str) -> Block:
+    """Read ``<batch id>:<group id>``; the check is read, not verified.
+
+    Raises:
+        InvalidItemId: it has not this form.
+    """
+    batch, colon, group = prefix.partition(":")
+    try:
+        uuid = UUID(group)
+        value = parse_batch_id(batch)
+    except (ValueError, InvalidRequest):
+        uuid, value = UUID(int=0), -1
+    if not colon or value < 0 or str(uuid) != group or uuid.version != 8:  # noqa: PLR2004
+        raise InvalidItemId(
+            f"{prefix[:96]!r} is not <batch id>:<group id>; send ids as the service gave them"
+        )
+    bits = uuid.int
+    packed = bits >> 80 << 74 | (bits >> 64 & 0xFFF) << 62 | bits & (1 << 62) - 1
+    block = Block(value, packed >> 82, packed >> _CHECK_BITS & (1 << 32) - 1, packed & (1 << _CHECK_BITS) - 1)
+    if block.count == 0:
+        raise InvalidItemId(f"{prefix[:96]!r} stands for no items")
+    return block
+
+
+def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Split item ids at the last colon: prefix → indices, as text, in order of appearance."""
+    groups: dict[str, list[str]] = {}
+    last, indices = "", groups.setdefault("", [])
+    for item in item_ids:
+        prefix, _, index = item.rpartition(":")
+        if prefix != last:
+            last, indices = prefix, groups.setdefault(prefix, [])
+        indices.append(index)
+    if not groups[""]:
+        del groups[""]
+    return groups
+
+
+def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
+    """Read the indices of items of one block and turn them to ordinals.
+
+    Raises:
+        InvalidItemId: one is no canonical whole number, or not below the block's count.
+    """
+    if _INDICES.fullmatch(",".join(indices)):
+        first = block.first
+        ordinals = [first + int(index) for index in indices]
+        if max(ordinals) < block.stop:
+            return ordinals
+    for index in indices:
+        if not re.fullmatch(r"0|[1-9][0-9]{0,9}", index) or int(index) >= block.count:
+            break
+    raise InvalidItemId(
+        f"item id {block.prefix}:{index[:32]} is out of range; the group has items 0 to {block.count - 1}"
+    )
+
+
+def batch_uuid(batch: int) -> str:
+    """The UUID form of a batch id, as clients of the original estimated API expect: version 8, id in the low bits."""
+    return str(UUID(int=8 << 76 | 2 << 62 | batch))
+
+
+def parse_batch_uuid(text: str) -> int:
+    """Read a batch id from its UUID form.
+
+    Raises:
+        InvalidRequest: it is no UUID that ``batch_uuid`` made.
+    """
+    try:
+        value = UUID(text).int & (1 << 62) - 1
+    except ValueError:
+        value = -1
+    if not 0 <= value <= MAX_BATCH_ID or batch_uuid(value) != text.lower():
+        raise InvalidRequest(f"batch id {text[:64]!r} is not a UUID that this service issued")
+    return value
+
+
+@dataclass(frozen=True)
+class Group(Sequence[str]):
+    """What adding items returns: item ids made on demand, so a block of a billion costs nothing to hold.
+
+    Attributes:
+        batch_id: the batch.
+        id: the group id, a UUID.
+        upto: number of items; their ids are ``<batch_id>:<id>:0`` to ``<batch_id>:<id>:<upto - 1>``.
+    """
+
+    batch_id: int
+    id: str
+    upto: int
+
+    def __len__(self) -> int:
+        return self.upto
+
+    def __iter__(self) -> Iterator[str]:
+        prefix = self.prefix
+        return (f"{prefix}:{index}" for index in range(self.upto))
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        indices = range(self.upto)[index]
+        if isinstance(indices, int):
+            return f"{self.prefix}:{indices}"
+        return [f"{self.prefix}:{i}" for i in indices]
+
+    @property
+    def prefix(self) -> str:
+        """``<batch id>:<group id>``: stands for the whole group where a range is asked for."""
+        return f"{self.batch_id}:{self.id}"

@@ -1,0 +1,162 @@
+"""The summary tree: which word holds an item, when a word is done, and how a range is covered.
+
+Level 0 has one word for every ``width`` items, level k + 1 one bit for every word of level k. A bit that
+is 1 is pending. A word that was never written reads as all ones, so a tree of any size starts for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+
+class Mark(NamedTuple):
+    """Bits of one word that are to be cleared.
+
+    Attributes:
+        level: 0 for the words that hold items.
+        index: which word of the level.
+        mask: the bits, at least one.
+    """
+
+    level: int
+    index: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The arithmetic of a summary tree; it knows shapes and holds no state.
+
+    Attributes:
+        width: bits in a word; 64 in production, less in tests, where small trees should be deep.
+    """
+
+    width: int = 64
+
+    @cached_property
+    def full(self) -> int:
+        """A word with every bit pending."""
+        return (1 << self.width) - 1
+
+    @cached_property
+    def bits(self) -> tuple[int, ...]:
+        """``bits[i]`` is the mask of bit i."""
+        return tuple(1 << i for i in range(self.width))
+
+    def span(self, level: int) -> int:
+        """Number of items below one word of the level."""
+        return int(self.width ** (level + 1))
+
+    def root_level(self, n: int) -> int:
+        """The lowest level on which one word covers all of n items (0 for none)."""
+        level, span = 0, self.width
+        while span < n:
+            level, span = level + 1, span * self.width
+        return level
+
+    def last(self, level: int, n: int) -> int:
+        """Index of the last word of the level in a tree of n ≥ 1 items."""
+        return (n - 1) // self.span(level)
+
+    def last_children(self, level: int, n: int) -> int:
+        """How many children (items, or words of the level below) the last word of the level has."""
+        below = n if level == 0 else self.last(level - 1, n) + 1
+        return below - self.last(level, n) * self.width
+
+    def residue(self, level: int, index: int, n: int) -> int:
+        """The value of a done word: its bits for children that do not exist are never cleared."""
+        if index != self.last(level, n):
+            return 0
+        return self.full & ~((1 << self.last_children(level, n)) - 1)
+
+    def may_be_last(self, level: int, index: int, word: int, at_least: int) -> bool:
+        """Whether the word would be done in a tree of some size n ≥ ``at_least``.
+
+        While a batch is open its size may still grow. Only a word for which this is true needs a look at
+        the batch row: all others cannot be finished by a close that raced with the write.
+        """
+        children = (word ^ self.full).bit_count()
+        if word != self.full & ~((1 << children) - 1):
+            return False
+        if at_least < 1:
+            return True
+        last = self.last(level, at_least)
+        return index > last or (index == last and children >= self.last_children(level, at_least))
+
+    def cover(self, start: int, stop: int, n: int) -> Iterator[Mark]:
+        """Cover the items start ≤ i < stop with bits, each as high in the tree as it can stand.
+
+        Args:
+            start: first item of the range.
+            stop: one past its last item.
+            n: a size the batch has reached; nothing above its root is emitted, since the root is where
+                a reader starts.
+
+        Yields:
+            At most two marks on each level, lowest level first.
+        """
+        level, root = 0, self.root_level(n)
+        while start < stop:
+            first, last = start // self.width, (stop - 1) // self.width
+            if first == last or level == root:
+                yield Mark(level, first, self._run(start % self.width, (stop - 1) % self.width + 1))
+                return
+            if start % self.width:
+                yield Mark(level, first, self._run(start % self.width, self.width))
+                first += 1
+            if stop % self.width:
+                yield Mark(level, last, self._run(0, stop % self.width))
+            else:
+                last += 1
+            start, stop, level = first, last, level + 1
+
+    def _run(self, low: int, high: int) -> int:
+        return (1 << high) - (1 << low)
+
+    def marks(self, ordinals: Sequence[int]) -> dict[int, int]:
+        """Group items by their word of level 0.
+
+        Returns:
+            Word index → mask of the items' bits.
+        """
+        width, bits = self.width, self.bits
+        masks: dict[int, int] = {}
+        get = masks.get
+        for ordinal in ordinals:
+            index = ordinal // width
+            masks[index] = get(index, 0) | bits[ordinal % width]
+        return masks
+
+    def children(self, level: int, index: int, word: int, n: int) -> Iterator[int]:
+        """Indices of the pending children of a word, ascending, those that exist in a tree of n items."""
+        pending = word & ~self.residue(level, index, n)
+        base = index * self.width
+        while pending:
+            low = pending & -pending
+            yield base + low.bit_length() - 1
+            pending ^= low
+
+
+def positions(mask: int) -> Iterator[int]:
+    """Positions of the bits of a mask, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def runs(ordinals: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Join ascending ordinals to half-open ranges ``(start, stop)``."""
+    start = stop = -1
+    for ordinal in ordinals:
+        if ordinal == stop:
+            stop += 1
+            continue
+        if stop > start:
+            yield start, stop
+        start, stop = ordinal, ordinal + 1
+    if stop > start:
+        yield start, stop

@@ -1,0 +1,91 @@
+"""Every error fanin raises, in one tree.
+
+    FaninError
+    ├── InvalidRequest          the request is malformed; fix it and send it again
+    │   ├── InvalidItemId       an id that is malformed, foreign, forged or out of range
+    │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
+    │   └── IdempotencyKeyReused  the key was used before for another count
+    ├── BatchNotFound           no such batch, or it was removed after its lifetime
+    ├── BatchGone               the batch is past its lifetime and about to be removed
+    ├── BatchClosed             the batch takes no more items
+    ├── LimitReached            a bounded batch is full: back-pressure, try again later
+    ├── Throttled               DynamoDB or SQS asked us to slow down, try again later
+    ├── AccessDenied            the caller's credentials do not allow this call
+    ├── ServiceUnavailable      the service did not answer, or answered with a fault
+    └── NotConfigured           a setting is missing on this side
+
+Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
+whether the very same call may succeed later. Messages say what to do.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class FaninError(Exception):
+    """The root of the tree; catch it to catch everything fanin raises on purpose.
+
+    Attributes:
+        code: stable, kebab-case name of the error, the same in the API, the library and the logs.
+        retryable: True when the same call, repeated later, may succeed.
+        retry_after: seconds to wait before repeating, when the raiser knows.
+    """
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class InvalidRequest(FaninError):
+    code = "invalid-request"
+
+
+class InvalidItemId(InvalidRequest):
+    code = "invalid-item-id"
+
+
+class RequestTooLarge(InvalidRequest):
+    code = "request-too-large"
+
+
+class IdempotencyKeyReused(InvalidRequest):
+    code = "idempotency-key-reused"
+
+
+class BatchNotFound(FaninError):
+    code = "batch-not-found"
+
+
+class BatchGone(FaninError):
+    code = "batch-gone"
+
+
+class BatchClosed(FaninError):
+    code = "batch-closed"
+
+
+class LimitReached(FaninError):
+    code = "limit-reached"
+    retryable = True
+
+
+class Throttled(FaninError):
+    code = "throttled"
+    retryable = True
+
+
+class AccessDenied(FaninError):
+    code = "access-denied"
+
+
+class ServiceUnavailable(FaninError):
+    code = "service-unavailable"
+    retryable = True
+
+
+class NotConfigured(FaninError):
+    code = "not-configured"

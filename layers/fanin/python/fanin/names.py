@@ -1,0 +1,80 @@
+"""Names that more than one room must agree on: environment, tables, attributes, messages, events.
+
+The infrastructure code imports this module and nothing else of the package, so it stays free of imports.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Environment of the functions and of ``Tracker.from_env()``.
+ENV_BATCHES_TABLE: Final = "FANIN_BATCHES_TABLE"
+ENV_WORDS_TABLE: Final = "FANIN_WORDS_TABLE"
+ENV_PARTS_TABLE: Final = "FANIN_PARTS_TABLE"
+ENV_BUS: Final = "FANIN_BUS"
+ENV_ACK_QUEUE_URL: Final = "FANIN_ACK_QUEUE_URL"
+ENV_RETRY_QUEUE_URL: Final = "FANIN_RETRY_QUEUE_URL"
+ENV_SCHEDULE_GROUP: Final = "FANIN_SCHEDULE_GROUP"
+ENV_SCHEDULE_ROLE_ARN: Final = "FANIN_SCHEDULE_ROLE_ARN"
+ENV_TIMER_ARN: Final = "FANIN_TIMER_ARN"
+ENV_TIMER_DLQ_ARN: Final = "FANIN_TIMER_DLQ_ARN"
+ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
+ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
+ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
+
+# Environment of the library and the command line.
+ENV_API_URL: Final = "FANIN_API_URL"
+ENV_PROFILE: Final = "FANIN_PROFILE"
+
+# The batches table.
+BATCH_ID: Final = "batch_id"
+INDEX_BY_SHELF: Final = "by_shelf"  # key: shelf ("<state>#<shard>"), due_at
+SHELF: Final = "shelf"
+DUE_AT: Final = "due_at"  # milliseconds: when the reaper should look at the batch
+TOUCHED_AT: Final = "touched_at"
+STATE: Final = "state"
+SHARDS: Final = 8
+
+# The words table.
+WORD_ID: Final = "word_id"  # "<batch>/<level>/<index>"
+WORD: Final = "word"
+DONE: Final = "done"
+FAILED: Final = "failed"
+
+# The parts table.
+PART: Final = "part"  # "add/<idempotency key>", "failure/<ordinal>"
+
+# The time-to-live attribute of every table, in seconds since the epoch.
+EXPIRES_AT: Final = "expires_at"
+
+TERMINAL_STATES: Final = ("complete", "timed_out", "cancelled", "orphaned")
+
+# Messages.
+ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the item id
+
+# Events on the bus.
+EVENT_SOURCE: Final = "fanin"
+DETAIL_TYPES: Final = {
+    "complete": "Batch Completed",
+    "timed_out": "Batch Timed Out",
+    "cancelled": "Batch Cancelled",
+    "orphaned": "Batch Orphaned",
+}
+
+# The API.
+API_ROOT: Final = "/v1"
+CARLYLE_ROOT: Final = "/api/v1/batch"
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+
+# Outputs of the stack, read by ``fanin local up`` and by people.
+OUTPUT_API_URL: Final = "ApiUrl"
+OUTPUT_BATCHES_TABLE: Final = "BatchesTable"
+OUTPUT_WORDS_TABLE: Final = "WordsTable"
+OUTPUT_PARTS_TABLE: Final = "PartsTable"
+OUTPUT_BUS: Final = "Bus"
+OUTPUT_WORK_QUEUE: Final = "WorkQueueUrl"
+OUTPUT_ACK_QUEUE: Final = "AckQueueUrl"
+OUTPUT_SCHEDULE_GROUP: Final = "ScheduleGroup"
+OUTPUT_SCHEDULE_ROLE: Final = "ScheduleRoleArn"
+OUTPUT_TIMER: Final = "TimerArn"
+OUTPUT_TIMER_DLQ: Final = "TimerDlqArn"
