@@ -16,11 +16,11 @@ from fanin.domain.tree import Tree
 
 
 class WordKey(NamedTuple):
-    """Names one word: batch, level and index."""
+    """Names one word: batch, level, and its number on the level."""
 
     batch_id: int
     level: int
-    index: int
+    number: int
 
 
 class Clear(NamedTuple):
@@ -190,7 +190,7 @@ class BatchStore(Protocol):
 
 
 class FailureRow(NamedTuple):
-    """The note that goes with a failed item; it counts only if the word says the bit was cleared as failed."""
+    """The note of a failed item; it counts only if the word says that the bit was cleared as failed."""
 
     ordinal: int
     item: str

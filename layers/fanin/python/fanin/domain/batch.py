@@ -196,7 +196,7 @@ class Receipt:
         complete: whether the batch is complete now.
         first: items that this call marked done and nobody before.
         duplicates: ids of items that were done already.
-        ranged: items marked done as part of a range, or counted in estimated mode: who was first is not known.
+        ranged: items marked done in a range, or counted in estimated mode: who was first is not known.
         late: items left alone because the batch had already ended.
     """
 
@@ -236,7 +236,7 @@ class MissingRange:
     Attributes:
         start: ordinal of the first item.
         stop: one past the last.
-        id: group id of exactly this range; item ids are ``<batch>:<id>:0`` … ``<batch>:<id>:<stop - start - 1>``.
+        id: group id of exactly this range, ``stop - start`` items.
     """
 
     start: int

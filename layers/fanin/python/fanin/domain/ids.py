@@ -47,28 +47,28 @@ def parse_batch_id(text: str) -> int:
 
 
 class Block(NamedTuple):
-    """A block of items that were added together: ordinals first ≤ i < first + count.
+    """A block of items that were added together: ordinals first ≤ i < first + size.
 
     Attributes:
         batch_id: the batch.
         first: ordinal of the block's first item.
-        count: number of items.
+        size: number of items.
         check: the 50 bits that show the service issued it.
     """
 
     batch_id: int
     first: int
-    count: int
+    size: int
     check: int
 
     @property
     def stop(self) -> int:
-        return self.first + self.count
+        return self.first + self.size
 
     @property
     def group_id(self) -> str:
         """The UUID that encodes the block."""
-        value = (self.first << 32 | self.count) << _CHECK_BITS | self.check
+        value = (self.first << 32 | self.size) << _CHECK_BITS | self.check
         high, middle, low = value >> 74, value >> 62 & 0xFFF, value & (1 << 62) - 1
         return str(UUID(int=high << 80 | 8 << 76 | middle << 64 | 2 << 62 | low))
 
@@ -79,7 +79,7 @@ class Block(NamedTuple):
 
     def genuine(self, salt: bytes) -> bool:
         """Whether the check is the one that the batch's salt gives."""
-        return self.check == _check(self.batch_id, self.first, self.count, salt)
+        return self.check == _check(self.batch_id, self.first, self.size, salt)
 
 
 def _check(batch: int, first: int, count: int, salt: bytes) -> int:
@@ -112,7 +112,7 @@ def parse_prefix(prefix: str) -> Block:
     bits = uuid.int
     packed = bits >> 80 << 74 | (bits >> 64 & 0xFFF) << 62 | bits & (1 << 62) - 1
     block = Block(value, packed >> 82, packed >> _CHECK_BITS & (1 << 32) - 1, packed & (1 << _CHECK_BITS) - 1)
-    if block.count == 0:
+    if block.size == 0:
         raise InvalidItemId(f"{prefix[:96]!r} stands for no items")
     return block
 
@@ -143,15 +143,15 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
         if max(ordinals) < block.stop:
             return ordinals
     for index in indices:
-        if not re.fullmatch(r"0|[1-9][0-9]{0,9}", index) or int(index) >= block.count:
+        if not re.fullmatch(r"0|[1-9][0-9]{0,9}", index) or int(index) >= block.size:
             break
     raise InvalidItemId(
-        f"item id {block.prefix}:{index[:32]} is out of range; the group has items 0 to {block.count - 1}"
+        f"item id {block.prefix}:{index[:32]} is out of range; the group has items 0 to {block.size - 1}"
     )
 
 
 def batch_uuid(batch: int) -> str:
-    """The UUID form of a batch id, as clients of the original estimated API expect: version 8, id in the low bits."""
+    """The UUID form of a batch id, for clients of the original estimated API: version 8, id in the low bits."""
     return str(UUID(int=8 << 76 | 2 << 62 | batch))
 
 

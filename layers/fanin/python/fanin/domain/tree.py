@@ -17,12 +17,12 @@ class Mark(NamedTuple):
 
     Attributes:
         level: 0 for the words that hold items.
-        index: which word of the level.
+        number: which word of the level.
         mask: the bits, at least one.
     """
 
     level: int
-    index: int
+    number: int
     mask: int
 
 
