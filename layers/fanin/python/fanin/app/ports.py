@@ -80,6 +80,18 @@ class WordStore(Protocol):
         ...
 
 
+class Activity(NamedTuple):
+    """What activity does to a row's index key; computed by the use case, which knows the idle time.
+
+    Attributes:
+        touched_at: becomes the row's ``touched_at``.
+        due_at: becomes the row's ``due_at``.
+    """
+
+    touched_at: int
+    due_at: int
+
+
 class Page(NamedTuple):
     """One page of batches from the index, oldest ``due_at`` first within a shard."""
 
@@ -98,13 +110,13 @@ class BatchStore(Protocol):
         """Read rows, strongly consistent; unknown ids are left out of the answer."""
         ...
 
-    def allocate(self, batch_id: int, n: int, *, now: int, room: int | None) -> Batch | None:
+    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
         """Add n items to an open batch, by one conditional write.
 
         Args:
             batch_id: the batch.
             n: how many.
-            now: time of the activity, ms; the store rounds it by ``touched``.
+            activity: None leaves the index key alone (the caller has not seen the batch yet).
             room: None demands that the batch has no limit; a number demands ``pending_bound`` ≤ room, and
                 adds n to it.
 
@@ -114,7 +126,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def allocate_once(self, batch: Batch, n: int, key: str, *, now: int) -> int | None:
+    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
         """Add n items under an idempotency key, by one transaction of two rows.
 
         The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
@@ -133,7 +145,9 @@ class BatchStore(Protocol):
         """Store a fresh count of pending items, if ``items`` has not changed since; False if it has."""
         ...
 
-    def close(self, batch_id: int, *, now: int) -> tuple[Batch | None, bool]:
+    def close(
+        self, batch_id: int, *, now: int, activity: Activity | None = None
+    ) -> tuple[Batch | None, bool]:
         """Move an open batch to closed.
 
         Returns:
@@ -149,7 +163,7 @@ class BatchStore(Protocol):
         now: int,
         sources: Collection[State],
         partial: bool = False,
-        due_at: int | None = None,
+        touched_at: int | None = None,
     ) -> tuple[Batch | None, bool]:
         """Move a batch to a terminal state.
 
@@ -159,18 +173,18 @@ class BatchStore(Protocol):
             now: becomes ``ended_at``.
             sources: states it may move from.
             partial: recorded with the move.
-            due_at: if given, the row's ``due_at`` must still be this (the reaper's guard against activity).
+            touched_at: if given, the row's must still be this (the reaper's guard against activity).
 
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
         ...
 
-    def touch(self, batch_id: int, *, now: int) -> None:
-        """Record activity on a live batch: set ``touched_at`` and ``due_at``; nothing if it has ended."""
+    def touch(self, batch_id: int, activity: Activity) -> None:
+        """Record activity on a live batch; nothing if it has ended or was touched later than that."""
         ...
 
-    def count(self, batch_id: int, n: int, *, now: int) -> Batch | None:
+    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         """Add n to ``acked`` of a live estimated batch; None if there is none."""
         ...
 

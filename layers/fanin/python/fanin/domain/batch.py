@@ -31,6 +31,9 @@ class State(StrEnum):
         return self not in LIVE
 
 
+RETENTION: Final = 86_400
+"""Seconds an ended batch can be read at the least: rows expire this long after the lifetime."""
+
 LIVE: Final = (State.OPEN, State.CLOSED)
 
 
@@ -59,7 +62,7 @@ class Batch:
         touched_at: last activity, rounded down to a tenth of the idle time to live.
         closed_at: when it was closed.
         ended_at: when it reached its terminal state.
-        expires_at: hard end, in seconds: after it the batch reads as gone.
+        expires_at: seconds; end of the lifetime and a day of retention, when the batch reads as gone.
         open_idle_ttl: seconds without activity until an open batch is orphaned.
         closed_idle_ttl: the same for a closed batch.
         deadline: when ``on_deadline`` happens.
@@ -99,10 +102,15 @@ class Batch:
         """Seconds without activity until the batch is orphaned, in its present state."""
         return self.open_idle_ttl if self.state is State.OPEN else self.closed_idle_ttl
 
+    @property
+    def idle_at(self) -> int:
+        """When the batch has had no activity for its idle time, or has lived its lifetime."""
+        return min(self.touched_at + self.idle_ttl * 1000, (self.expires_at - RETENTION) * 1000)
+
+    @property
     def due_at(self) -> int:
-        """When the reaper should look at the batch: idle for its time, or past its deadline by a minute."""
-        idle = self.touched_at + self.idle_ttl * 1000
-        return idle if self.deadline is None else min(idle, self.deadline + 60_000)
+        """When the reaper should look at it: idle, or a minute past its deadline (should a timer fail)."""
+        return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + 60_000)
 
     def gone(self, now: int) -> bool:
         """Whether the batch is past its lifetime (time to live deletes late, so a row may still be there)."""
