@@ -1,8 +1,8 @@
 """What the use cases need of the world. Adapters implement these Protocols; nothing here does I/O.
 
 Stores keep three promises. Every write is one conditional write of one row (or, for ``allocate_once``,
-one transaction of two rows). Every read is strongly consistent. And a call may be repeated after its
-answer was lost: it then changes nothing more.
+one transaction of two rows). Every read is strongly consistent. And a call, save ``allocate`` and
+``count``, may be repeated after its answer was lost: it then changes nothing more.
 """
 
 from __future__ import annotations
@@ -100,23 +100,33 @@ class Page(NamedTuple):
 
 
 class BatchStore(Protocol):
-    """Keeps the batch rows. Every answer is the row as it is after the call."""
+    """Keeps the batch rows. Every answer is the row as it is after the call.
+
+    Where a call takes ``touched_at`` and ``due_at``, they are what ``domain.batch.touched`` and
+    ``Batch.due_at`` give for the activity; None, from a caller that has not seen the batch, leaves the
+    row's values alone. That is harmless: the next ``touch`` puts them right.
+    """
 
     def create(self, batch: Batch) -> bool:
-        """Put a new row; False if the id is taken."""
+        """Put a new row; False if another batch has the id (a row with the same salt is this batch)."""
         ...
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Read rows, strongly consistent; unknown ids are left out of the answer."""
         ...
 
-    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
+    def allocate(
+        self, batch_id: int, n: int, *, touched_at: int | None, due_at: int | None, room: int | None
+    ) -> Batch | None:
         """Add n items to an open batch, by one conditional write.
+
+        Not idempotent: repeated after its answer was lost, it adds n more (``allocate_once`` does not).
 
         Args:
             batch_id: the batch.
             n: how many.
-            activity: None leaves the index key alone (the caller has not seen the batch yet).
+            touched_at: time of the activity, ms.
+            due_at: when the reaper should look, ms.
             room: None demands that the batch has no limit; a number demands ``pending_bound`` ≤ room, and
                 adds n to it.
 
@@ -126,15 +136,17 @@ class BatchStore(Protocol):
         """
         ...
 
-    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
+    def allocate_once(
+        self, batch: Batch, n: int, key: str, *, touched_at: int | None, due_at: int | None
+    ) -> int | None:
         """Add n items under an idempotency key, by one transaction of two rows.
 
         The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
-        must leave room for n. The key's row keeps the range.
+        must leave room for n. The key's row keeps the range, also after the batch has closed.
 
         Returns:
             First ordinal of the range that the key stands for, from this call or an earlier one; None if
-            the batch has changed since it was read, and the caller should read it again.
+            the batch has changed since it was read (or is full), and the caller should read it again.
 
         Raises:
             IdempotencyKeyReused: the key was used before with another n.
@@ -146,9 +158,9 @@ class BatchStore(Protocol):
         ...
 
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None
+        self, batch_id: int, *, now: int, touched_at: int | None, due_at: int | None
     ) -> tuple[Batch | None, bool]:
-        """Move an open batch to closed.
+        """Move an open batch to closed; ``now`` becomes ``closed_at``.
 
         Returns:
             The row (None if unknown), and whether this call moved it.
@@ -163,7 +175,7 @@ class BatchStore(Protocol):
         now: int,
         sources: Collection[State],
         partial: bool = False,
-        touched_at: int | None = None,
+        due_at: int | None = None,
     ) -> tuple[Batch | None, bool]:
         """Move a batch to a terminal state.
 
@@ -173,18 +185,18 @@ class BatchStore(Protocol):
             now: becomes ``ended_at``.
             sources: states it may move from.
             partial: recorded with the move.
-            touched_at: if given, the row's must still be this (the reaper's guard against activity).
+            due_at: if given, the row's ``due_at`` must still be this (the reaper's guard against activity).
 
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
         ...
 
-    def touch(self, batch_id: int, activity: Activity) -> None:
-        """Record activity on a live batch; nothing if it has ended or was touched later than that."""
+    def touch(self, batch_id: int, *, touched_at: int, due_at: int) -> None:
+        """Record activity on a live batch; nothing if it has ended or knows of later activity."""
         ...
 
-    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
+    def count(self, batch_id: int, n: int, *, touched_at: int | None, due_at: int | None) -> Batch | None:
         """Add n to ``acked`` of a live estimated batch; None if there is none."""
         ...
 
@@ -193,8 +205,10 @@ class BatchStore(Protocol):
     ) -> Page:
         """List batches of one state through the index (eventually consistent), one shard after the other.
 
+        A page may be short, since rows that have left the state are dropped; only a None cursor is the end.
+
         Raises:
-            InvalidRequest: the cursor is not one this method gave.
+            InvalidRequest: the cursor is not one this method gave for this state.
         """
         ...
 
