@@ -100,12 +100,7 @@ class Page(NamedTuple):
 
 
 class BatchStore(Protocol):
-    """Keeps the batch rows. Every answer is the row as it is after the call.
-
-    Where a call takes ``touched_at`` and ``due_at``, they are what ``domain.batch.touched`` and
-    ``Batch.due_at`` give for the activity; None, from a caller that has not seen the batch, leaves the
-    row's values alone. That is harmless: the next ``touch`` puts them right.
-    """
+    """Keeps the batch rows. Every answer is the row as it is after the call."""
 
     def create(self, batch: Batch) -> bool:
         """Put a new row; False if another batch has the id (a row with the same salt is this batch)."""
@@ -115,9 +110,7 @@ class BatchStore(Protocol):
         """Read rows, strongly consistent; unknown ids are left out of the answer."""
         ...
 
-    def allocate(
-        self, batch_id: int, n: int, *, touched_at: int | None, due_at: int | None, room: int | None
-    ) -> Batch | None:
+    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
         """Add n items to an open batch, by one conditional write.
 
         Not idempotent: repeated after its answer was lost, it adds n more (``allocate_once`` does not).
@@ -125,8 +118,7 @@ class BatchStore(Protocol):
         Args:
             batch_id: the batch.
             n: how many.
-            touched_at: time of the activity, ms.
-            due_at: when the reaper should look, ms.
+            activity: None leaves the index key alone (the caller has not seen the batch yet).
             room: None demands that the batch has no limit; a number demands ``pending_bound`` ≤ room, and
                 adds n to it.
 
@@ -136,9 +128,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def allocate_once(
-        self, batch: Batch, n: int, key: str, *, touched_at: int | None, due_at: int | None
-    ) -> int | None:
+    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
         """Add n items under an idempotency key, by one transaction of two rows.
 
         The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
@@ -158,7 +148,7 @@ class BatchStore(Protocol):
         ...
 
     def close(
-        self, batch_id: int, *, now: int, touched_at: int | None, due_at: int | None
+        self, batch_id: int, *, now: int, activity: Activity | None = None
     ) -> tuple[Batch | None, bool]:
         """Move an open batch to closed; ``now`` becomes ``closed_at``.
 
@@ -175,7 +165,7 @@ class BatchStore(Protocol):
         now: int,
         sources: Collection[State],
         partial: bool = False,
-        due_at: int | None = None,
+        touched_at: int | None = None,
     ) -> tuple[Batch | None, bool]:
         """Move a batch to a terminal state.
 
@@ -185,18 +175,18 @@ class BatchStore(Protocol):
             now: becomes ``ended_at``.
             sources: states it may move from.
             partial: recorded with the move.
-            due_at: if given, the row's ``due_at`` must still be this (the reaper's guard against activity).
+            touched_at: if given, the row's must still be this (the reaper's guard against activity).
 
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
         ...
 
-    def touch(self, batch_id: int, *, touched_at: int, due_at: int) -> None:
-        """Record activity on a live batch; nothing if it has ended or knows of later activity."""
+    def touch(self, batch_id: int, activity: Activity) -> None:
+        """Record activity on a live batch; nothing if it has ended or was touched later than that."""
         ...
 
-    def count(self, batch_id: int, n: int, *, touched_at: int | None, due_at: int | None) -> Batch | None:
+    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         """Add n to ``acked`` of a live estimated batch; None if there is none."""
         ...
 
