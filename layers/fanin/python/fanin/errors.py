@@ -12,7 +12,9 @@
     ├── Throttled               DynamoDB or SQS asked us to slow down, try again later
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
-    └── NotConfigured           a setting is missing on this side
+    ├── NotConfigured           a setting is missing on this side
+    ├── SendFailed              a queue did not take some of a producer's messages
+    └── ItemFailed              raised by a consumer: this item has failed for good
 
 Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
 whether the very same call may succeed later. Messages say what to do.
@@ -20,6 +22,7 @@ whether the very same call may succeed later. Messages say what to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -89,3 +92,26 @@ class ServiceUnavailable(FaninError):
 
 class NotConfigured(FaninError):
     code = "not-configured"
+
+
+class SendFailed(FaninError):
+    """Some messages of a producer did not reach their queue; all the others did.
+
+    Attributes:
+        items: item id → why the queue did not take its message.
+    """
+
+    code = "send-failed"
+
+    def __init__(self, message: str, *, items: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.items = dict(items)
+
+
+class ItemFailed(FaninError):
+    """What a consumer raises to mark its item failed for good: the message is not delivered again.
+
+    The message of the error becomes the reason that the batch lists.
+    """
+
+    code = "item-failed"
