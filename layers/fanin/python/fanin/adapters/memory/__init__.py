@@ -1,0 +1,27 @@
+"""The ledger's world in memory: for tests, simulation and use within one process.
+
+The stores keep the promises of ``fanin.app.ports`` row by row as DynamoDB does: a call over many rows is
+many separate reads or writes, and other threads may come in between.
+
+    >>> from fanin.adapters.memory import Memory
+    >>> ports = Memory().ports()
+"""
+
+from fanin.adapters.memory.batches import MemoryBatches
+from fanin.adapters.memory.calls import Calls, OnCall
+from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.memory.words import MemoryWords
+from fanin.adapters.memory.world import FixedClock, Memory, MemoryEvents, MemoryTimers, SeededRandom
+
+__all__ = [
+    "Calls",
+    "FixedClock",
+    "Memory",
+    "MemoryBatches",
+    "MemoryEvents",
+    "MemoryParts",
+    "MemoryTimers",
+    "MemoryWords",
+    "OnCall",
+    "SeededRandom",
+]

@@ -1,0 +1,197 @@
+"""Batch rows in a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from fanin import names
+from fanin.adapters import cursors
+from fanin.adapters.memory.calls import Calls
+from fanin.app.ports import Activity, Page
+from fanin.domain.batch import LIVE, Batch, Mode, State
+from fanin.domain.ids import MAX_ITEMS
+from fanin.errors import IdempotencyKeyReused
+
+
+class MemoryBatches:
+    """A ``BatchStore``.
+
+    Attributes:
+        changes: every row before (None at its creation) and after each write, in order: what the batches
+            table's stream would send.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self.changes: list[tuple[Batch | None, Batch]] = []
+        self._calls = calls
+        self._rows: dict[int, Batch] = {}
+        self._due: dict[int, int] = {}
+        self._keys: dict[tuple[int, str], range] = {}
+
+    def create(self, batch: Batch) -> bool:
+        def put() -> bool:
+            old = self._rows.get(batch.batch_id)
+            if old is None:
+                self._due[batch.batch_id] = batch.due_at
+                self._put(None, batch)
+                return True
+            self._calls.refused["batches.create"] += 1
+            return old.salt == batch.salt
+
+        return self._calls.write("batches.create", put)
+
+    def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        rows = {
+            batch_id: self._calls.read("batches.read", lambda: self._rows.get(batch_id))  # noqa: B023
+            for batch_id in dict.fromkeys(batch_ids)
+        }
+        return {batch_id: row for batch_id, row in rows.items() if row is not None}
+
+    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
+        row, moved = self._update(
+            "allocate",
+            batch_id,
+            lambda row: _takes(row, n, room),
+            lambda row: _with_items(row, n),
+            activity,
+        )
+        return row if moved else None
+
+    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
+        def transact() -> int | None:
+            name = (batch.batch_id, key)
+            if issued := self._keys.get(name):
+                self._calls.refused["batches.allocate_once"] += 1
+                if len(issued) != n:
+                    raise IdempotencyKeyReused(
+                        f"idempotency key {key!r} was used for {len(issued)} items; use a new key for {n}"
+                    )
+                return issued.start
+            row = self._rows.get(batch.batch_id)
+            room = None if batch.limit is None else batch.limit - n
+            if row is None or row.items != batch.items or not _takes(row, n, room):
+                self._calls.refused["batches.allocate_once"] += 1
+                return None
+            self._keys[name] = range(row.items, row.items + n)
+            self._put(row, _with_items(row, n), activity)
+            return row.items
+
+        return self._calls.write("batches.allocate_once", transact, rows=2)
+
+    def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
+        return self._update(
+            "rebound",
+            batch_id,
+            lambda row: row.items == items,
+            lambda row: replace(row, pending_bound=pending),
+        )[1]
+
+    def close(
+        self, batch_id: int, *, now: int, activity: Activity | None = None
+    ) -> tuple[Batch | None, bool]:
+        return self._update(
+            "close",
+            batch_id,
+            lambda row: row.state is State.OPEN,
+            lambda row: replace(row, state=State.CLOSED, closed_at=now),
+            activity,
+        )
+
+    def end(
+        self,
+        batch_id: int,
+        state: State,
+        *,
+        now: int,
+        sources: Collection[State],
+        partial: bool = False,
+        touched_at: int | None = None,
+    ) -> tuple[Batch | None, bool]:
+        return self._update(
+            "end",
+            batch_id,
+            lambda row: row.state in sources and touched_at in {None, row.touched_at},
+            lambda row: replace(row, state=state, ended_at=now, partial=partial),
+        )
+
+    def touch(self, batch_id: int, activity: Activity) -> None:
+        self._update(
+            "touch",
+            batch_id,
+            lambda row: row.state in LIVE and row.touched_at < activity.touched_at,
+            lambda row: row,
+            activity,
+        )
+
+    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
+        row, moved = self._update(
+            "count",
+            batch_id,
+            lambda row: row.state in LIVE and row.mode is Mode.ESTIMATED,
+            lambda row: replace(row, acked=row.acked + n),
+            activity,
+        )
+        return row if moved else None
+
+    def expire(self, batch_id: int, *, now: int) -> bool:
+        return self._update(
+            "expire",
+            batch_id,
+            lambda row: row.state.terminal and not row.gone(now),
+            lambda row: replace(row, expires_at=now // 1000),
+        )[1]
+
+    def page(
+        self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
+    ) -> Page:
+        listing = f"batches {state}"
+        after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
+
+        def query() -> list[tuple[int, int, int]]:
+            places = (
+                (b % names.SHARDS, self._due[b], b) for b, row in self._rows.items() if row.state is state
+            )
+            return sorted(
+                place for place in places if place > after and (due_before is None or place[1] < due_before)
+            )
+
+        places = self._calls.read("batches.page", query)
+        rows = self.read([batch_id for _, _, batch_id in places[:limit]])
+        batches = [row for row in rows.values() if row.state is state]
+        return Page(batches, cursors.encode(listing, *places[limit - 1]) if len(places) > limit else None)
+
+    def _update(
+        self,
+        call: str,
+        batch_id: int,
+        condition: Callable[[Batch], bool],
+        change: Callable[[Batch], Batch],
+        activity: Activity | None = None,
+    ) -> tuple[Batch | None, bool]:
+        def update() -> tuple[Batch | None, bool]:
+            row = self._rows.get(batch_id)
+            if row is None or not condition(row):
+                self._calls.refused[f"batches.{call}"] += 1
+                return row, False
+            return self._put(row, change(row), activity), True
+
+        return self._calls.write(f"batches.{call}", update)
+
+    def _put(self, old: Batch | None, new: Batch, activity: Activity | None = None) -> Batch:
+        if activity is not None:
+            new = replace(new, touched_at=activity.touched_at)
+            self._due[new.batch_id] = activity.due_at
+        self._rows[new.batch_id] = new
+        self.changes.append((old, new))
+        return new
+
+
+def _takes(row: Batch, n: int, room: int | None) -> bool:
+    fits = row.limit is None if room is None else row.limit is not None and row.pending_bound <= room
+    return row.state is State.OPEN and row.items <= MAX_ITEMS - n and fits
+
+
+def _with_items(row: Batch, n: int) -> Batch:
+    bound = row.pending_bound if row.limit is None else row.pending_bound + n
+    return replace(row, items=row.items + n, pending_bound=bound)

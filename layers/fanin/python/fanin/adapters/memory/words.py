@@ -1,0 +1,60 @@
+"""Words in a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fanin.adapters.memory.calls import Calls
+from fanin.app.ports import Clear, Cleared, WordKey
+from fanin.domain.tree import Tree
+
+
+class MemoryWords:
+    """A ``WordStore`` that holds only the words that were ever written.
+
+    Attributes:
+        finished: every write that left a word at 0, in order: what the words table's stream would send.
+    """
+
+    def __init__(self, tree: Tree, calls: Calls) -> None:
+        self.finished: list[WordKey] = []
+        self._full = tree.full
+        self._calls = calls
+        self._words: dict[WordKey, int] = {}
+        self._failed: dict[WordKey, int] = {}
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        return [self._clear(clear) for clear in clears]
+
+    def _clear(self, clear: Clear) -> Cleared:
+        mask = clear.mask
+        while True:
+            word, moved = self._calls.write("words.clear", lambda: self._attempt(clear, mask))  # noqa: B023
+            if moved:
+                return Cleared(word, mask)
+            mask &= word
+            if not mask:
+                return Cleared(word, 0)
+
+    def _attempt(self, clear: Clear, mask: int) -> tuple[int, bool]:
+        key = clear.key
+        word = self._words.get(key, self._full)
+        if word & mask != mask:
+            self._calls.refused["words.clear"] += 1
+            return word, False
+        self._words[key] = word = word ^ mask
+        if clear.failed:
+            self._failed[key] = self._failed.get(key, 0) | mask
+        if not word:
+            self.finished.append(key)
+        return word, True
+
+    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        return self._read("words.read", self._words, keys)
+
+    def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        return self._read("words.read_failed", self._failed, keys)
+
+    def _read(self, call: str, rows: dict[WordKey, int], keys: Collection[WordKey]) -> dict[WordKey, int]:
+        found = ((key, self._calls.read(call, lambda: rows.get(key))) for key in dict.fromkeys(keys))  # noqa: B023
+        return {key: value for key, value in found if value is not None}

@@ -1,0 +1,124 @@
+"""The rest of the world in memory, and all of it put together."""
+
+from __future__ import annotations
+
+import random
+
+from fanin.adapters.memory.batches import MemoryBatches
+from fanin.adapters.memory.calls import Calls, OnCall
+from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.memory.words import MemoryWords
+from fanin.app.ports import Clock, Defaults, Event, Ports, Random
+from fanin.domain.tree import Tree
+
+
+class FixedClock:
+    """A clock that stands still until it is told to move.
+
+    Attributes:
+        at: milliseconds since the epoch.
+    """
+
+    def __init__(self, at: int = 1_790_000_000_000) -> None:
+        self.at = at
+
+    def now(self) -> int:
+        return self.at
+
+    def advance(self, ms: int) -> None:
+        self.at += ms
+
+
+class SeededRandom:
+    """Repeatable randomness: for tests only, never for a salt that must keep a secret."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)  # noqa: S311
+
+    def bits(self, n: int) -> int:
+        return self._random.getrandbits(n)
+
+    def bytes(self, n: int) -> bytes:
+        return self._random.randbytes(n)
+
+
+class MemoryTimers:
+    """``Timers`` that ring when asked what is due.
+
+    Attributes:
+        alarms: batch id → time, ms.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self.alarms: dict[int, int] = {}
+        self._calls = calls
+
+    def set(self, batch_id: int, at: int) -> None:
+        self._calls.send("timers.set", lambda: self.alarms.update({batch_id: at}))
+
+    def clear(self, batch_id: int) -> None:
+        self._calls.send("timers.clear", lambda: self.alarms.pop(batch_id, None))
+
+    def ring(self, now: int) -> list[int]:
+        """Take the alarms that are due, the earliest first: the batch ids to call the timer function with."""
+        due = sorted((at, batch_id) for batch_id, at in self.alarms.items() if at <= now)
+        for _, batch_id in due:
+            del self.alarms[batch_id]
+        return [batch_id for _, batch_id in due]
+
+
+class MemoryEvents:
+    """A bus that keeps what it was given.
+
+    Attributes:
+        published: in order, repeats included.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self.published: list[Event] = []
+        self._calls = calls
+
+    def publish(self, event: Event) -> None:
+        self._calls.send("events.publish", lambda: self.published.append(event))
+
+
+class Memory:
+    """Everything that ``Ports`` names, in memory, counted by one ``Calls``.
+
+    Attributes:
+        calls: counts of all rows read and written.
+        clock: as given, else a ``FixedClock``.
+        random: as given, else a ``SeededRandom``.
+    """
+
+    def __init__(
+        self,
+        *,
+        tree: Tree | None = None,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        on_call: OnCall | None = None,
+    ) -> None:
+        self.calls = Calls(on_call) if on_call else Calls()
+        self.tree = tree or Tree()
+        self.clock = clock or FixedClock()
+        self.random = random or SeededRandom()
+        self.words = MemoryWords(self.tree, self.calls)
+        self.batches = MemoryBatches(self.calls)
+        self.parts = MemoryParts(self.calls)
+        self.timers = MemoryTimers(self.calls)
+        self.events = MemoryEvents(self.calls)
+
+    def ports(self, defaults: Defaults | None = None) -> Ports:
+        """The ports of use cases that run on this world."""
+        return Ports(
+            batches=self.batches,
+            words=self.words,
+            parts=self.parts,
+            timers=self.timers,
+            events=self.events,
+            clock=self.clock,
+            random=self.random,
+            defaults=defaults or Defaults(),
+            tree=self.tree,
+        )

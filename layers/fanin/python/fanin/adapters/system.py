@@ -1,0 +1,23 @@
+"""The machine's own clock and randomness."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+
+class SystemClock:
+    """A ``Clock`` that tells the time of the machine."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class SystemRandom:
+    """A ``Random`` from the operating system, fit for salts."""
+
+    def bits(self, n: int) -> int:
+        return secrets.randbits(n)
+
+    def bytes(self, n: int) -> bytes:
+        return secrets.token_bytes(n)
