@@ -12,7 +12,7 @@ DynamoDB's time to live is. Durations are seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -111,6 +111,10 @@ class Batch:
     def due_at(self) -> int:
         """When the reaper should look at it: idle, or a minute past its deadline (should a timer fail)."""
         return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + 60_000)
+
+    def active(self, touched_at: int) -> Batch:
+        """The row after activity."""
+        return replace(self, touched_at=touched_at)
 
     def gone(self, now: int) -> bool:
         """Whether the batch is past its lifetime (time to live deletes late, so a row may still be there)."""

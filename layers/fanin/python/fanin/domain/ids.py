@@ -118,14 +118,21 @@ def parse_prefix(prefix: str) -> Block:
 
 
 def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Split item ids at the last colon: prefix → indices, as text, in order of appearance."""
+    """Split item ids at the last colon: prefix → indices, as text, in order of appearance.
+
+    Raises:
+        InvalidItemId: one is not text.
+    """
     groups: dict[str, list[str]] = {}
     last, indices = "", groups.setdefault("", [])
-    for item in item_ids:
-        prefix, _, index = item.rpartition(":")
-        if prefix != last:
-            last, indices = prefix, groups.setdefault(prefix, [])
-        indices.append(index)
+    try:
+        for item in item_ids:
+            prefix, _, index = item.rpartition(":")
+            if prefix != last:
+                last, indices = prefix, groups.setdefault(prefix, [])
+            indices.append(index)
+    except (AttributeError, TypeError) as error:
+        raise InvalidItemId("item ids are text: <batch id>:<group id>:<index>") from error
     if not groups[""]:
         del groups[""]
     return groups
@@ -151,7 +158,7 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
 
 
 def batch_uuid(batch: int) -> str:
-    """The UUID form of a batch id, for clients of the original estimated API: version 8, id in the low bits."""
+    """The UUID form of a batch id, for the original estimated API: version 8, id in the low bits."""
     return str(UUID(int=8 << 76 | 2 << 62 | batch))
 
 

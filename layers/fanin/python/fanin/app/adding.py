@@ -1,0 +1,109 @@
+"""Adding items: one conditional write, whatever their number."""
+
+from __future__ import annotations
+
+from fanin.app import limits
+from fanin.app.known import KnownBatches
+from fanin.app.ports import Ports
+from fanin.app.reading import Reading
+from fanin.domain import ids
+from fanin.domain.batch import Batch, State
+from fanin.domain.ids import Group
+from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
+
+TRIES = 20
+"""Attempts against other producers of the same batch, before the caller is asked to come again."""
+
+
+class Adding:
+    """The producing side of the ledger.
+
+    Args:
+        ports: the stores.
+        known: batch rows this process has seen.
+        reading: counts what is pending in a bounded batch.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, reading: Reading) -> None:
+        self._ports = ports
+        self._known = known
+        self._reading = reading
+
+    def add(self, batch_id: int, count: int, *, key: str | None) -> Group:
+        """See ``Ledger.add``."""
+        limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
+        limits.whole("count", count, 1, ids.MAX_COUNT)
+        if key is None:
+            return self._add(batch_id, count)
+        return self._add_once(
+            batch_id, count, limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        )
+
+    def _add(self, batch_id: int, count: int) -> Group:
+        batch = self._known.peek(batch_id)
+        for _ in range(TRIES):
+            row = self._ports.batches.allocate(
+                batch_id,
+                count,
+                activity=self._known.activity(batch) if batch else None,
+                room=_room(batch, count),
+            )
+            if row is not None:
+                self._known.saw(row)
+                return _group(row, row.items - count, count)
+            batch = self._known.one(batch_id)
+            self._admit(batch, count)
+        raise _contended(batch_id)
+
+    def _add_once(self, batch_id: int, count: int, key: str) -> Group:
+        for _ in range(TRIES):
+            batch = self._known.one(batch_id)
+            first = self._ports.batches.allocate_once(batch, count, key, activity=self._known.activity(batch))
+            if first is not None:
+                return _group(batch, first, count)
+            self._admit(self._known.one(batch_id), count)
+        raise _contended(batch_id)
+
+    def _admit(self, batch: Batch, count: int) -> None:
+        """Say why an addition failed, if it is for good; make room in a bounded batch if there is any.
+
+        Raises:
+            BatchClosed: it takes no more items.
+            LimitReached: at this moment, with the pending items counted, there is no room.
+            InvalidRequest: so many can never be added.
+        """
+        if batch.state is not State.OPEN:
+            raise BatchClosed(
+                f"batch {batch.batch_id} is {batch.state}: it takes no more items; open another"
+            )
+        if batch.items > ids.MAX_ITEMS - count:
+            raise InvalidRequest(f"batch {batch.batch_id} has {batch.items} items; it can hold 2^40 in all")
+        if batch.limit is None:
+            return
+        if count > batch.limit:
+            raise InvalidRequest(
+                f"{count} items never fit batch {batch.batch_id}: its limit is {batch.limit}; add fewer"
+            )
+        if batch.pending_bound <= batch.limit - count:
+            return
+        # At most ``limit`` items are pending, so the walk is bounded by the limit times the depth.
+        pending = self._reading.pending(batch, budget=limits.MAX_LIMIT * 8) or 0
+        if pending + count > batch.limit:
+            raise LimitReached(
+                f"batch {batch.batch_id} has {pending} items pending of at most {batch.limit};"
+                " try again when some are done",
+                retry_after=1,
+            )
+        self._ports.batches.rebound(batch.batch_id, items=batch.items, pending=pending)
+
+
+def _room(batch: Batch | None, count: int) -> int | None:
+    return None if batch is None or batch.limit is None else batch.limit - count
+
+
+def _group(batch: Batch, first: int, count: int) -> Group:
+    return Group(batch.batch_id, ids.issue(batch.batch_id, first, count, batch.salt).group_id, count)
+
+
+def _contended(batch_id: int) -> Throttled:
+    return Throttled(f"many producers add to batch {batch_id} at once; try again", retry_after=1)

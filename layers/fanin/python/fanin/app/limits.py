@@ -1,0 +1,56 @@
+"""What one call may carry. Every limit is stated here, and enforced before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Final
+
+from fanin.errors import InvalidRequest, RequestTooLarge
+
+MAX_IDS: Final = 10_000
+MAX_RANGES: Final = 1_000
+MAX_COUNTS: Final = 1_000
+MAX_FAILURES: Final = 1_000
+MAX_PAGE: Final = 1_000
+MAX_USER_KEY: Final = 256
+MAX_IDEMPOTENCY_KEY: Final = 128
+MAX_REASON: Final = 1_024
+MAX_METADATA: Final = 16
+MAX_METADATA_KEY: Final = 64
+MAX_METADATA_VALUE: Final = 256
+MAX_LIMIT: Final = 1_000_000
+MIN_LIFETIME: Final = 60
+MAX_LIFETIME: Final = 365 * 86_400
+MIN_IDLE_TTL: Final = 60
+
+
+def at_most(what: str, values: Sized, most: int) -> None:
+    """Refuse a collection that is too long.
+
+    Raises:
+        RequestTooLarge: there are more than ``most`` values.
+    """
+    if len(values) > most:
+        raise RequestTooLarge(f"{len(values)} {what} in one call; send at most {most}")
+
+
+def whole(what: str, value: object, low: int, high: int) -> int:
+    """Refuse what is not a whole number from ``low`` to ``high``.
+
+    Raises:
+        InvalidRequest: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidRequest(f"{what} must be a whole number from {low} to {high}, not {str(value)[:32]!r}")
+    return value
+
+
+def text(what: str, value: object, most: int, *, least: int = 0) -> str:
+    """Refuse what is not text of ``least`` to ``most`` characters.
+
+    Raises:
+        InvalidRequest: it is not.
+    """
+    if not isinstance(value, str) or not least <= len(value) <= most:
+        raise InvalidRequest(f"{what} must be text of {least} to {most} characters")
+    return value

@@ -1,0 +1,73 @@
+"""The reaper: looks at live batches that are due, and ends those that nobody ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fanin.app.deadlines import meet_deadline
+from fanin.app.ports import Activity, Ports
+from fanin.app.settle import Settler
+from fanin.domain.batch import LIVE, Batch, State
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What one run did.
+
+    Attributes:
+        seen: live batches that were due.
+        settled: found done, and completed: a message or a process was lost before.
+        timed_out: ended by a deadline whose alarm did not come.
+        orphaned: ended for want of activity.
+        stuck: of these, how many were closed, so that somebody waits for them.
+        more: whether the run's budget ended it.
+    """
+
+    seen: int = 0
+    settled: int = 0
+    timed_out: int = 0
+    orphaned: int = 0
+    stuck: int = 0
+    more: bool = False
+
+
+def reap(ports: Ports, settler: Settler, *, budget: int = 1_000) -> Reaped:
+    """Look at up to ``budget`` due batches; the next run finds the rest.
+
+    Args:
+        ports: the stores.
+        settler: completes what is done.
+        budget: batches to look at.
+    """
+    total = Reaped()
+    for state in LIVE:
+        cursor: str | None = None
+        while True:
+            page = ports.batches.page(state, due_before=ports.clock.now(), cursor=cursor)
+            for batch in page.batches:
+                total = _reap(ports, settler, batch, replace(total, seen=total.seen + 1))
+            cursor = page.cursor
+            if cursor is None:
+                break
+            if total.seen >= budget:
+                return replace(total, more=True)
+    return total
+
+
+def _reap(ports: Ports, settler: Settler, batch: Batch, total: Reaped) -> Reaped:
+    now = ports.clock.now()
+    if batch.deadline is not None and batch.deadline + 60_000 <= now:
+        after = meet_deadline(ports, settler, batch.batch_id)
+        ended = after is not None and after.state.terminal
+        return replace(total, timed_out=total.timed_out + ended)
+    if batch.idle_at > now:
+        # The row was not as idle as its index key said: the key was set before the batch was closed.
+        ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.due_at))
+        return total
+    if settler.finish(batch).state.terminal:
+        return replace(total, settled=total.settled + 1)
+    _, moved = ports.batches.end(
+        batch.batch_id, State.ORPHANED, now=now, sources=LIVE, touched_at=batch.touched_at
+    )
+    stuck = moved and batch.state is State.CLOSED
+    return replace(total, orphaned=total.orphaned + moved, stuck=total.stuck + stuck)

@@ -1,0 +1,108 @@
+"""The ledger itself: the use cases behind one face, over any ports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fanin.app.acks import Acks
+from fanin.app.adding import Adding
+from fanin.app.batches import BatchLife
+from fanin.app.deadlines import meet_deadline
+from fanin.app.known import KnownBatches
+from fanin.app.notices import announce
+from fanin.app.ports import Ports, WordKey
+from fanin.app.reading import Reading
+from fanin.app.reaper import Reaped, reap
+from fanin.app.settle import Settler
+from fanin.domain.batch import (
+    Batch,
+    Batches,
+    Count,
+    Expired,
+    Failure,
+    Failures,
+    ItemRange,
+    Missing,
+    OpenBatch,
+    Progress,
+    Receipt,
+    State,
+    Verdict,
+)
+from fanin.domain.ids import Group
+
+
+class LedgerService:
+    """Implements ``fanin.app.ledger.Ledger`` over ports, and the chores that keep it going.
+
+    One instance serves one process; it remembers the batches it has seen, and is safe to use from threads.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+        known = KnownBatches(ports.batches, ports.clock)
+        self._settler = Settler(ports, known)
+        self._reading = Reading(ports, known, self._settler)
+        self._life = BatchLife(ports, known, self._settler)
+        self._adding = Adding(ports, known, self._reading)
+        self._acks = Acks(ports, known, self._settler)
+
+    def open(self, request: OpenBatch) -> Batch:
+        return self._life.open(request)
+
+    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+        return self._adding.add(batch_id, count, key=key)
+
+    def ack(
+        self,
+        items: Sequence[str] = (),
+        *,
+        ranges: Sequence[ItemRange] = (),
+        counts: Sequence[Count] = (),
+    ) -> list[Receipt]:
+        return self._acks.ack(items, ranges, counts)
+
+    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
+        return self._acks.fail(failures)
+
+    def close(self, batch_id: int) -> Batch:
+        return self._life.close(batch_id)
+
+    def cancel(self, batch_id: int) -> Batch:
+        return self._life.cancel(batch_id)
+
+    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
+        return self._reading.status(batch_id, exact=exact)
+
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+        return self._reading.missing(batch_id, cursor=cursor, limit=limit)
+
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+        return self._reading.failures(batch_id, cursor=cursor, limit=limit)
+
+    def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
+        return self._reading.verify(batch_id, cursor=cursor, repair=repair)
+
+    def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
+        return self._life.list(state, cursor=cursor, limit=limit)
+
+    def expire(self, state: State, *, idle_since: int) -> Expired:
+        return self._life.expire(state, idle_since=idle_since)
+
+    # Chores: what the functions behind streams, alarms and schedules call.
+
+    def heal(self, finished: Collection[WordKey]) -> None:
+        """Settle finished words again; see ``Settler.heal``."""
+        self._settler.heal(finished)
+
+    def announce(self, batch: Batch) -> None:
+        """Tell everyone that a batch has ended; see ``notices.announce``."""
+        announce(self.ports, self, batch)
+
+    def meet_deadline(self, batch_id: int) -> Batch | None:
+        """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
+        return meet_deadline(self.ports, self._settler, batch_id)
+
+    def reap(self, *, budget: int = 1_000) -> Reaped:
+        """Look at due batches; see ``reaper.reap``."""
+        return reap(self.ports, self._settler, budget=budget)
