@@ -61,6 +61,19 @@ DETAIL_TYPES: Final = {
     "orphaned": "Batch Orphaned",
 }
 
+# Metrics of the functions; their only dimension is ``service``.
+METRICS_NAMESPACE: Final = "fanin"
+METRIC_FIRST: Final = "ItemsFirst"
+METRIC_DUPLICATE: Final = "ItemsDuplicate"
+METRIC_LATE: Final = "ItemsLate"
+METRIC_FAILED: Final = "ItemsFailed"
+METRIC_ENDED: Final = "BatchesEnded"
+METRIC_PARKED: Final = "RecordsParked"
+METRIC_SETTLED: Final = "BatchesSettled"
+METRIC_ORPHANED: Final = "BatchesOrphaned"
+METRIC_TIMED_OUT: Final = "BatchesTimedOut"
+METRIC_STUCK: Final = "BatchesStuck"
+
 # The API.
 API_ROOT: Final = "/v1"
 CARLYLE_ROOT: Final = "/api/v1/batch"
