@@ -9,7 +9,7 @@ from fanin import names
 from fanin.app import limits
 from fanin.app.ledger import Ledger
 from fanin.app.ports import Event, Ports
-from fanin.domain.batch import Batch, Failure, Mode, State
+from fanin.domain.batch import Batch, FailedItem, Failure, Mode, State
 from fanin.errors import BatchGone, BatchNotFound
 
 LISTED = 100
@@ -80,7 +80,8 @@ def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
 
 def _failed(ledger: Ledger, batch_id: int) -> Mapping[str, object]:
     """How many items failed (a lower bound if ``failed_more``), and the first of them."""
-    count, listed = 0, []
+    count = 0
+    listed: list[FailedItem] = []
     cursor: str | None = None
     for _ in range(COUNTED):
         page = ledger.failures(batch_id, cursor=cursor, limit=limits.MAX_PAGE)

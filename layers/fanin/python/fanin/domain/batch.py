@@ -76,7 +76,7 @@ class Batch:
     """
 
     batch_id: int
-    salt: bytes
+    salt: bytes = field(repr=False)
     created_at: int
     touched_at: int
     expires_at: int
