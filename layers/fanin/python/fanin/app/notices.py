@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from fanin import names
 from fanin.app import limits
 from fanin.app.ledger import Ledger
 from fanin.app.ports import Event, Ports
 from fanin.domain.batch import Batch, FailedItem, Failure, Mode, State
+from fanin.domain.wire import encode_batch
 from fanin.errors import BatchGone, BatchNotFound
 
 LISTED = 100
 """Missing ranges and failed items that an event lists; the API pages through the rest."""
+QUOTED = 256
+"""Characters of a failure's reason in an event, which may be no larger than 256 KB in all."""
 COUNTED = 100
 """Pages of failed items, of a thousand each, that are counted for an event."""
 
@@ -58,18 +61,8 @@ def _tell_parent(ledger: Ledger, batch: Batch, item: str) -> None:
 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
-    detail: dict[str, object] = {
-        "batch_id": batch.batch_id,
-        "state": str(batch.state),
-        "mode": str(batch.mode),
-        "user_key": batch.user_key,
-        "metadata": dict(batch.metadata),
-        "items": batch.items,
-        "partial": batch.partial,
-        "created_at": batch.created_at,
-        "closed_at": batch.closed_at,
-        "ended_at": batch.ended_at,
-    }
+    """The batch as the API shows it, and the first of what failed and is missing."""
+    detail: dict[str, object] = {**encode_batch(batch)}
     detail |= _failed(ledger, batch.batch_id)
     if batch.mode is Mode.EXACT and (batch.partial or batch.state is not State.COMPLETE):
         missing = ledger.missing(batch.batch_id, limit=LISTED)
@@ -93,5 +86,5 @@ def _failed(ledger: Ledger, batch_id: int) -> Mapping[str, object]:
     return {
         "failed": count,
         "failed_more": cursor is not None,
-        "failures": [asdict(failure) for failure in listed],
+        "failures": [asdict(replace(failure, reason=failure.reason[:QUOTED])) for failure in listed],
     }
