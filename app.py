@@ -1,0 +1,22 @@
+"""The CDK app: one stack with one tracker, its settings from the context (docs/settings.md)."""
+
+import json
+from pathlib import Path
+
+import aws_cdk as cdk
+
+from infra import FaninStack, Settings
+
+# The CDK command line reads cdk.json; `python app.py` alone should see the same context.
+CONTEXT = json.loads(Path(__file__).with_name("cdk.json").read_text())["context"]
+
+
+def main() -> None:
+    app = cdk.App(context=CONTEXT)
+    settings = Settings.from_context(app.node)
+    FaninStack(app, settings.prefix, settings=settings)
+    app.synth()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""fanin's infrastructure, as CDK constructs for its own stack and for other people's apps.
+
+``FaninTracker`` is the whole service, ``TrackedQueue`` a queue whose dead messages fail their items, and
+``FaninStack`` the service as a stack of its own.
+"""
+
+from infra.settings import BadSetting, Settings
+from infra.stack import FaninStack
+from infra.tracked_queue import TrackedQueue
+from infra.tracker import FaninTracker
+
+__all__ = ["BadSetting", "FaninStack", "FaninTracker", "Settings", "TrackedQueue"]

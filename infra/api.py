@@ -1,0 +1,109 @@
+"""The HTTP API: a few routes, all to one function, each behind the authorization that was chosen."""
+
+from __future__ import annotations
+
+import json
+
+from aws_cdk import Stack
+from aws_cdk import aws_apigatewayv2 as apigw
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
+from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.functions import Function, log_group
+from infra.permissions import allow
+from infra.settings import Settings
+
+ROUTES = {
+    "/v1/{proxy+}": apigw.HttpMethod.ANY,
+    "/api/v1/{proxy+}": apigw.HttpMethod.ANY,
+    "/openapi.json": apigw.HttpMethod.GET,
+}
+
+ACCESS_LOG = {
+    "requestId": "$context.requestId",
+    "time": "$context.requestTime",
+    "sourceIp": "$context.identity.sourceIp",
+    "caller": "$context.identity.userArn",
+    "method": "$context.httpMethod",
+    "path": "$context.path",
+    "route": "$context.routeKey",
+    "status": "$context.status",
+    "latency": "$context.responseLatency",
+    "integrationError": "$context.integrationErrorMessage",
+    "bytes": "$context.responseLength",
+}
+
+
+class Api(Construct):
+    """The service over HTTPS.
+
+    Attributes:
+        api: the HTTP API.
+        stage: its only stage, at the root of the URL.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        settings: Settings,
+        function: Function,
+    ) -> None:
+        super().__init__(scope, id)
+        self.api = apigw.HttpApi(
+            self,
+            "Api",
+            api_name=settings.prefix,
+            description="fanin: know when a fan-out is finished",
+            create_default_stage=False,
+            default_authorizer=_authorizer(settings),
+        )
+        integration = integrations.HttpLambdaIntegration("Integration", function.function)
+        for path, method in ROUTES.items():
+            self.api.add_routes(path=path, methods=[method], integration=integration)
+        self.stage = apigw.HttpStage(
+            self,
+            "Stage",
+            http_api=self.api,
+            stage_name="$default",
+            auto_deploy=True,
+            detailed_metrics_enabled=True,
+            throttle=apigw.ThrottleSettings(
+                rate_limit=settings.api_throttle_rate, burst_limit=settings.api_throttle_burst
+            ),
+        )
+        access_log = log_group(self, "AccessLog", settings=settings)
+        resource = self.stage.node.default_child
+        resource.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
+            destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG)
+        )
+
+    @property
+    def url(self) -> str:
+        """Root of the API, without a slash at the end."""
+        return self.api.api_endpoint
+
+    def grant_invoke(self, grantee: iam.IGrantable) -> None:
+        """Let a role call every route; of use where the authorization is ``iam``."""
+        allow(
+            grantee,
+            ["execute-api:Invoke"],
+            Stack.of(self).format_arn(
+                service="execute-api", resource=self.api.api_id, resource_name="$default/*"
+            ),
+        )
+
+
+def _authorizer(settings: Settings) -> apigw.IHttpRouteAuthorizer | None:
+    match settings.auth:
+        case "iam":
+            return authorizers.HttpIamAuthorizer()
+        case "jwt":
+            return authorizers.HttpJwtAuthorizer(
+                "Jwt", settings.jwt_issuer, jwt_audience=settings.jwt_audiences
+            )
+        case _:
+            return None

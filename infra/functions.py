@@ -1,0 +1,106 @@
+"""One Lambda function as fanin has them: a folder of functions/, a role of its own, logs that end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from fanin import names
+from infra.layers import ROOT, RUNTIME, Layers, architecture
+from infra.settings import RETENTION, Settings
+
+
+def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:  # noqa: A002
+    """Make a log group that keeps its events for as long as the settings say."""
+    keep = settings.removal == "retain"
+    return logs.LogGroup(
+        scope,
+        id,
+        retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
+        removal_policy=RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY,
+    )
+
+
+class Function(Construct):
+    """A function of fanin. Its role can write its own log and traces; everything else is granted to it.
+
+    Attributes:
+        name: name of its folder in functions/.
+        function: the Lambda function, to be granted and invoked.
+        timeout: how long one invocation may take.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        name: str,
+        description: str,
+        settings: Settings,
+        layers: Layers,
+        environment: Mapping[str, str],
+        timeout: Duration,
+        memory: int = 512,
+        on_failure: sqs.IQueue | None = None,
+    ) -> None:
+        """Make the function.
+
+        Args:
+            scope: where it belongs.
+            id: its name there.
+            name: name of its folder in functions/.
+            description: one line for people who find it in the console.
+            settings: the deployment's settings.
+            layers: fanin and what it runs on.
+            environment: what it reads, besides what all functions read.
+            timeout: how long one invocation may take.
+            memory: MB; the processor's share follows from it.
+            on_failure: where the event of an asynchronous invocation goes that failed for good.
+        """
+        super().__init__(scope, id)
+        self.name = name
+        self.timeout = timeout
+        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        logs_here = log_group(self, "Logs", settings=settings)
+        logs_here.grant_write(role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            description=description,
+            code=lambda_.Code.from_asset(str(ROOT / "functions" / name), exclude=["__pycache__"]),
+            handler="handler.handler",
+            runtime=RUNTIME,
+            architecture=architecture(settings),
+            layers=layers.both,
+            role=role,
+            log_group=logs_here,
+            tracing=lambda_.Tracing.ACTIVE,
+            timeout=timeout,
+            memory_size=memory,
+            environment={
+                "POWERTOOLS_SERVICE_NAME": settings.prefix,
+                "POWERTOOLS_METRICS_NAMESPACE": names.METRICS_NAMESPACE,
+                "POWERTOOLS_LOG_LEVEL": settings.log_level,
+                names.ENV_OPEN_IDLE_TTL: str(settings.open_idle_ttl),
+                names.ENV_CLOSED_IDLE_TTL: str(settings.closed_idle_ttl),
+                names.ENV_LIFETIME: str(settings.lifetime),
+                **environment,
+            },
+        )
+        if on_failure:
+            self.function.configure_async_invoke(
+                on_failure=destinations.SqsDestination(on_failure), retry_attempts=2
+            )
+
+    @property
+    def visibility_timeout(self) -> Duration:
+        """How long a queue that feeds this function hides a message: six invocations, as Lambda advises."""
+        return Duration.seconds(6 * int(self.timeout.to_seconds()))

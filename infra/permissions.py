@@ -1,0 +1,26 @@
+"""The one way in which this code gives a permission: some actions, one resource, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import aws_iam as iam
+
+
+def allow(
+    grantee: iam.IGrantable,
+    actions: Sequence[str],
+    resource: str,
+    conditions: Mapping[str, object] | None = None,
+) -> None:
+    """Let a role do something with one resource.
+
+    Args:
+        grantee: a function, a role, or whatever acts as one.
+        actions: such as ``sqs:SendMessage``.
+        resource: ARN of the resource.
+        conditions: of the statement, as IAM writes them.
+    """
+    grantee.grant_principal.add_to_principal_policy(
+        iam.PolicyStatement(actions=list(actions), resources=[resource], conditions=conditions)
+    )

@@ -1,0 +1,59 @@
+"""Queues: encrypted, closed to plain HTTP, and never without a place for what cannot be handled."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+RETENTION = Duration.days(14)
+
+
+def plain_queue(
+    scope: Construct,
+    id: str,  # noqa: A002
+    *,
+    visibility_timeout: Duration | None = None,
+    dead_letter_queue: sqs.DeadLetterQueue | None = None,
+) -> sqs.Queue:
+    """Make a queue that keeps its messages as long as SQS can, two weeks."""
+    return sqs.Queue(
+        scope,
+        id,
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        retention_period=RETENTION,
+        visibility_timeout=visibility_timeout,
+        dead_letter_queue=dead_letter_queue,
+    )
+
+
+class RedrivenQueue(Construct):
+    """A queue that gives a message up after some tries, and the dead-letter queue it then goes to.
+
+    Attributes:
+        queue: the queue.
+        dead_letters: its dead-letter queue.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        visibility_timeout: Duration,
+        max_receive_count: int,
+        dead_letter_visibility_timeout: Duration | None = None,
+    ) -> None:
+        super().__init__(scope, id)
+        self.dead_letters = plain_queue(
+            self, "DeadLetters", visibility_timeout=dead_letter_visibility_timeout
+        )
+        self.queue = plain_queue(
+            self,
+            "Queue",
+            visibility_timeout=visibility_timeout,
+            dead_letter_queue=sqs.DeadLetterQueue(
+                queue=self.dead_letters, max_receive_count=max_receive_count
+            ),
+        )

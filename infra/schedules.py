@@ -1,0 +1,104 @@
+"""Time: one-time schedules for the deadlines of batches, and the rate at which the reaper runs."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from fanin import names
+from infra.functions import Function
+from infra.permissions import allow
+
+SCHEDULER = "scheduler.amazonaws.com"
+
+
+class Deadlines(Construct):
+    """Where the API makes one schedule for each batch with a deadline, which calls the timer.
+
+    Attributes:
+        group: the group of these schedules and of no others.
+        role: what the schedules run as; it may invoke the timer and report failures.
+        environment: what a function needs to make and delete schedules.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        timer: Function,
+        dead_letters: sqs.Queue,
+    ) -> None:
+        super().__init__(scope, id)
+        self.group = scheduler.ScheduleGroup(self, "Group")
+        self.role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal(
+                SCHEDULER,
+                conditions={
+                    "StringEquals": {
+                        "aws:SourceAccount": Stack.of(self).account,
+                        "aws:SourceArn": self.group.schedule_group_arn,
+                    }
+                },
+            ),
+        )
+        for action, arn in (
+            ("lambda:InvokeFunction", timer.function.function_arn),
+            ("sqs:SendMessage", dead_letters.queue_arn),
+        ):
+            allow(self.role, [action], arn)
+        self._schedules = Stack.of(self).format_arn(
+            service="scheduler", resource="schedule", resource_name=f"{self.group.schedule_group_name}/*"
+        )
+        self.environment = {
+            names.ENV_SCHEDULE_GROUP: self.group.schedule_group_name,
+            names.ENV_SCHEDULE_ROLE_ARN: self.role.role_arn,
+            names.ENV_TIMER_ARN: timer.function.function_arn,
+            names.ENV_TIMER_DLQ_ARN: dead_letters.queue_arn,
+        }
+
+    def grant_set(self, grantee: iam.IGrantable) -> None:
+        """Let a role make and change schedules, and hand them the role they run as."""
+        allow(grantee, ["scheduler:CreateSchedule", "scheduler:UpdateSchedule"], self._schedules)
+        allow(
+            grantee,
+            ["iam:PassRole"],
+            self.role.role_arn,
+            conditions={"StringEquals": {"iam:PassedToService": SCHEDULER}},
+        )
+
+    def grant_clear(self, grantee: iam.IGrantable) -> None:
+        """Let a role delete schedules."""
+        allow(grantee, ["scheduler:DeleteSchedule"], self._schedules)
+
+
+class Rate(Construct):
+    """Runs a function again and again.
+
+    Attributes:
+        rule: the rule that does, on the account's default bus.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        function: Function,
+        minutes: int,
+        dead_letters: sqs.Queue,
+    ) -> None:
+        super().__init__(scope, id)
+        self.rule = events.Rule(
+            self,
+            "Rule",
+            schedule=events.Schedule.rate(Duration.minutes(minutes)),
+            targets=[targets.LambdaFunction(function.function, dead_letter_queue=dead_letters)],
+        )

@@ -1,0 +1,171 @@
+"""The settings of a deployment, read from the CDK context in one place and checked before anything is built.
+
+Every setting is documented in docs/settings.md.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import Self
+
+from constructs import Node
+
+# The retention periods that CloudWatch Logs knows, in days, with the CDK's names for them.
+RETENTION = {
+    1: "ONE_DAY",
+    3: "THREE_DAYS",
+    5: "FIVE_DAYS",
+    7: "ONE_WEEK",
+    14: "TWO_WEEKS",
+    30: "ONE_MONTH",
+    60: "TWO_MONTHS",
+    90: "THREE_MONTHS",
+    120: "FOUR_MONTHS",
+    150: "FIVE_MONTHS",
+    180: "SIX_MONTHS",
+    365: "ONE_YEAR",
+    400: "THIRTEEN_MONTHS",
+    545: "EIGHTEEN_MONTHS",
+    731: "TWO_YEARS",
+    1096: "THREE_YEARS",
+    1827: "FIVE_YEARS",
+    3653: "TEN_YEARS",
+}
+CHOICES: dict[str, tuple[str | int, ...]] = {
+    "auth": ("iam", "jwt", "none"),
+    "log_retention_days": tuple(RETENTION),
+    "log_level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    "removal": ("retain", "destroy"),
+    "architecture": ("arm64", "x86_64"),
+}
+# Durations have the bounds that the API gives to a batch; the batching ones are SQS event sources'.
+RANGES: dict[str, tuple[int, int]] = {
+    "open_idle_ttl": (60, 365 * 86_400),
+    "closed_idle_ttl": (60, 365 * 86_400),
+    "lifetime": (60, 365 * 86_400),
+    "reaper_rate_minutes": (1, 1440),
+    "ack_batch_size": (1, 10_000),
+    "ack_batching_window_seconds": (0, 300),
+    "api_throttle_rate": (1, 100_000),
+    "api_throttle_burst": (1, 100_000),
+}
+PATTERNS: dict[str, tuple[str, str]] = {
+    "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
+    "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
+    "jwt_issuer": (r"(https://\S+)?", "an https URL"),
+}
+LARGEST_WITHOUT_WINDOW = 10
+
+
+class BadSetting(ValueError):
+    """A setting is not what it can be; the message names it, what it is, and what it may be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How one deployment of fanin differs from another.
+
+    Attributes:
+        prefix: name of the stack, of the event bus and of the ``service`` in logs and metrics.
+        auth: who may call the API: ``iam`` (SigV4), ``jwt``, or ``none``.
+        jwt_issuer: issuer URL of the tokens; with ``jwt`` only.
+        jwt_audience: audiences of the tokens, comma-separated; with ``jwt`` only.
+        open_idle_ttl: seconds without activity until an open batch is orphaned.
+        closed_idle_ttl: seconds without activity until a closed batch is orphaned.
+        lifetime: seconds until the hard end of a batch that does not say its own.
+        reaper_rate_minutes: minutes between two runs of the reaper.
+        log_retention_days: days that logs are kept.
+        log_level: level of the functions' logs.
+        removal: what deleting the stack does to tables and logs: ``retain`` or ``destroy``.
+        architecture: processor of the functions: ``arm64`` or ``x86_64``.
+        ack_batch_size: most messages of the ack queue in one invocation.
+        ack_batching_window_seconds: how long acks may wait for company.
+        api_throttle_rate: requests a second that the API lets in.
+        api_throttle_burst: requests that may come at once.
+        alarm_topic_arn: SNS topic told about alarms; empty for none.
+        local: build for the machine at hand, to deploy to an emulator.
+    """
+
+    prefix: str = "fanin"
+    auth: str = "iam"
+    jwt_issuer: str = ""
+    jwt_audience: str = ""
+    open_idle_ttl: int = 2 * 3600
+    closed_idle_ttl: int = 7 * 86_400
+    lifetime: int = 30 * 86_400
+    reaper_rate_minutes: int = 5
+    log_retention_days: int = 30
+    log_level: str = "INFO"
+    removal: str = "retain"
+    architecture: str = "arm64"
+    ack_batch_size: int = 1000
+    ack_batching_window_seconds: int = 5
+    api_throttle_rate: int = 500
+    api_throttle_burst: int = 1000
+    alarm_topic_arn: str = ""
+    local: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadSetting: one is out of its range, or does not go with another.
+        """
+        for name, choices in CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                raise _bad(name, value, f"one of {', '.join(map(str, choices))}")
+        for name, (low, high) in RANGES.items():
+            if not low <= (value := getattr(self, name)) <= high:
+                raise _bad(name, value, f"from {low} to {high}")
+        for name, (pattern, meaning) in PATTERNS.items():
+            if not re.fullmatch(pattern, value := getattr(self, name)):
+                raise _bad(name, value, meaning)
+        if self.auth == "jwt":
+            for name in ("jwt_issuer", "jwt_audience"):
+                if not getattr(self, name):
+                    raise _bad(name, "", "set when auth is jwt")
+        if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
+            raise _bad(
+                "ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {self.ack_batch_size}"
+            )
+
+    @property
+    def jwt_audiences(self) -> list[str]:
+        return [audience.strip() for audience in self.jwt_audience.split(",") if audience.strip()]
+
+    @classmethod
+    def from_context(cls, node: Node) -> Self:
+        """Read the settings from the context of a construct; what is not there has its default.
+
+        Values given on the command line (``-c lifetime=3600``) are text, and are read as what they stand for.
+
+        Raises:
+            BadSetting: a value cannot be read, or is not what it may be.
+        """
+        given = {field.name: node.try_get_context(field.name) for field in fields(cls)}
+        defaults = cls()
+        return cls(
+            **{
+                name: _read(name, value, type(getattr(defaults, name)))
+                for name, value in given.items()
+                if value is not None
+            }
+        )
+
+
+def _read(name: str, value: object, kind: type) -> object:
+    if kind is bool:
+        if str(value).lower() not in ("true", "false"):
+            raise _bad(name, value, "true or false")
+        return str(value).lower() == "true"
+    if kind is int:
+        # JSON numbers arrive as floats from the CDK.
+        if not re.fullmatch(r"[0-9]+(\.0)?", str(value)):
+            raise _bad(name, value, "a whole number")
+        return int(float(str(value)))
+    return str(value)
+
+
+def _bad(name: str, value: object, meaning: str) -> BadSetting:
+    return BadSetting(f"setting {name} is {value!r}; it must be {meaning}")

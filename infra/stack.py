@@ -1,0 +1,45 @@
+"""fanin as a stack of its own."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from fanin import names
+from infra.settings import Settings
+from infra.tracker import FaninTracker
+
+
+class FaninStack(Stack):
+    """One tracker, and what others need to find it as outputs of the stack.
+
+    Attributes:
+        tracker: everything that is in it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        settings: Settings | None = None,
+    ) -> None:
+        super().__init__(
+            scope, id, description="fanin: know, exactly and at once, when a fan-out is finished"
+        )
+        self.tracker = FaninTracker(self, "Tracker", settings=settings)
+        tracker = self.tracker
+        for name, value in {
+            names.OUTPUT_API_URL: tracker.api.url,
+            names.OUTPUT_BATCHES_TABLE: tracker.storage.batches.table_name,
+            names.OUTPUT_WORDS_TABLE: tracker.storage.words.table_name,
+            names.OUTPUT_PARTS_TABLE: tracker.storage.parts.table_name,
+            names.OUTPUT_BUS: tracker.bus.event_bus_name,
+            names.OUTPUT_WORK_QUEUE: tracker.work.queue.queue_url,
+            names.OUTPUT_ACK_QUEUE: tracker.acks.queue.queue_url,
+            names.OUTPUT_SCHEDULE_GROUP: tracker.deadlines.group.schedule_group_name,
+            names.OUTPUT_SCHEDULE_ROLE: tracker.deadlines.role.role_arn,
+            names.OUTPUT_TIMER: tracker.functions["timer"].function.function_arn,
+            names.OUTPUT_TIMER_DLQ: tracker.timer_dead_letters.queue_arn,
+        }.items():
+            CfnOutput(self, name, value=value)

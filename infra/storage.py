@@ -1,0 +1,148 @@
+"""The tables, and who may do what with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from fanin import names
+from infra.permissions import allow
+from infra.settings import Settings
+
+PROGRESS = (
+    *(names.BATCH_ID, names.STATE, names.SHELF, names.DUE_AT, names.TOUCHED_AT, names.EXPIRES_AT),
+    *("ended_at", "partial", "acked", "items", "mode"),
+)
+"""Attributes of a batch row that an ack may name: what moves a batch forward, and what guards that move.
+
+A request that names another (its salt, its limit, its parent) is denied, whatever the code says.
+"""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a role may do with the tables, as names of DynamoDB actions.
+
+    Attributes:
+        batches: actions on whole rows of the batches table.
+        progress: whether it may update the attributes of ``PROGRESS`` there.
+        listing: whether it may query the index by state.
+        words: actions on the words table.
+        parts: actions on the parts table.
+    """
+
+    batches: tuple[str, ...] = ("BatchGetItem", "GetItem")
+    progress: bool = True
+    listing: bool = False
+    words: tuple[str, ...] = ("BatchGetItem", "UpdateItem")
+    parts: tuple[str, ...] = ()
+
+
+SETTLE = Access()
+"""Finish words and end batches: the timer and the settler."""
+REAP = Access(listing=True)
+"""The same for batches found by state."""
+ACK = Access(parts=("BatchWriteItem",))
+"""Mark items done or failed, with a note of the reason."""
+NOTIFY = Access(parts=("BatchWriteItem", "Query"))
+"""Tell the world, the failures included, and ack the parent item."""
+SERVE = Access(
+    batches=("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
+    progress=False,
+    listing=True,
+    words=("BatchGetItem", "GetItem", "UpdateItem"),
+    parts=("BatchWriteItem", "GetItem", "PutItem", "Query"),
+)
+"""Everything the ledger does: the API, and whoever uses the library straight on the tables."""
+
+
+class Storage(Construct):
+    """The three tables of the ledger: on-demand, encrypted, restorable, and emptied by time to live.
+
+    Attributes:
+        batches: the batch rows, with the index by state and a stream of both images.
+        words: the words of the trees, with a stream of new images.
+        parts: what else belongs to a batch: failures and idempotency keys.
+        environment: the tables' names, for the functions.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        removal = RemovalPolicy.RETAIN if settings.removal == "retain" else RemovalPolicy.DESTROY
+        self.batches = self._table(
+            "Batches",
+            removal,
+            names.BATCH_ID,
+            dynamodb.AttributeType.NUMBER,
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+        )
+        self.batches.add_global_secondary_index(
+            index_name=names.INDEX_BY_SHELF,
+            partition_key=dynamodb.Attribute(name=names.SHELF, type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name=names.DUE_AT, type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=[names.TOUCHED_AT],
+        )
+        self.words = self._table(
+            "Words",
+            removal,
+            names.WORD_ID,
+            dynamodb.AttributeType.STRING,
+            stream=dynamodb.StreamViewType.NEW_IMAGE,
+        )
+        self.parts = self._table(
+            "Parts", removal, names.BATCH_ID, dynamodb.AttributeType.NUMBER, sort_key=names.PART
+        )
+        self.environment = {
+            names.ENV_BATCHES_TABLE: self.batches.table_name,
+            names.ENV_WORDS_TABLE: self.words.table_name,
+            names.ENV_PARTS_TABLE: self.parts.table_name,
+        }
+
+    def _table(
+        self,
+        id: str,  # noqa: A002
+        removal: RemovalPolicy,
+        key: str,
+        key_type: dynamodb.AttributeType,
+        *,
+        sort_key: str | None = None,
+        stream: dynamodb.StreamViewType | None = None,
+    ) -> dynamodb.Table:
+        return dynamodb.Table(
+            self,
+            id,
+            partition_key=dynamodb.Attribute(name=key, type=key_type),
+            sort_key=dynamodb.Attribute(name=sort_key, type=dynamodb.AttributeType.STRING)
+            if sort_key
+            else None,
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            time_to_live_attribute=names.EXPIRES_AT,
+            stream=stream,
+            removal_policy=removal,
+        )
+
+    def grant(self, grantee: iam.IGrantable, access: Access) -> None:
+        """Let a role do what the access says, and nothing else."""
+        batches, words, parts = self.batches.table_arn, self.words.table_arn, self.parts.table_arn
+        allow(grantee, _actions(*access.batches), batches)
+        if access.progress:
+            condition = {"ForAllValues:StringEquals": {"dynamodb:Attributes": list(PROGRESS)}}
+            allow(grantee, _actions("UpdateItem"), batches, condition)
+        if access.listing:
+            allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_SHELF}")
+        allow(grantee, _actions(*access.words), words)
+        if access.parts:
+            allow(grantee, _actions(*access.parts), parts)
+
+
+def _actions(*actions: str) -> list[str]:
+    return [f"dynamodb:{action}" for action in actions]

@@ -1,0 +1,222 @@
+"""The whole service as one construct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from fanin import names
+from infra.api import Api
+from infra.events import (
+    BATCH_ENDED,
+    WORD_FINISHED,
+    Bus,
+    feed_from_queue,
+    feed_from_stream,
+)
+from infra.functions import Function
+from infra.layers import Layers
+from infra.permissions import allow
+from infra.queues import RedrivenQueue, plain_queue
+from infra.schedules import Deadlines, Rate
+from infra.settings import Settings
+from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, Access, Storage
+from infra.tracked_queue import TrackedQueue
+
+TRIES = 10
+"""How often a message of the service's own queues is tried, over some twenty minutes or more."""
+SIX_RUNS = Duration.minutes(3)
+"""How long they hide a message, six times the functions' timeout, as Lambda advises."""
+
+
+class FaninTracker(Construct):
+    """fanin, ready to be told about batches: tables, functions, API, queues, bus, schedules and alarms.
+
+    Example:
+        In a stack of your own, with a function that opens batches and one that consumes their messages::
+
+            tracker = FaninTracker(self, "Fanin", settings=Settings(prefix="shop"))
+            tracker.grant_producer(importer)
+            tracker.work.queue.grant_send_messages(importer)
+            tracker.grant_consumer(consumer)
+            consumer.add_event_source(SqsEventSource(tracker.work.queue, report_batch_item_failures=True))
+            Rule(
+                self, "Done",
+                event_bus=tracker.bus,
+                event_pattern=EventPattern(source=["fanin"], detail_type=["Batch Completed"]),
+                targets=[LambdaFunction(on_completion)],
+            )
+
+        Both functions take ``tracker.environment`` for ``Tracker.from_env()`` and ``tracker.layers.both``.
+
+    Attributes:
+        storage: the tables.
+        layers: fanin and what it runs on, for functions of your own.
+        bus: where the ends of batches are told.
+        work: a queue to send work to, whose dead messages fail their items.
+        acks: the queue of acks that need not be answered.
+        parked: messages that neither a consumer nor the function for dead messages could handle.
+        api: the service over HTTPS.
+        deadlines: the group and role of the schedules.
+        timer_dead_letters: deadlines that did not reach the timer.
+        functions: all functions, by the name of their folder.
+        environment: what ``Tracker.from_env()`` reads.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        settings: Settings | None = None,
+    ) -> None:
+        super().__init__(scope, id)
+        self.settings = settings or Settings()
+        self.storage = Storage(self, "Storage", settings=self.settings)
+        self.layers = Layers(self, "Layers", settings=self.settings)
+        self.bus = Bus(self, "Bus", settings=self.settings).bus
+        self.functions: dict[str, Function] = {}
+        self._room = Construct(self, "Functions")
+        self.deadlines, self.timer_dead_letters = self._deadlines()
+        self.acks, self.work, self.parked = self._queues()
+        self.retries = self._streams()
+        self.api = self._api()
+        self.reaper_dead_letters = self._reaper()
+        self.environment = {
+            **self.storage.environment,
+            **self.deadlines.environment,
+            names.ENV_BUS: self.bus.event_bus_name,
+            names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
+            names.ENV_API_URL: self.api.url,
+            names.ENV_OPEN_IDLE_TTL: str(self.settings.open_idle_ttl),
+            names.ENV_CLOSED_IDLE_TTL: str(self.settings.closed_idle_ttl),
+            names.ENV_LIFETIME: str(self.settings.lifetime),
+        }
+
+    @property
+    def dead_letters(self) -> Function:
+        """The function that fails the items of dead messages, for ``TrackedQueue``."""
+        return self.functions["dead_letters"]
+
+    def grant_producer(self, grantee: iam.IGrantable) -> None:
+        """Let a role do everything with batches, over the API or straight on the tables."""
+        self.api.grant_invoke(grantee)
+        self.storage.grant(grantee, SERVE)
+        self.deadlines.grant_set(grantee)
+
+    def grant_consumer(self, grantee: iam.IGrantable) -> None:
+        """Let a role ack and fail items: over the API, on the tables, or through the queue of acks."""
+        self.api.grant_invoke(grantee)
+        self.storage.grant(grantee, ACK)
+        allow(grantee, ["sqs:SendMessage"], self.acks.queue.queue_arn)
+
+    def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
+        dead_letters = plain_queue(self, "TimerDeadLetters")
+        timer = self._function("timer", "ends a batch at its deadline", SETTLE, on_failure=dead_letters)
+        return Deadlines(self, "Deadlines", timer=timer, dead_letters=dead_letters), dead_letters
+
+    def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
+        function = self._function("acks", "marks the items of queued acks done", ACK, timeout=60, memory=1024)
+        acks = RedrivenQueue(
+            self, "AckQueue", visibility_timeout=function.visibility_timeout, max_receive_count=TRIES
+        )
+        feed_from_queue(
+            function,
+            acks.queue,
+            batch_size=self.settings.ack_batch_size,
+            window_seconds=self.settings.ack_batching_window_seconds,
+        )
+        parked = plain_queue(self, "Parked")
+        dead_letters = self._function(
+            "dead_letters",
+            "fails the items of dead messages",
+            ACK,
+            environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
+        )
+        allow(dead_letters.function, ["sqs:SendMessage"], parked.queue_arn)
+        work = TrackedQueue(self, "WorkQueue", dead_letters_function=dead_letters.function)
+        return acks, work, parked
+
+    def _streams(self) -> dict[str, RedrivenQueue]:
+        retries = {
+            name: RedrivenQueue(
+                self, f"{name.title()}Retries", visibility_timeout=SIX_RUNS, max_receive_count=TRIES
+            )
+            for name in ("notifier", "settler")
+        }
+        notifier = self._function(
+            "notifier",
+            "tells the bus and the parent batch how a batch ended",
+            NOTIFY,
+            environment={
+                **self.deadlines.environment,
+                names.ENV_BUS: self.bus.event_bus_name,
+                names.ENV_RETRY_QUEUE_URL: retries["notifier"].queue.queue_url,
+            },
+        )
+        allow(notifier.function, ["events:PutEvents"], self.bus.event_bus_arn)
+        self.deadlines.grant_clear(notifier.function)
+        feed_from_stream(notifier, self.storage.batches, BATCH_ENDED, retries["notifier"])
+        settler = self._function(
+            "settler",
+            "carries finished words on towards the end of their batch",
+            SETTLE,
+            environment={names.ENV_RETRY_QUEUE_URL: retries["settler"].queue.queue_url},
+        )
+        feed_from_stream(settler, self.storage.words, WORD_FINISHED, retries["settler"])
+        return retries
+
+    def _api(self) -> Api:
+        function = self._function(
+            "api",
+            "serves the HTTP API",
+            SERVE,
+            environment=self.deadlines.environment,
+            memory=1024,
+        )
+        self.deadlines.grant_set(function.function)
+        self.deadlines.grant_clear(function.function)
+        return Api(self, "Api", settings=self.settings, function=function)
+
+    def _reaper(self) -> sqs.Queue:
+        dead_letters = plain_queue(self, "ReaperDeadLetters")
+        reaper = self._function("reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters)
+        Rate(
+            self,
+            "ReaperRate",
+            function=reaper,
+            minutes=self.settings.reaper_rate_minutes,
+            dead_letters=dead_letters,
+        )
+        return dead_letters
+
+    def _function(
+        self,
+        name: str,
+        description: str,
+        access: Access,
+        *,
+        environment: Mapping[str, str] | None = None,
+        timeout: int = 30,
+        memory: int = 512,
+        on_failure: sqs.IQueue | None = None,
+    ) -> Function:
+        function = Function(
+            self._room,
+            "".join(word.title() for word in name.split("_")),
+            name=name,
+            description=f"fanin: {description}",
+            settings=self.settings,
+            layers=self.layers,
+            environment={**self.storage.environment, **(environment or {})},
+            timeout=Duration.seconds(timeout),
+            memory=memory,
+            on_failure=on_failure,
+        )
+        self.storage.grant(function.function, access)
+        self.functions[name] = function
+        return function
