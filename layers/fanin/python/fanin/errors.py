@@ -14,7 +14,8 @@
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── NotConfigured           a setting is missing on this side
     ├── SendFailed              a queue did not take some of a producer's messages
-    └── ItemFailed              raised by a consumer: this item has failed for good
+    ├── ItemFailed              raised by a consumer: this item has failed for good
+    └── LocalStackFailed        the local stack could not be started or deployed
 
 Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
 whether the very same call may succeed later. Messages say what to do.
@@ -115,3 +116,7 @@ class ItemFailed(FaninError):
     """
 
     code = "item-failed"
+
+
+class LocalStackFailed(FaninError):
+    code = "local-stack-failed"

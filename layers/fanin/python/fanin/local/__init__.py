@@ -1,0 +1,26 @@
+"""The whole service on one machine, from the same template as in AWS: no account, no Docker.
+
+    from fanin.local import down, environment, up
+
+    stack = up()  # a second time it does nothing; after an edit it updates
+    stack.client("sqs").send_message(QueueUrl=stack.work_queue_url, MessageBody="hello")
+    down()
+
+``up`` writes ``.fanin/local.json``; ``fanin --local`` and ``FANIN_PROFILE=local`` find it from there.
+
+With ``up(auth=True)`` the emulator verifies every SigV4 signature and enforces policies, and each function
+has its own role's credentials. Keys must then look like this:
+
+- root of the account: access key ``test`` or the account's number, secret ``test``, and no session token;
+- an IAM user: ``create_user``, ``put_user_policy``, and the pair that ``create_access_key`` answers;
+- a role: what ``sts.assume_role`` answers, all three parts.
+
+Any other key is refused (``UnrecognizedClientException``), a wrong secret too (``SignatureDoesNotMatch``).
+"""
+
+from fanin.local.deploy import deploy
+from fanin.local.stack import Status, down, status, up
+from fanin.local.state import Stack, environment, locate, read
+from fanin.local.synth import synthesize
+
+__all__ = ["Stack", "Status", "deploy", "down", "environment", "locate", "read", "status", "synthesize", "up"]

@@ -1,0 +1,221 @@
+"""Deploys a synthesized CDK assembly to the emulator with boto3 alone: no CDK CLI, no npm.
+
+Does what ``cdk bootstrap`` and ``cdk deploy`` do, and then sets time to live and point-in-time recovery of
+the tables, which the emulator's CloudFormation ignores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+import time
+from collections.abc import Iterator
+from http import HTTPStatus
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from zipfile import ZipFile, ZipInfo
+
+from botocore.exceptions import ClientError
+
+from fanin.errors import LocalStackFailed
+from fanin.local.aws import ACCOUNT, REGION, client
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_ssm import SSMClient
+
+BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
+BOOTSTRAP_VERSION: Final = "30"
+CAPABILITIES: Final = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
+DEPLOY_SECONDS: Final = 300.0
+DEAD_STATES: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
+ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+def fingerprint(assembly: Path) -> str:
+    """Names the content of an assembly: equal exactly when a deployment would change nothing."""
+    digest = hashlib.sha256()
+    for file in sorted(assembly.glob("*.template.json")) + sorted(assembly.glob("*.assets.json")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def deploy(assembly: Path, endpoint_url: str, stack: str | None = None) -> dict[str, str]:
+    """Create or update the stacks of an assembly, and wait for them.
+
+    Args:
+        assembly: what ``python app.py`` wrote.
+        endpoint_url: the emulator.
+        stack: the one to deploy; None deploys all, in the order of their dependencies.
+
+    Returns:
+        Outputs of the stacks deployed.
+
+    Raises:
+        LocalStackFailed: no such stack, or a resource failed; the message names it and says why.
+    """
+    manifest = json.loads((assembly / "manifest.json").read_text())
+    stacks = [name for name in _in_order(manifest["artifacts"]) if stack in (None, name)]
+    if not stacks:
+        raise LocalStackFailed(f"{assembly} holds no stack{f' named {stack}' if stack else ''}")
+    ssm: SSMClient = client("ssm", endpoint_url)
+    ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True)
+    outputs: dict[str, str] = {}
+    for name in stacks:
+        outputs |= _deploy(assembly, manifest["artifacts"][name]["properties"], name, endpoint_url)
+    return outputs
+
+
+def _in_order(artifacts: dict[str, Any]) -> Iterator[str]:
+    """Names of the stacks, each after those it depends on."""
+    seen: set[str] = set()
+
+    def visit(name: str) -> Iterator[str]:
+        if name not in seen:
+            seen.add(name)
+            for dependency in artifacts[name].get("dependencies", []):
+                yield from visit(dependency)
+            if artifacts[name]["type"] == "aws:cloudformation:stack":
+                yield name
+
+    for name in artifacts:
+        yield from visit(name)
+
+
+def _deploy(assembly: Path, properties: dict[str, Any], artifact: str, endpoint_url: str) -> dict[str, str]:
+    name = properties.get("stackName", artifact)
+    _publish(assembly, assembly / f"{artifact}.assets.json", endpoint_url)
+    template_file = assembly / properties["templateFile"]
+    cloudformation: CloudFormationClient = client("cloudformation", endpoint_url)
+    _apply(cloudformation, name, _here(properties["stackTemplateAssetObjectUrl"], endpoint_url))
+    resources = json.loads(template_file.read_text())["Resources"]
+    physical = {
+        resource["LogicalResourceId"]: resource["PhysicalResourceId"]
+        for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
+        for resource in page["StackResourceSummaries"]
+    }
+    _finish_tables(resources, physical, endpoint_url)
+    (description,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
+
+
+def _publish(assembly: Path, asset_manifest: Path, endpoint_url: str) -> None:
+    """Upload the assets of a stack that are not there yet; their keys are hashes of their content."""
+    s3: S3Client = client("s3", endpoint_url)
+    buckets: set[str] = set()
+    for asset in json.loads(asset_manifest.read_text())["files"].values():
+        source = assembly / asset["source"]["path"]
+        for destination in asset["destinations"].values():
+            bucket = _substitute(destination["bucketName"])
+            key = destination["objectKey"]
+            if bucket not in buckets:
+                s3.create_bucket(Bucket=bucket)
+                buckets.add(bucket)
+            if not _exists(s3, bucket, key):
+                s3.put_object(
+                    Bucket=bucket, Key=key, Body=archive(source) if source.is_dir() else source.read_bytes()
+                )
+
+
+def _exists(s3: S3Client, bucket: str, key: str) -> bool:
+    try:
+        s3.head_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+def archive(folder: Path) -> bytes:
+    """Zip a folder, the same bytes for the same content; stored, since nothing here is far away."""
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as zipped:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                entry = ZipInfo(file.relative_to(folder).as_posix(), ZIP_EPOCH)
+                entry.external_attr = (stat.S_IFREG | (0o755 if file.stat().st_mode & 0o100 else 0o644)) << 16
+                zipped.writestr(entry, file.read_bytes())
+    return buffer.getvalue()
+
+
+def _apply(cloudformation: CloudFormationClient, name: str, template_url: str) -> None:
+    status = _status(cloudformation, name)
+    if status in DEAD_STATES:
+        cloudformation.delete_stack(StackName=name)
+        status = _settled(cloudformation, name)
+    since = time.time()
+    write = cloudformation.create_stack if status is None else cloudformation.update_stack
+    try:
+        write(StackName=name, TemplateURL=template_url, Capabilities=CAPABILITIES)
+    except ClientError as error:
+        message = error.response["Error"]["Message"]
+        if "No updates are to be performed" in message:
+            return
+        raise LocalStackFailed(f"stack {name} is refused: {message}") from error
+    status = _settled(cloudformation, name)
+    if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+        raise LocalStackFailed(f"stack {name} is {status}: {_reason(cloudformation, name, since)}")
+
+
+def _status(cloudformation: CloudFormationClient, name: str) -> str | None:
+    try:
+        (description,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        if "does not exist" in error.response["Error"]["Message"]:
+            return None
+        raise
+    status: str = description["StackStatus"]
+    return None if status == "DELETE_COMPLETE" else status
+
+
+def _settled(cloudformation: CloudFormationClient, name: str) -> str | None:
+    deadline = time.monotonic() + DEPLOY_SECONDS
+    while (status := _status(cloudformation, name)) and status.endswith("_IN_PROGRESS"):
+        if time.monotonic() > deadline:
+            raise LocalStackFailed(f"stack {name} is still {status} after {DEPLOY_SECONDS:.0f} s")
+        time.sleep(0.05)
+    return status
+
+
+def _reason(cloudformation: CloudFormationClient, name: str, since: float) -> str:
+    """The first failures are causes; those that were cancelled, and the stack's own, are consequences."""
+    failures = []
+    for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=name):
+        for event in page["StackEvents"]:
+            reason = event.get("ResourceStatusReason", "no reason given")
+            recent = event["Timestamp"].timestamp() >= since - 1
+            if recent and event["ResourceStatus"].endswith("_FAILED") and "cancelled" not in reason.lower():
+                failures.append(f"{event['LogicalResourceId']} ({event['ResourceType']}): {reason}")
+    return "; ".join(reversed(failures)) or "no resource says why"
+
+
+def _finish_tables(resources: dict[str, Any], physical: dict[str, str], endpoint_url: str) -> None:
+    dynamodb: DynamoDBClient = client("dynamodb", endpoint_url)
+    for logical, resource in resources.items():
+        if resource["Type"] != "AWS::DynamoDB::Table":
+            continue
+        table, wanted = physical[logical], resource["Properties"]
+        if ttl := wanted.get("TimeToLiveSpecification"):
+            now = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+            if now.get("TimeToLiveStatus") != "ENABLED":
+                dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=ttl)
+        if wanted.get("PointInTimeRecoverySpecification", {}).get("PointInTimeRecoveryEnabled"):
+            dynamodb.update_continuous_backups(
+                TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+            )
+
+
+def _substitute(text: str) -> str:
+    for pseudo, value in (("AccountId", ACCOUNT), ("Region", REGION), ("Partition", "aws")):
+        text = text.replace(f"${{AWS::{pseudo}}}", value)
+    return text
+
+
+def _here(object_url: str, endpoint_url: str) -> str:
+    """``s3://bucket/key`` as the URL of the object in the emulator."""
+    return f"{endpoint_url}/{_substitute(object_url).removeprefix('s3://')}"

@@ -1,0 +1,93 @@
+"""Runs the emulator as a daemon; executed by the emulator's own Python, so it imports nothing of fanin.
+
+The daemon holds a lock on its lock file for as long as it lives and keeps its address there. The kernel
+drops the lock however the process ends, ``kill -9`` included, so a stale file can never pass for a running
+emulator. Usage: ``python -I launcher.py <lock file> <port> <private temporary folder> <true|false: AUTH>``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+LOCK_TRIES = 40  # of 50 ms each; a reader holds the lock for microseconds
+
+
+def main(lock_file: str, port: str, private_tmp: str, auth: str) -> None:
+    """Become a daemon that serves AWS on a port of this machine only.
+
+    Args:
+        lock_file: locked from here on, and holding ``{"pid", "port", "auth"}`` as JSON.
+        port: TCP port, must be free.
+        private_tmp: existing folder for everything the emulator and its Lambda workers unpack.
+        auth: "true" verifies signatures and enforces policies.
+    """
+    lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+    _acquire(lock)
+    os.ftruncate(lock, 0)
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    address = {"pid": os.getpid(), "port": int(port), "auth": auth == "true"}
+    os.pwrite(lock, json.dumps(address).encode(), 0)
+
+    # Lambda workers inherit this environment: no account, proxy or setting of the developer may reach them.
+    for name in set(os.environ) - {"PATH", "HOME", "LANG"}:
+        del os.environ[name]
+    os.environ.update(
+        GATEWAY_PORT=port,
+        BIND_HOST="127.0.0.1",
+        MINISTACK_HOST="127.0.0.1",
+        IOT_MTLS_ENABLED="0",
+        SFTP_ENABLED="0",
+        LOG_LEVEL="WARNING",
+        TMPDIR=private_tmp,
+        TZ="UTC",
+        AUTH=auth,
+    )
+    _tune()
+    sys.argv = ["ministack"]
+    app: Any = importlib.import_module("ministack.app")
+    app.main()
+
+
+def _acquire(lock: int) -> None:
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return
+    sys.exit("another emulator holds the lock of this folder")
+
+
+def _tune() -> None:
+    """Shorten the emulator's waits: schedules to a second, each Lambda call by 50 ms.
+
+    These are private attributes; the emulator's version is pinned, and a rename fails loudly here.
+    """
+    for module, interval in (
+        ("scheduler", "_SCHEDULE_TICK_INTERVAL"),
+        ("eventbridge", "_SCHEDULER_TICK_INTERVAL"),
+    ):
+        service: Any = importlib.import_module(f"ministack.services.{module}")
+        _require(service, interval)
+        setattr(service, interval, 1)
+    runtime: Any = importlib.import_module("ministack.core.lambda_runtime")
+    _require(runtime.Worker, "_drain_stderr_bounded")
+    runtime.Worker._drain_stderr_bounded.__defaults__ = (0.002, 0.002, 0.25)  # noqa: SLF001
+
+
+def _require(owner: Any, attribute: str) -> None:
+    if not hasattr(owner, attribute):
+        sys.exit(f"the emulator has no {attribute}; is its version the pinned one?")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

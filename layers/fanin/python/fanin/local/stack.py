@@ -1,0 +1,140 @@
+"""Up, down and status of the whole service on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from fanin.errors import LocalStackFailed
+from fanin.local import emulator, locks, state
+from fanin.local.deploy import deploy, fingerprint
+from fanin.local.state import Stack
+from fanin.local.synth import synthesize
+
+CHECKOUT: Final = Path(__file__).resolve().parents[5]
+INPUTS: Final = ("app.py", "cdk.json", "infra", "functions", "layers")
+
+# Nobody wants to wait for a full ack window, or for a table that outlives its stack, on a laptop.
+CONTEXT: Final[Mapping[str, object]] = {"local": True, "removal": "destroy", "ack_batching_window_seconds": 1}
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the local stack is.
+
+    Attributes:
+        state: ``up``; ``starting`` or failed half-way (the emulator runs, nothing is deployed);
+            ``unhealthy`` (the emulator runs and does not answer); ``down``.
+        stack: what is deployed; only when up.
+        log_file: the emulator's log.
+    """
+
+    state: Literal["up", "starting", "unhealthy", "down"]
+    stack: Stack | None
+    log_file: Path
+
+
+def up(
+    root: Path | None = None,
+    *,
+    port: int | None = None,
+    auth: bool | None = None,
+    context: Mapping[str, object] | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> Stack:
+    """Start the emulator and deploy the real stack to it, or whatever of that is not yet done.
+
+    Repeating it costs nothing; after an edit it updates the running stack. What died comes back.
+
+    Args:
+        root: its ``.fanin`` folder holds state and log; None takes the checkout.
+        port: where the emulator should listen; None keeps the one of a running emulator, or takes a free one.
+        auth: verify signatures and enforce the functions' policies; None keeps what runs, or does not.
+        context: CDK settings (docs/settings.md) other than the local ones.
+        report: told, in a few words, what takes time.
+
+    Returns:
+        Where everything is; also saved as ``.fanin/local.json``.
+
+    Raises:
+        LocalStackFailed: the port is taken, the app does not synthesize, or a resource failed; says which.
+    """
+    root = root or CHECKOUT
+    folder = root / state.FOLDER
+    with locks.exclusive(folder / "up.lock"):
+        running = _emulator(folder, port, auth, report)
+        assembly = _assembly({**CONTEXT, **(context or {})}, report)
+        wanted = fingerprint(assembly)
+        known = state.read(root)
+        if known and known.runs_on(running) and known.fingerprint == wanted:
+            return known
+        state.remove(root)
+        report("deploying")
+        outputs = deploy(assembly, running.endpoint_url)
+        stack = Stack.of(running, outputs, log_file=emulator.log_file(folder), fingerprint=wanted)
+        state.write(root, stack)
+        return stack
+
+
+def down(root: Path | None = None) -> bool:
+    """Stop the emulator with everything in it, and forget it; the log stays.
+
+    Args:
+        root: as for ``up``.
+
+    Returns:
+        Whether one was running.
+    """
+    root = root or CHECKOUT
+    with locks.exclusive(root / state.FOLDER / "up.lock"):
+        state.remove(root)
+        return emulator.stop(root / state.FOLDER)
+
+
+def status(root: Path | None = None) -> Status:
+    """Look at the local stack without changing it."""
+    root = root or CHECKOUT
+    folder = root / state.FOLDER
+    running, known = emulator.running(folder), state.read(root)
+    log_file = emulator.log_file(folder)
+    if running is None:
+        return Status("down", None, log_file)
+    if not running.healthy():
+        return Status("unhealthy", None, log_file)
+    if known is None or not known.runs_on(running):
+        return Status("starting", None, log_file)
+    return Status("up", known, log_file)
+
+
+def _emulator(
+    folder: Path, port: int | None, auth: bool | None, report: Callable[[str], None]
+) -> emulator.Emulator:
+    """The running emulator if it is as wanted and answers, else a new one."""
+    running = emulator.running(folder)
+    if running and port in (None, running.port) and auth in (None, running.auth) and running.healthy():
+        return running
+    emulator.stop(folder)
+    python = emulator.install(CHECKOUT / state.FOLDER / "emulator", report)
+    report("starting the emulator")
+    return emulator.start(folder, python, port=port, auth=bool(auth))
+
+
+def _assembly(context: Mapping[str, object], report: Callable[[str], None]) -> Path:
+    app = CHECKOUT / "app.py"
+    if not app.exists():
+        raise LocalStackFailed(
+            "the local stack needs a checkout: clone the repository and pip install -e .[dev]"
+        )
+    assembly = CHECKOUT / state.FOLDER / "cdk.out" / _name(context)
+    report("synthesizing the stack, if it has changed")
+    synthesize(app, assembly, inputs=[CHECKOUT / name for name in INPUTS], context=context)
+    return assembly
+
+
+def _name(context: Mapping[str, object]) -> str:
+    """A folder of its own for each context, so that stacks with other settings do not undo each other's."""
+    return hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:8]
