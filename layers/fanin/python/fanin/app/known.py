@@ -89,10 +89,10 @@ class KnownBatches:
 
     def touch(self, batch: Batch) -> None:
         """Record activity on a live batch, at most once in each tenth of its idle time."""
-        activity = self.activity(batch)
-        if activity.touched_at > batch.touched_at:
-            self._batches.touch(batch.batch_id, activity)
-            self.saw(batch.active(activity.touched_at))
+        at = touched(self._clock.now(), batch.idle_ttl)
+        if at > batch.touched_at:
+            self._batches.touch(batch.batch_id, self.activity(batch))
+            self.saw(batch.active(at))
 
     @staticmethod
     def _present(batch: Batch, now: int) -> Batch:
