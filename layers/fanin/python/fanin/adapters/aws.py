@@ -1,0 +1,144 @@
+"""What all AWS adapters share: client settings, the translation of errors, and waits between tries.
+
+Clients are handed over as factories and made at the first call, so that importing and wiring cost nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import boto3
+from botocore import exceptions
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
+
+_SLOW_DOWN: Final = {
+    "LimitExceededException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+}
+_DENIED: Final = {
+    "AccessDenied",
+    "AccessDeniedException",
+    "ExpiredTokenException",
+    "IncompleteSignatureException",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "MissingAuthenticationTokenException",
+    "UnrecognizedClientException",
+}
+_MISSING: Final = {
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "QueueDoesNotExist",
+    "ResourceNotFoundException",
+}
+_NO_CREDENTIALS: Final = (
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.CredentialRetrievalError,
+)
+_FAULT: Final = 500
+
+
+def client_factory(service: str, *, connections: int = 10) -> Callable[[], Any]:
+    """Say how to make a client of the default session.
+
+    Retries are botocore's ``standard``, not ``adaptive``: on-demand tables throttle the one partition that
+    is hot, and adaptive mode would slow down the writes to all the others with it.
+
+    Args:
+        service: such as ``dynamodb``.
+        connections: most requests at a time.
+    """
+    return lambda: boto3.client(
+        service,
+        config=Config(
+            connect_timeout=2,
+            read_timeout=8,
+            retries={"mode": "standard", "total_max_attempts": 4},
+            max_pool_connections=connections,
+            tcp_keepalive=True,
+        ),
+    )
+
+
+def error_code(error: ClientError) -> str:
+    """The service's name for the error."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what AWS and the network raise into fanin's errors; what is not known passes as it is.
+
+    Raises:
+        Throttled: the service asked to slow down, also after botocore's own retries.
+        AccessDenied: credentials are missing, or do not allow the call.
+        NotConfigured: no region is set, or what a setting names does not exist.
+        ServiceUnavailable: no answer, or a fault of the service.
+    """
+    try:
+        yield
+    except ClientError as error:
+        known = _translate(error)
+        if known is None:
+            raise
+        raise known from error
+    except _NO_CREDENTIALS as error:
+        raise AccessDenied(f"no AWS credentials: {error}") from error
+    except exceptions.NoRegionError as error:
+        raise NotConfigured("no AWS region is set; set AWS_REGION") from error
+    except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
+        raise ServiceUnavailable(f"no answer from AWS, try again: {error}") from error
+
+
+def _translate(error: ClientError) -> FaninError | None:
+    code, call = error_code(error), error.operation_name
+    if code in _SLOW_DOWN:
+        return Throttled(f"AWS asked to slow down ({call}: {code}); try again later", retry_after=1)
+    if code in _DENIED:
+        return AccessDenied(f"the credentials do not allow {call} ({code}); check the role's policy")
+    if code in _MISSING:
+        return NotConfigured(f"{call} found no such table, queue, bus or group; check the FANIN_ settings")
+    if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _FAULT:
+        return ServiceUnavailable(f"{call} failed at AWS ({code}); try again")
+    return None
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Full-jitter waits between tries (AWS Architecture Blog, "Exponential Backoff and Jitter").
+
+    Attributes:
+        tries: how often to try.
+        base: upper bound of the first wait, seconds; doubles with each.
+        cap: upper bound of every wait, seconds.
+        sleep: waits for seconds.
+        fraction: a random number from 0 to 1.
+    """
+
+    tries: int = 10
+    base: float = 0.02
+    cap: float = 1.0
+    sleep: Callable[[float], None] = time.sleep
+    fraction: Callable[[], float] = random.random
+
+    def __iter__(self) -> Iterator[int]:
+        """Count the tries from 0, waiting before each but the first."""
+        yield 0
+        for attempt in range(1, self.tries):
+            self.sleep(self.fraction() * min(self.cap, self.base * 2 ** (attempt - 1)))
+            yield attempt

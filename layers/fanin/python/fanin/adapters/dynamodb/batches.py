@@ -1,0 +1,204 @@
+"""Batch rows on DynamoDB: every move is one conditional write."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from fanin import names
+from fanin.adapters import cursors
+from fanin.adapters.dynamodb.changes import Change
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, shelf
+from fanin.app.ports import Activity, Page
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.ids import MAX_ITEMS
+from fanin.errors import IdempotencyKeyReused
+
+_IS_OPEN: Final = "#state = :open"
+_IS_LIVE: Final = "#state IN (:open, :closed)"
+_OPEN: Final[Mapping[str, Value]] = {"open": State.OPEN}
+_LIVE: Final[Mapping[str, Value]] = {"open": State.OPEN, "closed": State.CLOSED}
+
+
+class DynamoBatches:
+    """A ``BatchStore``.
+
+    Args:
+        table: name of the batches table.
+        parts_table: name of the parts table, which keeps the idempotency keys.
+        connection: the client.
+    """
+
+    def __init__(self, table: str, parts_table: str, connection: Connection) -> None:
+        self._table = table
+        self._parts_table = parts_table
+        self._connection = connection
+
+    def create(self, batch: Batch) -> bool:
+        done, row = self._connection.update(
+            {
+                "TableName": self._table,
+                "Item": encode(batch),
+                "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
+            }
+        )
+        return done or (row is not None and decode(row).salt == batch.salt)
+
+    def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        keys = [_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
+        rows = (decode(row) for row in self._connection.read(self._table, keys))
+        return {row.batch_id: row for row in rows}
+
+    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
+        row, moved = self._update(batch_id, _allocation(n, activity, room))
+        return row if moved else None
+
+    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
+        room = None if batch.limit is None else batch.limit - n
+        allocation = _allocation(n, activity, room, unchanged=batch.items)
+        use = {
+            "TableName": self._parts_table,
+            "Item": {
+                names.BATCH_ID: attribute(batch.batch_id),
+                names.PART: attribute(f"add/{key}"),
+                "first": attribute(batch.items),
+                "count": attribute(n),
+                names.EXPIRES_AT: attribute(batch.expires_at),
+            },
+            "ConditionExpression": f"attribute_not_exists({names.PART})",
+        }
+        failed = self._connection.transact(
+            [
+                {"Put": {**use, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
+                {"Update": allocation.request(self._table, _key(batch.batch_id))},
+            ]
+        )
+        if failed is None:
+            return batch.items
+        used = failed[0]
+        return None if used is None else _first_answer(used, n, key)
+
+    def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
+        change = Change(["#items = :items"], {"items": items}, {"pending_bound": pending})
+        return self._update(batch_id, change)[1]
+
+    def close(
+        self, batch_id: int, *, now: int, activity: Activity | None = None
+    ) -> tuple[Batch | None, bool]:
+        moved = {**_state(State.CLOSED, batch_id), "closed_at": now, **_activity(activity)}
+        return self._update(batch_id, Change([_IS_OPEN], _OPEN, moved))
+
+    def end(
+        self,
+        batch_id: int,
+        state: State,
+        *,
+        now: int,
+        sources: Collection[State],
+        partial: bool = False,
+        touched_at: int | None = None,
+    ) -> tuple[Batch | None, bool]:
+        values: dict[str, Value] = {f"from_{source}": source for source in sources}
+        when = [f"#state IN ({', '.join(f':{name}' for name in values)})"]
+        if touched_at is not None:
+            when.append("#touched_at = :seen")
+            values["seen"] = touched_at
+        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial}
+        return self._update(batch_id, Change(when, values, moved))
+
+    def touch(self, batch_id: int, activity: Activity) -> None:
+        when = [_IS_LIVE, "#touched_at < :touched_at"]
+        values = {**_LIVE, "touched_at": activity.touched_at}
+        self._update(batch_id, Change(when, values, _activity(activity)))
+
+    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
+        when = [_IS_LIVE, "#mode = :estimated"]
+        values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED}
+        row, moved = self._update(batch_id, Change(when, values, _activity(activity), {"acked": n}))
+        return row if moved else None
+
+    def expire(self, batch_id: int, *, now: int) -> bool:
+        when = [f"NOT {_IS_LIVE}", "#expires_at > :now"]
+        change = Change(when, {**_LIVE, "now": now // 1000}, {names.EXPIRES_AT: now // 1000})
+        return self._update(batch_id, change)[1]
+
+    def page(
+        self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
+    ) -> Page:
+        listing = f"batches {state}"
+        shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
+        found: list[int] = []
+        while shard < names.SHARDS and len(found) < limit:
+            request = _query(state, shard, due_before, after) | {"Limit": limit - len(found)}
+            rows, last = self._connection.query({"TableName": self._table, **request})
+            found += [int(row[names.BATCH_ID]["N"]) for row in rows]
+            if last is None:
+                shard, after = shard + 1, []
+            else:
+                after = [int(last[names.DUE_AT]["N"]), int(last[names.BATCH_ID]["N"])]
+        now = self.read(found)
+        batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
+        return Page(batches, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None)
+
+    def _update(self, batch_id: int, change: Change) -> tuple[Batch | None, bool]:
+        request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
+        done, row = self._connection.update(request)
+        return None if row is None else decode(row), done
+
+
+def _key(batch_id: int) -> dict[str, Any]:
+    return {names.BATCH_ID: attribute(batch_id)}
+
+
+def _state(state: State, batch_id: int) -> dict[str, Value]:
+    return {names.STATE: state, names.SHELF: shelf(state, batch_id)}
+
+
+def _activity(activity: Activity | None) -> Mapping[str, Value]:
+    return {} if activity is None else activity._asdict()
+
+
+def _allocation(n: int, activity: Activity | None, room: int | None, unchanged: int | None = None) -> Change:
+    adds = {"items": n}
+    values: dict[str, Value] = {**_OPEN, "most": MAX_ITEMS - n}
+    if room is None:
+        fits = "attribute_not_exists(#limit)"
+    else:
+        fits = "attribute_exists(#limit) AND #pending_bound <= :room"
+        adds["pending_bound"] = n
+        values["room"] = room
+    when = [_IS_OPEN, "#items <= :most", fits]
+    if unchanged is not None:
+        when.append("#items = :unchanged")
+        values["unchanged"] = unchanged
+    return Change(when, values, _activity(activity), adds)
+
+
+def _first_answer(used: Item, n: int, key: str) -> int:
+    count = int(used["count"]["N"])
+    if count != n:
+        raise IdempotencyKeyReused(
+            f"idempotency key {key!r} was used for {count} items; use a new key for {n}"
+        )
+    return int(used["first"]["N"])
+
+
+def _query(state: State, shard: int, due_before: int | None, after: list[int]) -> dict[str, Any]:
+    on_shelf = attribute(f"{state}#{shard}")
+    request: dict[str, Any] = {
+        "IndexName": names.INDEX_BY_SHELF,
+        "KeyConditionExpression": "shelf = :shelf",
+        "ExpressionAttributeValues": {":shelf": on_shelf},
+    }
+    if due_before is not None:
+        request["KeyConditionExpression"] += " AND due_at < :due_before"
+        request["ExpressionAttributeValues"][":due_before"] = attribute(due_before)
+    if after:
+        due_at, batch_id = after
+        request["ExclusiveStartKey"] = {
+            names.SHELF: on_shelf,
+            names.DUE_AT: attribute(due_at),
+            names.BATCH_ID: attribute(batch_id),
+        }
+    return request

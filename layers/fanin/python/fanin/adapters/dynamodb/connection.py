@@ -1,0 +1,180 @@
+"""One DynamoDB client for all stores, and the few ways in which they call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+from botocore.exceptions import ClientError
+
+from fanin.adapters.aws import Backoff, client_factory, error_code, translated
+from fanin.adapters.dynamodb.rows import Item
+from fanin.errors import Throttled
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+_MOST_READ: Final = 100  # keys in a BatchGetItem
+_MOST_WRITTEN: Final = 25  # rows in a BatchWriteItem
+_CONDITION: Final = "ConditionalCheckFailed"
+_CONFLICT: Final = "TransactionConflict"
+_TRY_AGAIN: Final = {_CONFLICT, "ThrottlingError", "ProvisionedThroughputExceeded"}
+
+
+class Written(NamedTuple):
+    """What a conditional write did.
+
+    Attributes:
+        done: whether the condition held.
+        item: the attributes after the write, or before it if the condition failed; None if there is no row.
+    """
+
+    done: bool
+    item: Item | None
+
+
+class Connection:
+    """Calls DynamoDB with what the service asks of a caller: chunks, repeats, and patience.
+
+    A plain write that meets a transaction on its row, and rows that a batch call left unprocessed, are
+    tried again with jitter; neither has changed anything, so that is safe. botocore may itself repeat a
+    call whose answer was lost: a clear that took place then reports its bits as cleared before.
+
+    Args:
+        client: makes the client, at the first call.
+        threads: most calls at a time.
+        backoff: the waits between tries.
+    """
+
+    def __init__(
+        self,
+        client: Callable[[], DynamoDBClient] | None = None,
+        *,
+        threads: int = 16,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._make_client = client or client_factory("dynamodb", connections=threads)
+        self._threads = threads
+        self._backoff = backoff or Backoff()
+
+    @cached_property
+    def client(self) -> DynamoDBClient:
+        """The client; made here once."""
+        with translated():
+            return self._make_client()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-dynamodb")
+
+    def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
+        """Call for every argument, in parallel unless it is only one; the first error cancels the rest."""
+        if len(arguments) <= 1:
+            return [call(argument) for argument in arguments]
+        _ = self.client  # made before threads can race for it
+        return list(self._pool.map(call, arguments))
+
+    def update(self, request: Mapping[str, Any]) -> Written:
+        """Write one row under its condition.
+
+        Args:
+            request: of UpdateItem or, with an ``Item``, of PutItem.
+
+        Raises:
+            Throttled: also when transactions kept the row busy for all tries.
+        """
+        call = self.client.put_item if "Item" in request else self.client.update_item
+        with translated():
+            for _ in self._backoff:
+                try:
+                    answer = call(**request, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+                except ClientError as error:
+                    if error_code(error) == f"{_CONDITION}Exception":
+                        return Written(done=False, item=cast("Item", error.response).get("Item"))
+                    if error_code(error) != f"{_CONFLICT}Exception":
+                        raise
+                else:
+                    return Written(done=True, item=answer.get("Attributes"))
+        raise _busy("UpdateItem")
+
+    def transact(self, writes: Sequence[Mapping[str, Any]]) -> list[Item | None] | None:
+        """Write some rows together, each under its condition, or none.
+
+        Returns:
+            None when they were written; else for each write the row that failed its condition (empty if
+            there is no such row), or None where the condition held.
+
+        Raises:
+            Throttled: other transactions kept a row busy for all tries.
+        """
+        with translated():
+            for _ in self._backoff:
+                try:
+                    self.client.transact_write_items(TransactItems=cast("Any", writes))
+                except ClientError as error:
+                    reasons = cast("Item", error.response).get("CancellationReasons", [])
+                    codes = {reason.get("Code") for reason in reasons}
+                    if _CONDITION in codes:
+                        return [r.get("Item", {}) if r.get("Code") == _CONDITION else None for r in reasons]
+                    if not codes & _TRY_AGAIN:
+                        raise
+                else:
+                    return None
+        raise _busy("TransactWriteItems")
+
+    def read(self, table: str, keys: Sequence[Item], attributes: Sequence[str] = ()) -> list[Item]:
+        """Read rows by key, strongly consistent, in any order; those that do not exist are left out.
+
+        Args:
+            table: its name.
+            keys: each once.
+            attributes: names to read, none of them reserved; all if empty.
+        """
+        projection = {"ProjectionExpression": ", ".join(attributes)} if attributes else {}
+
+        def chunk(start: int) -> list[Item]:
+            items: list[Item] = []
+            wanted: Mapping[str, Any] = {
+                table: {"Keys": keys[start : start + _MOST_READ], "ConsistentRead": True, **projection}
+            }
+            for _ in self._backoff:
+                with translated():
+                    answer = self.client.batch_get_item(RequestItems=wanted)
+                items += answer["Responses"].get(table, [])
+                wanted = answer.get("UnprocessedKeys", {})
+                if not wanted:
+                    return items
+            raise _busy("BatchGetItem")
+
+        starts = range(0, len(keys), _MOST_READ)
+        return [item for items in self.map(chunk, starts) for item in items]
+
+    def put(self, table: str, items: Iterable[Item]) -> None:
+        """Put rows unconditionally, each key once."""
+        requests = [{"PutRequest": {"Item": item}} for item in items]
+
+        def chunk(start: int) -> None:
+            waiting: Mapping[str, Any] = {table: requests[start : start + _MOST_WRITTEN]}
+            for _ in self._backoff:
+                with translated():
+                    waiting = self.client.batch_write_item(RequestItems=waiting).get("UnprocessedItems", {})
+                if not waiting:
+                    return
+            raise _busy("BatchWriteItem")
+
+        self.map(chunk, range(0, len(requests), _MOST_WRITTEN))
+
+    def query(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
+        """Read one page of a query: the rows, and the key that the next page starts after."""
+        with translated():
+            answer = self.client.query(**request)
+        return cast("list[Item]", answer["Items"]), answer.get("LastEvaluatedKey")
+
+
+def _busy(call: str) -> Throttled:
+    return Throttled(f"DynamoDB kept {call} waiting; try again later", retry_after=1)

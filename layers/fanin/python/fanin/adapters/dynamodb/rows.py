@@ -1,0 +1,85 @@
+"""Rows in DynamoDB's low-level form, as the stores write them and the tables' streams show them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from fanin import names
+from fanin.app.ports import WordKey
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
+
+Item = Mapping[str, Any]
+"""Attributes in the low-level form, such as ``{"word": {"N": "7"}}``."""
+
+Value = int | str | bool | bytes | Mapping[str, str]
+
+_ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
+    "state": State,
+    "mode": Mode,
+    "on_deadline": OnDeadline,
+}
+_FIELDS: Final = tuple(field.name for field in fields(Batch))
+
+
+def attribute(value: Value) -> dict[str, Any]:
+    """One value with its type, such as ``{"N": "7"}``."""
+    match value:
+        case bool():
+            return {"BOOL": value}
+        case int():
+            return {"N": str(value)}
+        case str():
+            return {"S": str(value)}
+        case bytes():
+            return {"B": value}
+        case _:
+            return {"M": {name: {"S": text} for name, text in value.items()}}
+
+
+def shelf(state: State, batch_id: int) -> str:
+    """Key of the batches index: the state, spread over some shards so that no partition is hot."""
+    return f"{state}#{batch_id % names.SHARDS}"
+
+
+def encode(batch: Batch) -> dict[str, Any]:
+    """The row of a batch, with the keys of its index."""
+    values = ((name, getattr(batch, name)) for name in _FIELDS)
+    row = {name: attribute(value) for name, value in values if value is not None}
+    row[names.SHELF] = attribute(shelf(batch.state, batch.batch_id))
+    row[names.DUE_AT] = attribute(batch.due_at)
+    return row
+
+
+def decode(row: Item) -> Batch:
+    """The batch of a row, or of an image in a stream record, where bytes are base64 text."""
+    known = {name: _value(name, row[name]) for name in _FIELDS if name in row}
+    return Batch(**known)
+
+
+def _value(name: str, typed: Item) -> Any:
+    ((kind, value),) = typed.items()
+    match kind:
+        case "N":
+            return int(value)
+        case "B":
+            return base64.b64decode(value) if isinstance(value, str) else bytes(value)
+        case "M":
+            return {key: text["S"] for key, text in value.items()}
+        case "S" if name in _ENUMS:
+            return _ENUMS[name](value)
+        case _:
+            return value
+
+
+def word_id(key: WordKey) -> str:
+    """Key of a word's row: ``<batch>/<level>/<index>``."""
+    return f"{key.batch_id}/{key.level}/{key.number}"
+
+
+def word_key(text: str) -> WordKey:
+    """The word that a row's key names."""
+    batch_id, level, number = text.split("/")
+    return WordKey(int(batch_id), int(level), int(number))

@@ -1,0 +1,56 @@
+"""Events on an EventBridge bus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fanin import names
+from fanin.adapters.aws import client_factory, translated
+from fanin.app.ports import Event
+from fanin.errors import ServiceUnavailable, Throttled
+
+if TYPE_CHECKING:
+    from mypy_boto3_events import EventBridgeClient
+
+
+class EventBridgeEvents:
+    """The ``Events`` of a bus.
+
+    The event's own id travels in its detail: EventBridge gives every entry a new one.
+
+    Args:
+        bus: its name or ARN.
+        client: makes the client, at the first call.
+    """
+
+    def __init__(self, bus: str, client: Callable[[], EventBridgeClient] | None = None) -> None:
+        self._bus = bus
+        self._make_client = client or client_factory("events")
+
+    @cached_property
+    def _client(self) -> EventBridgeClient:
+        with translated():
+            return self._make_client()
+
+    def publish(self, event: Event) -> None:
+        with translated():
+            answer = self._client.put_events(
+                Entries=[
+                    {
+                        "EventBusName": self._bus,
+                        "Source": names.EVENT_SOURCE,
+                        "DetailType": event.detail_type,
+                        "Detail": json.dumps({**event.detail, "id": event.id}, separators=(",", ":")),
+                        "Time": datetime.fromtimestamp(event.time / 1000, UTC),
+                    }
+                ]
+            )
+        if answer["FailedEntryCount"]:
+            code = answer["Entries"][0].get("ErrorCode", "")
+            if "Throttl" in code:
+                raise Throttled(f"the bus asked to slow down ({code}); try again later", retry_after=1)
+            raise ServiceUnavailable(f"the bus did not take event {event.id} ({code}); try again")

@@ -1,0 +1,99 @@
+"""One-time alarms as EventBridge Scheduler schedules that delete themselves once they have fired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from fanin.adapters.aws import Backoff, client_factory, error_code, translated
+from fanin.app.ports import Clock
+from fanin.errors import Throttled
+
+if TYPE_CHECKING:
+    from mypy_boto3_scheduler import EventBridgeSchedulerClient
+
+
+class SchedulerTimers:
+    """The ``Timers`` of a schedule group.
+
+    Args:
+        group: the schedule group.
+        role_arn: role that may call the target.
+        target_arn: the timer function.
+        dead_letter_arn: queue for calls that the target never took.
+        clock: tells which times are past: an alarm for then is set for a second from now.
+        client: makes the client, at the first call.
+        backoff: waits between tries, while others set or clear the same alarm.
+    """
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        role_arn: str,
+        target_arn: str,
+        dead_letter_arn: str,
+        clock: Clock,
+        client: Callable[[], EventBridgeSchedulerClient] | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._group = group
+        self._target = {
+            "Arn": target_arn,
+            "RoleArn": role_arn,
+            "DeadLetterConfig": {"Arn": dead_letter_arn},
+        }
+        self._clock = clock
+        self._make_client = client or client_factory("scheduler")
+        self._backoff = backoff or Backoff(tries=5)
+
+    @cached_property
+    def _client(self) -> EventBridgeSchedulerClient:
+        with translated():
+            return self._make_client()
+
+    def set(self, batch_id: int, at: int) -> None:
+        schedule = self._schedule(batch_id, at)
+        for _ in self._backoff:
+            # Between the two calls the old alarm may fire and delete itself.
+            if self._done(self._client.create_schedule, schedule, "ConflictException"):
+                return
+            if self._done(self._client.update_schedule, schedule, "ResourceNotFoundException"):
+                return
+        raise Throttled(f"the alarm of batch {batch_id} is being changed by others; try again", retry_after=1)
+
+    def clear(self, batch_id: int) -> None:
+        schedule = {"Name": _name(batch_id), "GroupName": self._group}
+        self._done(self._client.delete_schedule, schedule, "ResourceNotFoundException")
+
+    def _schedule(self, batch_id: int, at: int) -> dict[str, Any]:
+        seconds = max(-(-at // 1000), self._clock.now() // 1000 + 1)
+        return {
+            "Name": _name(batch_id),
+            "GroupName": self._group,
+            "ScheduleExpression": f"at({datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S})",
+            "ScheduleExpressionTimezone": "UTC",
+            "FlexibleTimeWindow": {"Mode": "OFF"},
+            "ActionAfterCompletion": "DELETE",
+            "Target": {**self._target, "Input": json.dumps({"batch_id": batch_id})},
+        }
+
+    @staticmethod
+    def _done(call: Callable[..., object], arguments: dict[str, Any], otherwise: str) -> bool:
+        with translated():
+            try:
+                call(**arguments)
+            except ClientError as error:
+                if error_code(error) != otherwise:
+                    raise
+                return False
+            return True
+
+
+def _name(batch_id: int) -> str:
+    return f"fanin-{batch_id}"
