@@ -1,0 +1,110 @@
+"""Where a tracker finds its ledger and its queues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import boto3
+from botocore.config import Config
+
+from fanin.adapters.memory import Memory
+from fanin.adapters.system import SystemClock, SystemRandom
+from fanin.app.ledger import Ledger
+from fanin.app.service import LedgerService
+from fanin.client.https import HttpsLedger
+from fanin.client.transport import Sign, SigV4
+from fanin.entry.settings import Settings
+from fanin.errors import NotConfigured
+from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+LOCAL: Final = "local"
+_LOCAL_FILE: Final = ".fanin/local.json"
+_CONNECTIONS: Final = 32
+
+
+class Connection(NamedTuple):
+    """What a tracker needs, in the order of its constructor."""
+
+    ledger: Ledger
+    sqs: Callable[[], SQSClient]
+    ack_queue_url: str | None
+
+
+def from_env() -> Connection:
+    """The stack that the environment names; see ``Tracker.from_env``."""
+    environment = Settings.from_env().environment
+    profile = environment.get(ENV_PROFILE)
+    if profile == LOCAL:
+        return local()
+    if profile:
+        raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
+    ack_queue_url = environment.get(ENV_ACK_QUEUE_URL)
+    if url := environment.get(ENV_API_URL):
+        return over_https(url, ack_queue_url=ack_queue_url)
+    if environment.get(ENV_BATCHES_TABLE):
+        return direct(ack_queue_url=ack_queue_url)
+    raise NotConfigured(
+        f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl), {ENV_PROFILE}={LOCAL} "
+        f"for the stack of `fanin local up`, or {ENV_BATCHES_TABLE} and the other tables"
+    )
+
+
+def local(start: Path | None = None) -> Connection:
+    """The stack of ``fanin local up``, described in the nearest ``.fanin`` folder from ``start`` upwards."""
+    here = start or Path.cwd()
+    candidates = (folder / _LOCAL_FILE for folder in (here, *here.parents))
+    found = next((path for path in candidates if path.exists()), None)
+    if found is None:
+        raise NotConfigured(
+            f"no {_LOCAL_FILE} in {here} or above; start the local stack with `fanin local up`"
+        )
+    stack = json.loads(found.read_text())
+    session = boto3.Session(
+        aws_access_key_id=stack["access_key_id"],
+        aws_secret_access_key=stack["secret_access_key"],
+        region_name=stack["region"],
+    )
+    return Connection(
+        HttpsLedger(stack["api_url"], sign=SigV4(session, stack["region"])),
+        lambda: sqs_client(session, stack["endpoint_url"]),
+        stack["ack_queue_url"],
+    )
+
+
+def over_https(
+    url: str,
+    *,
+    session: boto3.Session | None = None,
+    region: str | None = None,
+    sign: Sign | None = None,
+    ack_queue_url: str | None = None,
+) -> Connection:
+    """The API at a URL; see ``Tracker.over_https``."""
+    ledger = HttpsLedger(url, sign=sign or SigV4(session, region))
+    return Connection(ledger, lambda: sqs_client(session), ack_queue_url)
+
+
+def direct(*, ack_queue_url: str | None = None) -> Connection:
+    """The tables that the environment names; see ``Tracker.direct``."""
+    from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other ledger needs
+
+    return Connection(wiring.ledger(), sqs_client, ack_queue_url)
+
+
+def in_memory() -> Connection:
+    """A ledger of this process; its queues are still SQS."""
+    memory = Memory(clock=SystemClock(), random=SystemRandom())
+    return Connection(LedgerService(memory.ports()), sqs_client, None)
+
+
+def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:
+    """A client for producers and consumers, with connections for their threads."""
+    config = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS)
+    client: SQSClient = (session or boto3.Session()).client("sqs", endpoint_url=endpoint_url, config=config)
+    return client

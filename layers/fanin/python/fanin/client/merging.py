@@ -1,0 +1,41 @@
+"""Joining the answers of a call that was sent in several requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from fanin.domain.batch import Receipt, Verdict
+
+
+def receipts_by_batch(receipts: Iterable[Receipt]) -> list[Receipt]:
+    """One receipt for each batch, in order of first appearance; states are those last seen."""
+    merged: dict[int, Receipt] = {}
+    for receipt in receipts:
+        before = merged.get(receipt.batch_id)
+        if before is None:
+            merged[receipt.batch_id] = receipt
+            continue
+        merged[receipt.batch_id] = replace(
+            receipt,
+            complete=before.complete or receipt.complete,
+            first=before.first + receipt.first,
+            duplicates=before.duplicates + receipt.duplicates,
+            ranged=before.ranged + receipt.ranged,
+            late=before.late + receipt.late,
+        )
+    return list(merged.values())
+
+
+def verdict_of(pages: Iterable[Verdict]) -> Verdict:
+    """One verdict on a whole batch from those on its pages, at least one, in order."""
+    first, *others = pages
+    verdict = first
+    for page in others:
+        verdict = replace(
+            page,
+            pending=verdict.pending + page.pending,
+            disagreements=verdict.disagreements + page.disagreements,
+            repaired=verdict.repaired or page.repaired,
+        )
+    return verdict

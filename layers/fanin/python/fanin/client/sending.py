@@ -1,0 +1,156 @@
+"""Sending the messages of items: in tens, in parallel, and again only what a queue did not take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fanin.client.backoff import Backoff
+from fanin.client.messages import Attribute, Message, attribute_value
+from fanin.client.paging import pages
+from fanin.client.queues import REQUEST_BYTES, fifo, queue_errors
+from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
+from fanin.names import ITEM_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_ENTRIES: Final = 10
+
+
+class Entry(NamedTuple):
+    """One message, ready for SendMessageBatch.
+
+    Attributes:
+        item: its item id.
+        size: bytes that SQS counts: the body, and names, types and values of the attributes.
+        fields: the entry, less its Id, which is given within a request.
+    """
+
+    item: str
+    size: int
+    fields: Mapping[str, Any]
+
+
+class Sender:
+    """Sends messages to one queue.
+
+    Args:
+        sqs: client; its own retries see to whole requests that fail, those here to single entries.
+        queue_url: the queue. To a FIFO queue requests go one after the other, so that order holds; only an
+            entry that SQS refused and took on a later try comes after its neighbours.
+        group_id: message group on a FIFO queue for messages that name none.
+        attributes: message attributes of every message; a message's own go before them.
+        workers: requests at a time.
+        request_bytes: bytes a request may have.
+        attempts: tries for an entry that the queue did not take.
+        backoff: how long to wait between them.
+    """
+
+    def __init__(
+        self,
+        sqs: SQSClient,
+        queue_url: str,
+        *,
+        group_id: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        workers: int = 8,
+        request_bytes: int = REQUEST_BYTES,
+        attempts: int = 6,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._fifo = fifo(queue_url)
+        self._group_id = group_id
+        self._attributes = dict(attributes or {})
+        self._workers = 1 if self._fifo else workers
+        self._request_bytes = request_bytes
+        self._attempts = attempts
+        self._backoff = backoff or Backoff()
+
+    def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
+        """Send messages with their item ids, reading the stream only as fast as they go out.
+
+        A request never spans two blocks, so whatever holds up the next block (a bounded batch that is
+        full), the messages of those before it are on their way.
+
+        Args:
+            blocks: of item ids with their messages.
+
+        Yields:
+            For each request: how many messages the queue took, and item id → reason for those it did not.
+
+        Raises:
+            RequestTooLarge: a message is larger than a request may be.
+            AccessDenied, NotConfigured, ServiceUnavailable: no message can be sent there.
+        """
+        requests = (request for block in blocks for request in self._requests(block))
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="fanin-send") as pool:
+            running: set[Future[tuple[int, dict[str, str]]]] = set()
+            for request in requests:
+                running.add(pool.submit(self._request, request))
+                if len(running) >= self._workers:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in done)
+            yield from (future.result() for future in running)
+
+    def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
+        entries = (self._entry(item, message) for item, message in block)
+        return pages(entries, most=_ENTRIES, size_of=lambda entry: entry.size, most_bytes=self._request_bytes)
+
+    def _entry(self, item: str, message: Message) -> Entry:
+        attributes = {**self._attributes, **message.attributes, ITEM_ATTRIBUTE: item}
+        values = {name: attribute_value(value) for name, value in attributes.items()}
+        body = message.text
+        size = len(body.encode()) + sum(_attribute_bytes(name, value) for name, value in values.items())
+        if size > self._request_bytes:
+            raise RequestTooLarge(
+                f"the message of item {item} has {size} bytes, a request may have {self._request_bytes}; "
+                "put the content in S3 and send its key"
+            )
+        fields: dict[str, Any] = {"MessageBody": body, "MessageAttributes": values}
+        if message.delay is not None:
+            fields["DelaySeconds"] = message.delay
+        if self._fifo:
+            fields["MessageGroupId"] = message.group_id or self._group_id
+            fields["MessageDeduplicationId"] = message.dedup_id or item
+        elif message.group_id is not None:
+            fields["MessageGroupId"] = message.group_id  # a standard queue's fair share among groups
+        return Entry(item, size, fields)
+
+    def _request(self, entries: list[Entry]) -> tuple[int, dict[str, str]]:
+        """Send up to ten messages, repeating those that failed for no fault of their own."""
+        pending = {str(index): entry for index, entry in enumerate(entries)}
+        refused: dict[str, str] = {}
+        for attempt in range(self._attempts):
+            retry: dict[str, str] = {}
+            try:
+                failed = self._batch(pending)
+            except (Throttled, ServiceUnavailable):
+                if attempt + 1 == self._attempts:
+                    raise
+                self._backoff.wait(attempt)
+                continue
+            for failure in failed:
+                reason = f"{failure['Code']}: {failure.get('Message', '')}".rstrip(": ")
+                where = refused if failure["SenderFault"] else retry
+                where[failure["Id"]] = reason
+            pending = {key: pending[key] for key in retry}
+            if not pending or attempt + 1 == self._attempts:
+                refused |= retry
+                break
+            self._backoff.wait(attempt)
+        return len(entries) - len(refused), {entries[int(key)].item: why for key, why in refused.items()}
+
+    def _batch(self, pending: Mapping[str, Entry]) -> list[Any]:
+        entries: list[Any] = [{"Id": key, **entry.fields} for key, entry in pending.items()]
+        with queue_errors(self._queue_url):
+            answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        return list(answer.get("Failed", []))
+
+
+def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:
+    held = value["BinaryValue"] if "BinaryValue" in value else value["StringValue"].encode()
+    return len(name.encode()) + len(value["DataType"]) + len(held)

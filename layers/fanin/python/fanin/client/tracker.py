@@ -1,0 +1,224 @@
+"""The tracker: everything one can do with fanin, over HTTPS, straight on the tables, or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
+
+from fanin.app.ledger import Ledger
+from fanin.client import connecting
+from fanin.client.acking import Deliver, DirectAcks, Outcome, QueuedAcks
+from fanin.client.batch import TrackedBatch
+from fanin.client.calls import Calls
+from fanin.client.consumer import Consumer
+from fanin.client.handler import SqsHandler
+from fanin.client.handling import Handle
+from fanin.client.transport import Sign
+from fanin.domain.batch import Failure
+from fanin.errors import FaninError, NotConfigured
+from fanin.names import ENV_ACK_QUEUE_URL
+
+if TYPE_CHECKING:
+    import boto3
+    from mypy_boto3_sqs import SQSClient
+
+Via: TypeAlias = Literal["api", "queue"]
+"""How a consumer's outcomes reach the ledger: asked at once, or left in the ack queue."""
+
+
+class Tracker(Calls):
+    """The face of fanin: batches, acknowledgements, producers and consumers.
+
+    Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; all have the same
+    methods. A tracker is cheap to make (clients come with the first call) and safe to share by threads.
+
+        >>> tracker = Tracker.in_memory()
+        >>> with tracker.batch(user_key="catalog-42") as batch:
+        ...     group = batch.add(3)
+        >>> [receipt.complete for receipt in tracker.ack(group)]
+        [True]
+
+    Args:
+        ledger: who keeps the batches.
+        sqs: makes the client that producers and consumers use.
+        ack_queue_url: the queue of ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        sqs: Callable[[], SQSClient] = connecting.sqs_client,
+        ack_queue_url: str | None = None,
+    ) -> None:
+        super().__init__(ledger)
+        self._make_sqs = sqs
+        self._ack_queue_url = ack_queue_url
+
+    @classmethod
+    def from_env(cls) -> Self:
+        """The stack that the environment names.
+
+        ``FANIN_PROFILE=local`` is the stack of ``fanin local up``. Else ``FANIN_API_URL`` is an API, called
+        with SigV4. Else ``FANIN_BATCHES_TABLE`` and its like are tables, used directly.
+
+        Raises:
+            NotConfigured: it names none.
+        """
+        return cls(*connecting.from_env())
+
+    @classmethod
+    def local(cls) -> Self:
+        """The stack of ``fanin local up``, by the ``.fanin/local.json`` of this folder or one above.
+
+        Raises:
+            NotConfigured: there is none.
+        """
+        return cls(*connecting.local())
+
+    @classmethod
+    def over_https(
+        cls,
+        url: str,
+        *,
+        session: boto3.Session | None = None,
+        region: str | None = None,
+        sign: Sign | None = None,
+        ack_queue_url: str | None = None,
+    ) -> Self:
+        """The API at a URL.
+
+        Args:
+            url: the stack's output ``ApiUrl``.
+            session: credentials for the API and for the queues; boto3's default by default.
+            region: the API's, where its URL does not say and it is not the session's.
+            sign: another way than SigV4: ``transport.Bearer(token)`` or ``transport.unsigned``.
+            ack_queue_url: the stack's output ``AckQueueUrl``.
+        """
+        return cls(
+            *connecting.over_https(
+                url, session=session, region=region, sign=sign, ack_queue_url=ack_queue_url
+            )
+        )
+
+    @classmethod
+    def direct(cls, *, ack_queue_url: str | None = None) -> Self:
+        """The tables that the environment names (``FANIN_BATCHES_TABLE`` …), without the API between.
+
+        Raises:
+            NotConfigured: a call needs a variable that is not set.
+        """
+        return cls(*connecting.direct(ack_queue_url=ack_queue_url))
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A ledger of this process, for tests and small jobs; it ends with the process."""
+        return cls(*connecting.in_memory())
+
+    @cached_property
+    def sqs(self) -> SQSClient:
+        """The client for queues, made with its first use."""
+        return self._make_sqs()
+
+    @contextmanager
+    def batch(
+        self, *, on_error: Literal["cancel", "leave"] = "cancel", **options: Any
+    ) -> Iterator[TrackedBatch]:
+        """Open a batch, and close it at the end of the ``with`` block.
+
+        If the block raises, the batch is cancelled, since nobody will send the rest: messages that are out
+        are still handled, and their acknowledgements come late. ``on_error="leave"`` leaves it open for
+        a caller who goes on with ``attach``.
+
+        Args:
+            on_error: what becomes of the batch when the block raises.
+            options: of ``open``: ``user_key``, ``deadline``, ``limit`` …
+        """
+        batch = TrackedBatch(self, self.open(**options))
+        try:
+            yield batch
+        except BaseException as error:
+            if on_error == "cancel":
+                _cancel(batch, error)
+            raise
+        batch.close()
+
+    def attach(self, batch_id: int) -> TrackedBatch:
+        """A batch that was opened before, perhaps by somebody else."""
+        return TrackedBatch(self, self.status(batch_id).batch)
+
+    @overload
+    def sqs_handler(self, handle: Handle) -> SqsHandler: ...
+    @overload
+    def sqs_handler(self, *, via: Via = "api") -> Callable[[Handle], SqsHandler]: ...
+    def sqs_handler(
+        self, handle: Handle | None = None, *, via: Via = "api"
+    ) -> SqsHandler | Callable[[Handle], SqsHandler]:
+        """Make a Lambda handler for an SQS queue of a function of one message; see ``SqsHandler``.
+
+        ::
+
+            @tracker.sqs_handler
+            def handle(message):
+                store(message.json())
+
+        Args:
+            handle: gets a ``ReceivedMessage``. It raises ``ItemFailed`` to mark the item failed for good; any
+                other error gets the message again. A message without an item id is handled, and that is all.
+            via: ``"queue"`` acknowledges through the ack queue: cheaper, and a little later.
+        """
+        if handle is not None:
+            return SqsHandler(handle, lambda: self.delivery(via))
+        return lambda handle: SqsHandler(handle, lambda: self.delivery(via))
+
+    def consumer(
+        self,
+        queue_url: str,
+        handle: Handle,
+        *,
+        via: Via = "api",
+        wait: int = 20,
+        visibility_timeout: int | None = None,
+    ) -> Consumer:
+        """Make a consumer that polls a queue from this process; ``run`` it. See ``Consumer``."""
+        return Consumer(
+            self.sqs,
+            queue_url,
+            handle,
+            self.delivery(via),
+            wait=wait,
+            visibility_timeout=visibility_timeout,
+        )
+
+    def ack_later(self, items: str | Iterable[str], *, failures: Iterable[Failure] = ()) -> None:
+        """Mark items done through the ack queue: cheaper in bulk, and marked within its batching window.
+
+        A bad id is not reported here; it ends in the ack queue's dead-letter queue.
+
+        Raises:
+            NotConfigured: the ack queue is not known.
+        """
+        outcomes = [Outcome(item) for item in ([items] if isinstance(items, str) else items)]
+        outcomes += [Outcome(failure.item, failure.reason) for failure in failures]
+        self.delivery("queue")(outcomes)
+
+    def delivery(self, via: Via) -> Deliver:
+        """How outcomes reach the ledger; for consumers of your own.
+
+        Raises:
+            NotConfigured: ``"queue"``, and the ack queue is not known.
+        """
+        if via == "api":
+            return DirectAcks(self)
+        if self._ack_queue_url is None:
+            raise NotConfigured(f"the ack queue is not known; set {ENV_ACK_QUEUE_URL} or give ack_queue_url")
+        return QueuedAcks(self.sqs, self._ack_queue_url)
+
+
+def _cancel(batch: TrackedBatch, error: BaseException) -> None:
+    """Cancel what an error broke off, without hiding that error."""
+    try:
+        batch.cancel()
+    except FaninError as second:
+        error.add_note(f"batch {batch.id} could not be cancelled: {second}")

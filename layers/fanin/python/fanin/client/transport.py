@@ -1,0 +1,154 @@
+"""How requests reach the API: the connection, and who signs them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import boto3
+import urllib3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from urllib3.exceptions import HTTPError
+
+from fanin.errors import NotConfigured, ServiceUnavailable
+
+
+class Request(NamedTuple):
+    """One HTTP request; the URL carries the query, percent-encoded."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+class Response(NamedTuple):
+    """Its answer; the names of the headers are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Transport(Protocol):
+    """Sends one request, once."""
+
+    def __call__(self, request: Request) -> Response:
+        """Send it.
+
+        Raises:
+            ServiceUnavailable: no answer came; whether the request was carried out is not known.
+        """
+        ...
+
+
+Sign = Callable[[Request], Mapping[str, str]]
+"""Gives the headers to send in place of the request's own, called anew before every try."""
+
+
+class Urllib3Transport:
+    """Keeps connections open and is safe to share between threads.
+
+    Args:
+        connections: connections kept for each host.
+        connect_timeout: seconds until a connection must stand.
+        read_timeout: seconds until the answer must begin; an HTTP API of API Gateway gives up after 30.
+    """
+
+    def __init__(
+        self, *, connections: int = 16, connect_timeout: float = 5, read_timeout: float = 35
+    ) -> None:
+        self._connections = connections
+        self._timeouts = connect_timeout, read_timeout
+        self._pool: urllib3.PoolManager | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Request) -> Response:
+        try:
+            answer = self._manager().request(
+                request.method,
+                request.url,
+                body=request.body,
+                headers=dict(request.headers),
+                retries=False,
+                redirect=False,
+            )
+        except HTTPError as error:
+            host = urlsplit(request.url).netloc
+            raise ServiceUnavailable(
+                f"no answer from {host}: {error}; check the URL and the network"
+            ) from error
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Response(answer.status, headers, answer.data)
+
+    def _manager(self) -> urllib3.PoolManager:
+        with self._lock:
+            if self._pool is None:
+                connect, read = self._timeouts
+                timeout = urllib3.Timeout(connect=connect, read=read)
+                self._pool = urllib3.PoolManager(maxsize=self._connections, timeout=timeout)
+            return self._pool
+
+
+def unsigned(request: Request) -> Mapping[str, str]:
+    """For an API deployed with ``auth=none``."""
+    return request.headers
+
+
+class Bearer:
+    """For an API deployed with ``auth=jwt``.
+
+    Args:
+        token: gives a valid token; called for each request, so that it can refresh it.
+    """
+
+    def __init__(self, token: Callable[[], str]) -> None:
+        self._token = token
+
+    def __call__(self, request: Request) -> Mapping[str, str]:
+        return {**request.headers, "Authorization": f"Bearer {self._token()}"}
+
+
+class SigV4:
+    """AWS Signature Version 4, for an API deployed with ``auth=iam``.
+
+    Args:
+        session: where credentials come from; they are read anew for each request, so they may refresh.
+        region: the API's; by default that of its URL, else the session's.
+    """
+
+    def __init__(self, session: boto3.Session | None = None, region: str | None = None) -> None:
+        self._session = session
+        self._region = region
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Request) -> Mapping[str, str]:
+        session = self._resolve()
+        credentials = session.get_credentials()
+        region = self._region or _region_of(request.url) or session.region_name
+        if credentials is None:
+            raise NotConfigured(
+                "no AWS credentials found to sign with; run `aws configure` or set AWS_PROFILE"
+            )
+        if region is None:
+            raise NotConfigured("no AWS region known to sign for; set AWS_REGION")
+        signed = AWSRequest(
+            request.method, request.url, headers=dict(request.headers), data=request.body or b""
+        )
+        SigV4Auth(credentials.get_frozen_credentials(), "execute-api", region).add_auth(signed)
+        return dict(signed.headers.items())
+
+    def _resolve(self) -> boto3.Session:
+        with self._lock:
+            if self._session is None:
+                self._session = boto3.Session()
+            return self._session
+
+
+def _region_of(url: str) -> str | None:
+    host = urlsplit(url).hostname or ""
+    labels = host.split(".")
+    return labels[2] if labels[1:2] == ["execute-api"] and "amazonaws" in labels else None
