@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import aws_cdk as cdk
+import cdk_nag
 
 from infra import FaninStack, Settings
 
@@ -15,6 +16,7 @@ def main() -> None:
     app = cdk.App(context=CONTEXT)
     settings = Settings.from_context(app.node)
     FaninStack(app, settings.prefix, settings=settings)
+    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
     app.synth()
 
 

@@ -47,7 +47,7 @@ class Api(Construct):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         settings: Settings,
         function: Function,
@@ -76,8 +76,7 @@ class Api(Construct):
             ),
         )
         access_log = log_group(self, "AccessLog", settings=settings)
-        resource = self.stage.node.default_child
-        resource.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
+        self.stage.node.default_child.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
             destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG)
         )
 
@@ -86,15 +85,13 @@ class Api(Construct):
         """Root of the API, without a slash at the end."""
         return self.api.api_endpoint
 
-    def grant_invoke(self, grantee: iam.IGrantable) -> None:
-        """Let a role call every route; of use where the authorization is ``iam``."""
-        allow(
-            grantee,
-            ["execute-api:Invoke"],
-            Stack.of(self).format_arn(
-                service="execute-api", resource=self.api.api_id, resource_name="$default/*"
-            ),
-        )
+    def grant_invoke(self, grantee: iam.IGrantable, *routes: str) -> None:
+        """Let a role call routes such as ``POST/v1/acks``, or all of them; of use with ``iam``."""
+        for route in routes or ("*",):
+            arn = Stack.of(self).format_arn(
+                service="execute-api", resource=self.api.api_id, resource_name=f"$default/{route}"
+            )
+            allow(grantee, ["execute-api:Invoke"], arn)
 
 
 def _authorizer(settings: Settings) -> apigw.IHttpRouteAuthorizer | None:

@@ -42,7 +42,7 @@ class Bus(Construct):
         bus: named after the prefix, so that others can write rules for it.
     """
 
-    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:  # noqa: A002
+    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
         super().__init__(scope, id)
         self.bus = events.EventBus(self, "Bus", event_bus_name=settings.prefix)
 

@@ -13,11 +13,15 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
+from infra.findings import accept
 from infra.layers import ROOT, RUNTIME, Layers, architecture
 from infra.settings import RETENTION, Settings
 
+TIMEOUT = 30
+"""Seconds that an invocation may take, of most functions; API Gateway waits no longer than that."""
 
-def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:  # noqa: A002
+
+def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:
     """Make a log group that keeps its events for as long as the settings say."""
     keep = settings.removal == "retain"
     return logs.LogGroup(
@@ -32,22 +36,20 @@ class Function(Construct):
     """A function of fanin. Its role can write its own log and traces; everything else is granted to it.
 
     Attributes:
-        name: name of its folder in functions/.
         function: the Lambda function, to be granted and invoked.
-        timeout: how long one invocation may take.
     """
 
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         name: str,
         description: str,
         settings: Settings,
         layers: Layers,
         environment: Mapping[str, str],
-        timeout: Duration,
+        timeout: int = TIMEOUT,
         memory: int = 512,
         on_failure: sqs.IQueue | None = None,
     ) -> None:
@@ -61,16 +63,20 @@ class Function(Construct):
             settings: the deployment's settings.
             layers: fanin and what it runs on.
             environment: what it reads, besides what all functions read.
-            timeout: how long one invocation may take.
+            timeout: seconds that one invocation may take.
             memory: MB; the processor's share follows from it.
             on_failure: where the event of an asynchronous invocation goes that failed for good.
         """
         super().__init__(scope, id)
-        self.name = name
-        self.timeout = timeout
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         logs_here = log_group(self, "Logs", settings=settings)
         logs_here.grant_write(role)
+        accept(
+            role,
+            "IAM5[Resource::*]",
+            "xray:PutTraceSegments, xray:PutTelemetryRecords and dynamodb:ListStreams know no resources;"
+            " no other action is allowed on all of them",
+        )
         self.function = lambda_.Function(
             self,
             "Function",
@@ -83,15 +89,13 @@ class Function(Construct):
             role=role,
             log_group=logs_here,
             tracing=lambda_.Tracing.ACTIVE,
-            timeout=timeout,
+            timeout=Duration.seconds(timeout),
             memory_size=memory,
             environment={
                 "POWERTOOLS_SERVICE_NAME": settings.prefix,
                 "POWERTOOLS_METRICS_NAMESPACE": names.METRICS_NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": settings.log_level,
-                names.ENV_OPEN_IDLE_TTL: str(settings.open_idle_ttl),
-                names.ENV_CLOSED_IDLE_TTL: str(settings.closed_idle_ttl),
-                names.ENV_LIFETIME: str(settings.lifetime),
+                **settings.environment,
                 **environment,
             },
         )
@@ -99,8 +103,3 @@ class Function(Construct):
             self.function.configure_async_invoke(
                 on_failure=destinations.SqsDestination(on_failure), retry_attempts=2
             )
-
-    @property
-    def visibility_timeout(self) -> Duration:
-        """How long a queue that feeds this function hides a message: six invocations, as Lambda advises."""
-        return Duration.seconds(6 * int(self.timeout.to_seconds()))

@@ -15,8 +15,8 @@ from constructs import Construct
 from infra.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
-RUNTIME = lambda_.Runtime.PYTHON_3_13
-PYTHON_VERSION = "3.13"
+RUNTIME = lambda_.Runtime.PYTHON_3_14
+PYTHON_VERSION = RUNTIME.name.removeprefix("python")
 PLATFORMS = {"arm64": "manylinux2014_aarch64", "x86_64": "manylinux2014_x86_64"}
 NOT_IN_FUNCTIONS = (
     "/python/fanin/cli/",
@@ -41,7 +41,7 @@ class Layers(Construct):
         both: the two, in the order in which functions take them.
     """
 
-    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:  # noqa: A002
+    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
         super().__init__(scope, id)
         self.package = lambda_.LayerVersion(
             self,

@@ -6,12 +6,23 @@ from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.findings import accept
+
 RETENTION = Duration.days(14)
+
+
+def six_runs(timeout: int) -> Duration:
+    """How long a queue hides a message while a function has it: six of its timeouts, as Lambda advises.
+
+    Args:
+        timeout: the function's, seconds.
+    """
+    return Duration.seconds(6 * timeout)
 
 
 def plain_queue(
     scope: Construct,
-    id: str,  # noqa: A002
+    id: str,
     *,
     visibility_timeout: Duration | None = None,
     dead_letter_queue: sqs.DeadLetterQueue | None = None,
@@ -28,6 +39,15 @@ def plain_queue(
     )
 
 
+def dead_end(scope: Construct, id: str) -> sqs.Queue:
+    """Make a queue for what failed for good; an alarm watches it, and people empty it."""
+    queue = plain_queue(scope, id)
+    accept(
+        queue, "SQS3", "it is itself the dead-letter queue, of a function, a schedule or a dead-letter queue"
+    )
+    return queue
+
+
 class RedrivenQueue(Construct):
     """A queue that gives a message up after some tries, and the dead-letter queue it then goes to.
 
@@ -39,7 +59,7 @@ class RedrivenQueue(Construct):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         visibility_timeout: Duration,
         max_receive_count: int,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -11,8 +11,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
+from infra.findings import accept
 from infra.functions import Function
 from infra.permissions import allow
+from infra.settings import Settings
 
 SCHEDULER = "scheduler.amazonaws.com"
 
@@ -29,13 +31,16 @@ class Deadlines(Construct):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
+        settings: Settings,
         timer: Function,
         dead_letters: sqs.Queue,
     ) -> None:
         super().__init__(scope, id)
-        self.group = scheduler.ScheduleGroup(self, "Group")
+        self.group = scheduler.ScheduleGroup(
+            self, "Group", schedule_group_name=settings.prefix, removal_policy=RemovalPolicy.DESTROY
+        )
         self.role = iam.Role(
             self,
             "Role",
@@ -54,8 +59,10 @@ class Deadlines(Construct):
             ("sqs:SendMessage", dead_letters.queue_arn),
         ):
             allow(self.role, [action], arn)
-        self._schedules = Stack.of(self).format_arn(
-            service="scheduler", resource="schedule", resource_name=f"{self.group.schedule_group_name}/*"
+        everything = f"schedule/{settings.prefix}/*"
+        self._schedules = Stack.of(self).format_arn(service="scheduler", resource=everything)
+        self._finding = (
+            f"IAM5[Resource::arn:<AWS::Partition>:scheduler:<AWS::Region>:<AWS::AccountId>:{everything}]"
         )
         self.environment = {
             names.ENV_SCHEDULE_GROUP: self.group.schedule_group_name,
@@ -66,17 +73,18 @@ class Deadlines(Construct):
 
     def grant_set(self, grantee: iam.IGrantable) -> None:
         """Let a role make and change schedules, and hand them the role they run as."""
-        allow(grantee, ["scheduler:CreateSchedule", "scheduler:UpdateSchedule"], self._schedules)
-        allow(
-            grantee,
-            ["iam:PassRole"],
-            self.role.role_arn,
-            conditions={"StringEquals": {"iam:PassedToService": SCHEDULER}},
-        )
+        self._grant(grantee, "scheduler:CreateSchedule", "scheduler:UpdateSchedule")
+        condition = {"StringEquals": {"iam:PassedToService": SCHEDULER}}
+        allow(grantee, ["iam:PassRole"], self.role.role_arn, condition)
 
     def grant_clear(self, grantee: iam.IGrantable) -> None:
         """Let a role delete schedules."""
-        allow(grantee, ["scheduler:DeleteSchedule"], self._schedules)
+        self._grant(grantee, "scheduler:DeleteSchedule")
+
+    def _grant(self, grantee: iam.IGrantable, *actions: str) -> None:
+        allow(grantee, actions, self._schedules)
+        if isinstance(role := grantee.grant_principal, iam.Role):
+            accept(role, self._finding, "schedules are named after batches, so only their group is known")
 
 
 class Rate(Construct):
@@ -89,7 +97,7 @@ class Rate(Construct):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         function: Function,
         minutes: int,

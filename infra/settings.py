@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 from constructs import Node
+
+from fanin import names
 
 # The retention periods that CloudWatch Logs knows, in days, with the CDK's names for them.
 RETENTION = {
@@ -55,7 +57,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
 }
-LARGEST_WITHOUT_WINDOW = 10
+WITH_JWT = ("jwt_issuer", "jwt_audience")
+LARGEST_WITHOUT_WINDOW = 10  # messages; Lambda asks for a window above that
 
 
 class BadSetting(ValueError):
@@ -112,23 +115,30 @@ class Settings:
         Raises:
             BadSetting: one is out of its range, or does not go with another.
         """
-        for name, choices in CHOICES.items():
-            if (value := getattr(self, name)) not in choices:
-                raise _bad(name, value, f"one of {', '.join(map(str, choices))}")
-        for name, (low, high) in RANGES.items():
-            if not low <= (value := getattr(self, name)) <= high:
-                raise _bad(name, value, f"from {low} to {high}")
-        for name, (pattern, meaning) in PATTERNS.items():
-            if not re.fullmatch(pattern, value := getattr(self, name)):
-                raise _bad(name, value, meaning)
-        if self.auth == "jwt":
-            for name in ("jwt_issuer", "jwt_audience"):
-                if not getattr(self, name):
-                    raise _bad(name, "", "set when auth is jwt")
+        for name, value in self._values().items():
+            if name in CHOICES and value not in CHOICES[name]:
+                raise _bad(name, value, f"one of {', '.join(map(str, CHOICES[name]))}")
+            if name in RANGES and not RANGES[name][0] <= value <= RANGES[name][1]:
+                raise _bad(name, value, "from {} to {}".format(*RANGES[name]))
+            if name in PATTERNS and not re.fullmatch(PATTERNS[name][0], value):
+                raise _bad(name, value, PATTERNS[name][1])
+            if name in WITH_JWT and self.auth == "jwt" and not value:
+                raise _bad(name, value, "set when auth is jwt")
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
-            raise _bad(
-                "ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {self.ack_batch_size}"
-            )
+            size = self.ack_batch_size
+            raise _bad("ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {size}")
+
+    def _values(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the functions and the library read of the settings: durations in seconds."""
+        return {
+            names.ENV_OPEN_IDLE_TTL: str(self.open_idle_ttl),
+            names.ENV_CLOSED_IDLE_TTL: str(self.closed_idle_ttl),
+            names.ENV_LIFETIME: str(self.lifetime),
+        }
 
     @property
     def jwt_audiences(self) -> list[str]:

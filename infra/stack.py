@@ -20,7 +20,7 @@ class FaninStack(Stack):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         settings: Settings | None = None,
     ) -> None:

@@ -14,8 +14,8 @@ from infra.permissions import allow
 from infra.settings import Settings
 
 PROGRESS = (
-    *(names.BATCH_ID, names.STATE, names.SHELF, names.DUE_AT, names.TOUCHED_AT, names.EXPIRES_AT),
-    *("ended_at", "partial", "acked", "items", "mode"),
+    *(names.BATCH_ID, names.STATE, names.SHELF, names.DUE_AT, names.TOUCHED_AT),
+    *("acked", "ended_at", "mode", "partial"),
 )
 """Attributes of a batch row that an ack may name: what moves a batch forward, and what guards that move.
 
@@ -67,10 +67,11 @@ class Storage(Construct):
         batches: the batch rows, with the index by state and a stream of both images.
         words: the words of the trees, with a stream of new images.
         parts: what else belongs to a batch: failures and idempotency keys.
+        tables: the three, by name.
         environment: the tables' names, for the functions.
     """
 
-    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:  # noqa: A002
+    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
         super().__init__(scope, id)
         removal = RemovalPolicy.RETAIN if settings.removal == "retain" else RemovalPolicy.DESTROY
         self.batches = self._table(
@@ -97,6 +98,7 @@ class Storage(Construct):
         self.parts = self._table(
             "Parts", removal, names.BATCH_ID, dynamodb.AttributeType.NUMBER, sort_key=names.PART
         )
+        self.tables = {"batches": self.batches, "words": self.words, "parts": self.parts}
         self.environment = {
             names.ENV_BATCHES_TABLE: self.batches.table_name,
             names.ENV_WORDS_TABLE: self.words.table_name,
@@ -105,7 +107,7 @@ class Storage(Construct):
 
     def _table(
         self,
-        id: str,  # noqa: A002
+        id: str,
         removal: RemovalPolicy,
         key: str,
         key_type: dynamodb.AttributeType,

@@ -7,10 +7,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.queues import RedrivenQueue
+from infra.functions import TIMEOUT
+from infra.queues import RedrivenQueue, six_runs
 
-# SQS hides a dead message this long while the function has it: six times the function's timeout.
-HANDLING = Duration.minutes(3)
 CONSUME = (
     "sqs:ChangeMessageVisibility",
     "sqs:DeleteMessage",
@@ -46,7 +45,7 @@ class TrackedQueue(RedrivenQueue):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         dead_letters_function: lambda_.IFunction,
         visibility_timeout: Duration | None = None,
@@ -68,9 +67,9 @@ class TrackedQueue(RedrivenQueue):
         super().__init__(
             scope,
             id,
-            visibility_timeout=visibility_timeout or HANDLING,
+            visibility_timeout=visibility_timeout or six_runs(TIMEOUT),
             max_receive_count=max_receive_count,
-            dead_letter_visibility_timeout=HANDLING,
+            dead_letter_visibility_timeout=six_runs(TIMEOUT),
         )
         if dead_letters_function.role is None:
             raise ValueError("import the function with its role, by Function.from_function_attributes")

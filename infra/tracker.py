@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
+from infra.alarms import Alarms
 from infra.api import Api
+from infra.dashboard import Dashboard
 from infra.events import (
     BATCH_ENDED,
     WORD_FINISHED,
@@ -18,19 +19,19 @@ from infra.events import (
     feed_from_queue,
     feed_from_stream,
 )
-from infra.functions import Function
+from infra.functions import TIMEOUT, Function
 from infra.layers import Layers
 from infra.permissions import allow
-from infra.queues import RedrivenQueue, plain_queue
+from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
 from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, Access, Storage
 from infra.tracked_queue import TrackedQueue
 
 TRIES = 10
-"""How often a message of the service's own queues is tried, over some twenty minutes or more."""
-SIX_RUNS = Duration.minutes(3)
-"""How long they hide a message, six times the functions' timeout, as Lambda advises."""
+"""How often a message of the service's own queues is tried, over half an hour or more."""
+ACK_TIMEOUT = 60
+"""Seconds for a whole window of acks."""
 
 
 class FaninTracker(Construct):
@@ -70,7 +71,7 @@ class FaninTracker(Construct):
     def __init__(
         self,
         scope: Construct,
-        id: str,  # noqa: A002
+        id: str,
         *,
         settings: Settings | None = None,
     ) -> None:
@@ -89,13 +90,12 @@ class FaninTracker(Construct):
         self.environment = {
             **self.storage.environment,
             **self.deadlines.environment,
+            **self.settings.environment,
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
             names.ENV_API_URL: self.api.url,
-            names.ENV_OPEN_IDLE_TTL: str(self.settings.open_idle_ttl),
-            names.ENV_CLOSED_IDLE_TTL: str(self.settings.closed_idle_ttl),
-            names.ENV_LIFETIME: str(self.settings.lifetime),
         }
+        self._watch()
 
     @property
     def dead_letters(self) -> Function:
@@ -110,19 +110,22 @@ class FaninTracker(Construct):
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
         """Let a role ack and fail items: over the API, on the tables, or through the queue of acks."""
-        self.api.grant_invoke(grantee)
+        self.api.grant_invoke(grantee, "POST/v1/acks", "POST/v1/failures")
         self.storage.grant(grantee, ACK)
         allow(grantee, ["sqs:SendMessage"], self.acks.queue.queue_arn)
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
-        dead_letters = plain_queue(self, "TimerDeadLetters")
-        timer = self._function("timer", "ends a batch at its deadline", SETTLE, on_failure=dead_letters)
-        return Deadlines(self, "Deadlines", timer=timer, dead_letters=dead_letters), dead_letters
+        missed = dead_end(self, "TimerDeadLetters")
+        timer = self._function("timer", "ends a batch at its deadline", SETTLE, on_failure=missed)
+        deadlines = Deadlines(self, "Deadlines", settings=self.settings, timer=timer, dead_letters=missed)
+        return deadlines, missed
 
     def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
-        function = self._function("acks", "marks the items of queued acks done", ACK, timeout=60, memory=1024)
+        function = self._function(
+            "acks", "marks the items of queued acks done", ACK, timeout=ACK_TIMEOUT, memory=1024
+        )
         acks = RedrivenQueue(
-            self, "AckQueue", visibility_timeout=function.visibility_timeout, max_receive_count=TRIES
+            self, "AckQueue", visibility_timeout=six_runs(ACK_TIMEOUT), max_receive_count=TRIES
         )
         feed_from_queue(
             function,
@@ -130,7 +133,7 @@ class FaninTracker(Construct):
             batch_size=self.settings.ack_batch_size,
             window_seconds=self.settings.ack_batching_window_seconds,
         )
-        parked = plain_queue(self, "Parked")
+        parked = dead_end(self, "Parked")
         dead_letters = self._function(
             "dead_letters",
             "fails the items of dead messages",
@@ -144,7 +147,7 @@ class FaninTracker(Construct):
     def _streams(self) -> dict[str, RedrivenQueue]:
         retries = {
             name: RedrivenQueue(
-                self, f"{name.title()}Retries", visibility_timeout=SIX_RUNS, max_receive_count=TRIES
+                self, f"{name.title()}Retries", visibility_timeout=six_runs(TIMEOUT), max_receive_count=TRIES
             )
             for name in ("notifier", "settler")
         }
@@ -171,28 +174,37 @@ class FaninTracker(Construct):
         return retries
 
     def _api(self) -> Api:
-        function = self._function(
-            "api",
-            "serves the HTTP API",
-            SERVE,
-            environment=self.deadlines.environment,
-            memory=1024,
-        )
+        environment = self.deadlines.environment
+        function = self._function("api", "serves the HTTP API", SERVE, environment=environment, memory=1024)
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:
-        dead_letters = plain_queue(self, "ReaperDeadLetters")
+        dead_letters = dead_end(self, "ReaperDeadLetters")
         reaper = self._function("reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters)
-        Rate(
-            self,
-            "ReaperRate",
-            function=reaper,
-            minutes=self.settings.reaper_rate_minutes,
-            dead_letters=dead_letters,
-        )
+        minutes = self.settings.reaper_rate_minutes
+        Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
         return dead_letters
+
+    def _watch(self) -> None:
+        dead_ends = {
+            "acks": self.acks.dead_letters,
+            "parked": self.parked,
+            "timer": self.timer_dead_letters,
+            "reaper": self.reaper_dead_letters,
+            **{name: retries.dead_letters for name, retries in self.retries.items()},
+        }
+        seen = {"settings": self.settings, "api": self.api, "functions": self.functions}
+        drained = {"acks": self.acks.queue, "deadMessages": self.work.dead_letters}
+        Alarms(self, "Alarms", dead_ends=dead_ends, drained=drained, **seen)
+        queues = {
+            "work": self.work.queue,
+            "work dead letters": self.work.dead_letters,
+            "acks": self.acks.queue,
+        }
+        queues |= {f"{name} dead letters": queue for name, queue in dead_ends.items()}
+        Dashboard(self, "Dashboard", queues=queues, tables=self.storage.tables, **seen)
 
     def _function(
         self,
@@ -201,7 +213,7 @@ class FaninTracker(Construct):
         access: Access,
         *,
         environment: Mapping[str, str] | None = None,
-        timeout: int = 30,
+        timeout: int = TIMEOUT,
         memory: int = 512,
         on_failure: sqs.IQueue | None = None,
     ) -> Function:
@@ -213,7 +225,7 @@ class FaninTracker(Construct):
             settings=self.settings,
             layers=self.layers,
             environment={**self.storage.environment, **(environment or {})},
-            timeout=Duration.seconds(timeout),
+            timeout=timeout,
             memory=memory,
             on_failure=on_failure,
         )

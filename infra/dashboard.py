@@ -1,0 +1,119 @@
+"""The dashboard: from what users see, down to what carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from fanin import names
+from infra.api import Api
+from infra.functions import Function
+from infra.settings import Settings
+
+WIDTH = 8
+PERIOD = Duration.minutes(1)
+ENDS = (names.METRIC_ENDED, names.METRIC_SETTLED, names.METRIC_ORPHANED, names.METRIC_TIMED_OUT)
+ITEMS = (names.METRIC_FIRST, names.METRIC_DUPLICATE, names.METRIC_LATE, names.METRIC_FAILED)
+TROUBLE = (names.METRIC_STUCK, names.METRIC_PARKED)
+
+
+class Dashboard(Construct):
+    """One page about one tracker: items and batches, the API, the functions, the queues, the tables."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        settings: Settings,
+        api: Api,
+        functions: Mapping[str, Function],
+        queues: Mapping[str, sqs.IQueue],
+        tables: Mapping[str, dynamodb.Table],
+    ) -> None:
+        """Make the dashboard.
+
+        Args:
+            scope: where it belongs.
+            id: its name there.
+            settings: the deployment's settings.
+            api: shown by requests, faults and latency.
+            functions: shown by runs, errors, duration and delay.
+            queues: shown by messages waiting, dead letters included.
+            tables: shown by writes, reads and throttling.
+        """
+        super().__init__(scope, id)
+        self._service = {"service": settings.prefix}
+        lambdas = {name: function.function for name, function in functions.items()}
+        http = api.api
+        rows = (
+            (
+                _graph("Items a minute", self._own(ITEMS)),
+                _graph("Batches ended", self._own(ENDS)),
+                _graph("Stuck and parked", self._own(TROUBLE)),
+            ),
+            (
+                _graph("API requests", [http.metric_count(), http.metric_client_error()]),
+                _graph("API faults", [http.metric_server_error()]),
+                _graph("API latency", [http.metric_latency(statistic=p) for p in ("p50", "p99")]),
+            ),
+            (
+                _graph("Runs", [f.metric_invocations(label=name) for name, f in lambdas.items()]),
+                _graph("Errors", [f.metric_errors(label=name) for name, f in lambdas.items()]),
+                _graph(
+                    "Duration, p99", [f.metric_duration(label=n, statistic="p99") for n, f in lambdas.items()]
+                ),
+            ),
+            (
+                _graph(
+                    "Behind the stream",
+                    [
+                        lambdas[name].metric("IteratorAge", label=name, statistic="Maximum")
+                        for name in ("notifier", "settler")
+                    ],
+                ),
+                _graph(
+                    "Messages waiting",
+                    [
+                        queue.metric_approximate_number_of_messages_visible(label=name, statistic="Maximum")
+                        for name, queue in queues.items()
+                    ],
+                ),
+                _graph(
+                    "Oldest message, seconds",
+                    [
+                        queue.metric_approximate_age_of_oldest_message(label=name, statistic="Maximum")
+                        for name, queue in queues.items()
+                    ],
+                ),
+            ),
+            tuple(
+                _graph(title, [table.metric(metric, label=n, statistic="Sum") for n, table in tables.items()])
+                for title, metric in (
+                    ("Write units", "ConsumedWriteCapacityUnits"),
+                    ("Read units", "ConsumedReadCapacityUnits"),
+                    ("Conditions that failed", "ConditionalCheckFailedRequests"),
+                )
+            ),
+        )
+        cloudwatch.Dashboard(self, "Page", widgets=[list(row) for row in rows])
+
+    def _own(self, metrics: tuple[str, ...]) -> list[cloudwatch.IMetric]:
+        return [
+            cloudwatch.Metric(
+                namespace=names.METRICS_NAMESPACE,
+                metric_name=metric,
+                dimensions_map=self._service,
+                statistic="Sum",
+            )
+            for metric in metrics
+        ]
+
+
+def _graph(title: str, metrics: list[cloudwatch.IMetric]) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(title=title, left=metrics, width=WIDTH, period=PERIOD)
