@@ -54,7 +54,8 @@ class Meter:
                 counter.clear()
 
     def _asked(self, params: Mapping[str, Any], model: Any, **_: object) -> None:
-        self._count(model.name, _ROWS.get(model.name, lambda _: 1)(params))
+        rows = _ROWS.get(model.name)
+        self._count(model.name, rows(params) if rows else 1)
 
     def _answered(self, parsed: Mapping[str, Any], model: Any, **_: object) -> None:
         with self._lock:

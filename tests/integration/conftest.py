@@ -1,0 +1,142 @@
+"""The stores under test: in memory, on moto, and on the local stack that FANIN_TEST_ENDPOINT names."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from fanin import names
+from fanin.adapters.aws import Backoff
+from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoWords
+from fanin.adapters.dynamodb.rows import word_id
+from fanin.adapters.memory import Memory
+from fanin.app.ports import BatchStore, PartStore, WordKey, WordStore
+from fanin.domain.tree import Tree
+
+MEMORY = "memory"
+MOTO = "moto"
+EMULATOR = pytest.param("emulator", marks=pytest.mark.emulator)
+
+
+@dataclass(frozen=True)
+class Stores:
+    batches: BatchStore
+    words: WordStore
+    parts: PartStore
+
+
+@dataclass(frozen=True)
+class Dynamo(Stores):
+    connection: Connection
+    prefix: str
+
+    def row(self, table: str, **key: Any) -> dict[str, Any]:
+        """The stored row as it is, with types."""
+        answer = self.connection.client.get_item(TableName=f"{self.prefix}-{table}", Key=key)
+        return answer.get("Item", {})
+
+    def word_row(self, key: WordKey) -> dict[str, Any]:
+        return self.row("words", word_id={"S": word_id(key)})
+
+
+@pytest.fixture(params=[MEMORY, MOTO, EMULATOR])
+def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
+    """Every implementation of the ports."""
+    with opened(request.param) as world:
+        yield world
+
+
+@pytest.fixture(params=[MOTO, EMULATOR])
+def dynamo(request: pytest.FixtureRequest) -> Iterator[Dynamo]:
+    """The implementations on DynamoDB."""
+    with opened(request.param) as world:
+        yield world
+
+
+@pytest.fixture(params=[MEMORY, EMULATOR])
+def racing(request: pytest.FixtureRequest) -> Iterator[Stores]:
+    """The implementations whose writes are atomic under threads; those of moto are not."""
+    with opened(request.param) as world:
+        yield world
+
+
+@contextmanager
+def opened(kind: str, tree: Tree | None = None) -> Iterator[Any]:
+    """Stores of one kind, on tables of their own."""
+    if kind == MEMORY:
+        memory = Memory(tree=tree)
+        yield Stores(memory.batches, memory.words, memory.parts)
+    elif kind == MOTO:
+        with mock_aws():
+            yield on_dynamodb(None, tree)
+    elif endpoint := os.environ.get("FANIN_TEST_ENDPOINT"):
+        yield on_dynamodb(endpoint, tree)
+    else:
+        pytest.skip("FANIN_TEST_ENDPOINT names no local stack")
+
+
+def on_dynamodb(endpoint: str | None, tree: Tree | None) -> Dynamo:
+    prefix = f"test-{uuid4().hex[:12]}"
+    credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # of no account
+    connection = Connection(
+        lambda: boto3.client("dynamodb", region_name="eu-west-1", endpoint_url=endpoint, **credentials),
+        backoff=Backoff(base=0.001),
+    )
+    create_tables(connection, prefix)
+    return Dynamo(
+        batches=DynamoBatches(f"{prefix}-batches", f"{prefix}-parts", connection),
+        words=DynamoWords(f"{prefix}-words", connection, tree),
+        parts=DynamoParts(f"{prefix}-parts", connection),
+        connection=connection,
+        prefix=prefix,
+    )
+
+
+def create_tables(connection: Connection, prefix: str) -> None:
+    """The three tables, as the stack makes them, less what the stores do not see."""
+    create = connection.client.create_table
+    on_demand: dict[str, Any] = {"BillingMode": "PAY_PER_REQUEST"}
+    create(
+        TableName=f"{prefix}-batches",
+        KeySchema=[{"AttributeName": names.BATCH_ID, "KeyType": "HASH"}],
+        AttributeDefinitions=[
+            {"AttributeName": names.BATCH_ID, "AttributeType": "N"},
+            {"AttributeName": names.SHELF, "AttributeType": "S"},
+            {"AttributeName": names.DUE_AT, "AttributeType": "N"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": names.INDEX_BY_SHELF,
+                "KeySchema": [
+                    {"AttributeName": names.SHELF, "KeyType": "HASH"},
+                    {"AttributeName": names.DUE_AT, "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.TOUCHED_AT]},
+            }
+        ],
+        **on_demand,
+    )
+    create(
+        TableName=f"{prefix}-words",
+        KeySchema=[{"AttributeName": names.WORD_ID, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": names.WORD_ID, "AttributeType": "S"}],
+        **on_demand,
+    )
+    create(
+        TableName=f"{prefix}-parts",
+        KeySchema=[
+            {"AttributeName": names.BATCH_ID, "KeyType": "HASH"},
+            {"AttributeName": names.PART, "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": names.BATCH_ID, "AttributeType": "N"},
+            {"AttributeName": names.PART, "AttributeType": "S"},
+        ],
+        **on_demand,
+    )
