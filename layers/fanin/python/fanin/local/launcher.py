@@ -8,13 +8,19 @@ emulator. Usage: ``python -I launcher.py <lock file> <port> <private temporary f
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import importlib
 import json
 import os
 import sys
+import threading
 import time
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+SCHEDULE_TICKS = (("scheduler", "_SCHEDULE_TICK_INTERVAL"), ("eventbridge", "_SCHEDULER_TICK_INTERVAL"))
 LOCK_TRIES = 40  # of 50 ms each; a reader holds the lock for microseconds
 
 
@@ -50,7 +56,7 @@ def main(lock_file: str, port: str, private_tmp: str, auth: str) -> None:
         TZ="UTC",
         AUTH=auth,
     )
-    _tune()
+    _tune(private_tmp)
     sys.argv = ["ministack"]
     app: Any = importlib.import_module("ministack.app")
     app.main()
@@ -67,26 +73,51 @@ def _acquire(lock: int) -> None:
     sys.exit("another emulator holds the lock of this folder")
 
 
-def _tune() -> None:
-    """Shorten the emulator's waits: schedules to a second, each Lambda call by 50 ms.
+def _tune(private_tmp: str) -> None:
+    """Shorten the emulator's waits: schedules to a second, Lambda calls by 50 ms, cold starts by most of it.
 
     These are private attributes; the emulator's version is pinned, and a rename fails loudly here.
     """
-    for module, interval in (
-        ("scheduler", "_SCHEDULE_TICK_INTERVAL"),
-        ("eventbridge", "_SCHEDULER_TICK_INTERVAL"),
-    ):
-        service: Any = importlib.import_module(f"ministack.services.{module}")
-        _require(service, interval)
-        setattr(service, interval, 1)
+    for service, interval in SCHEDULE_TICKS:
+        module: Any = importlib.import_module(f"ministack.services.{service}")
+        _require(module, interval)
+        setattr(module, interval, 1)
     runtime: Any = importlib.import_module("ministack.core.lambda_runtime")
+    _require(runtime, "zipfile")
     _require(runtime.Worker, "_drain_stderr_bounded")
     runtime.Worker._drain_stderr_bounded.__defaults__ = (0.002, 0.002, 0.25)  # noqa: SLF001
+    runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _sharing(Path(private_tmp, "layers"))})
 
 
 def _require(owner: Any, attribute: str) -> None:
     if not hasattr(owner, attribute):
         sys.exit(f"the emulator has no {attribute}; is its version the pinned one?")
+
+
+def _sharing(folder: Path) -> type[zipfile.ZipFile]:
+    """A ZipFile that unpacks each Lambda layer once for all workers, which then share its bytecode too.
+
+    Unpacking boto3 for every worker takes longer than everything else in a cold start.
+    """
+    one_at_a_time = threading.Lock()
+
+    class Shared(zipfile.ZipFile):
+        def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
+            target = Path(path)
+            if not target.name.startswith("layer_"):
+                super().extractall(path, members, pwd)
+                return
+            content = json.dumps([(entry.filename, entry.CRC) for entry in self.infolist()])
+            shared = folder / hashlib.sha256(content.encode()).hexdigest()
+            with one_at_a_time:
+                if not shared.exists():
+                    super().extractall(shared.with_suffix(".draft"))
+                    shared.with_suffix(".draft").rename(shared)
+            target.rmdir()
+            target.symlink_to(shared)
+            Path(str(self.filename)).unlink()
+
+    return Shared
 
 
 if __name__ == "__main__":
