@@ -78,6 +78,8 @@ METRIC_STUCK: Final = "BatchesStuck"
 API_ROOT: Final = "/v1"
 CARLYLE_ROOT: Final = "/api/v1/batch"
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+CORRELATION_HEADER: Final = "X-Correlation-Id"
+PROBLEM_ROOT: Final = "urn:fanin:problem:"  # a problem's type: this and the error's code
 
 # Outputs of the stack, read by ``fanin local up`` and by people.
 OUTPUT_API_URL: Final = "ApiUrl"

@@ -1,0 +1,13 @@
+"""Dead-letter queues: items whose messages died are failed, so that their batches end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanin.entry import queues, wiring
+from fanin.entry.observe import observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return queues.fail_dead(event, wiring.ledger(), lambda message: wiring.retry_queue().send([message]))

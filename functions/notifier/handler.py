@@ -1,0 +1,22 @@
+"""The stream of the batches table: every batch that ends is announced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fanin import names
+from fanin.entry import streams, wiring
+from fanin.entry.observe import count, observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return streams.consume(event, _announce, lambda record: wiring.retry_queue().send([record]))
+
+
+def _announce(records: Sequence[streams.Record]) -> None:
+    for record in records:
+        if batch := streams.ended_batch(record):
+            wiring.ledger().announce(batch)
+            count(names.METRIC_ENDED)

@@ -1,0 +1,19 @@
+"""The stream of the words table: finished words are settled again, in case whoever finished them crashed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fanin.entry import streams, wiring
+from fanin.entry.observe import observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return streams.consume(event, _heal, lambda record: wiring.retry_queue().send([record]), together=True)
+
+
+def _heal(records: Sequence[streams.Record]) -> None:
+    words = (streams.finished_word(record) for record in records)
+    wiring.ledger().heal({word for word in words if word})

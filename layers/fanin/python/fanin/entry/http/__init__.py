@@ -1,0 +1,1 @@
+"""The HTTP API: one table of routes, from which both the resolver and the OpenAPI document are made."""

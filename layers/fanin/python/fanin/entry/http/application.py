@@ -1,0 +1,98 @@
+"""The HTTP API as one function: Powertools resolves the route, and every error becomes a problem."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from fanin import names
+from fanin.app.ledger import Ledger
+from fanin.entry import wiring
+from fanin.entry.http import problems
+from fanin.entry.http.routing import Decoder, Route
+from fanin.entry.http.table import ROUTES
+from fanin.entry.observe import logger
+from fanin.errors import FaninError
+
+
+def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answer an event of an HTTP API (payload format 2.0) from the ledger that the environment names."""
+    return serve(_application(), event, context)
+
+
+@cache
+def _application() -> APIGatewayHttpResolver:
+    return application(wiring.ledger)
+
+
+def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answer an event; the correlation id is the caller's, else the request's, and goes back in a header."""
+    sent = {name.lower(): value for name, value in event.get("headers", {}).items()}
+    correlation_id = sent.get(names.CORRELATION_HEADER.lower(), "")
+    if not re.fullmatch(r"[!-~]{1,128}", correlation_id):
+        correlation_id = event["requestContext"]["requestId"]
+    logger.set_correlation_id(correlation_id)
+    answer = app.resolve(event, context)
+    answer["headers"][names.CORRELATION_HEADER] = correlation_id
+    return answer
+
+
+def application(ledger: Callable[[], Ledger], routes: Sequence[Route] = ROUTES) -> APIGatewayHttpResolver:
+    """Make the resolver of a route table.
+
+    Args:
+        ledger: gives the ledger; called with each request, so that its errors are answers too.
+        routes: the table.
+    """
+    app = APIGatewayHttpResolver()
+
+    def request_id() -> str:
+        return str(app.current_event.request_context.request_id)
+
+    def not_found(_: Exception) -> Response[str]:
+        path = app.current_event.path
+        allowed = sorted({route.method for route in routes if route.matches(path)})
+        if allowed:
+            detail = f"{path} takes {' and '.join(allowed)} only"
+            return problems.problem(405, "method-not-allowed", detail, request_id(), allow=", ".join(allowed))
+        detail = "there is nothing at this path; see /openapi.json for what there is"
+        return problems.problem(404, "no-such-path", detail, request_id())
+
+    def refused(error: FaninError) -> Response[str]:
+        if type(error) not in problems.STATUS:
+            return crashed(error)
+        logger.info("refused", extra={"code": error.code})
+        return problems.of(error, request_id())
+
+    def crashed(_: Exception) -> Response[str]:
+        logger.exception("request failed")
+        detail = "the service failed; if it does so again, report the request id"
+        return problems.problem(500, "internal-error", detail, request_id())
+
+    for route in routes:
+        rule = route.path.replace("{", "<").replace("}", ">")
+        app.route(rule, method=route.method)(_endpoint(app, route, ledger))
+    app.not_found(not_found)
+    app.exception_handler(FaninError)(refused)
+    app.exception_handler(Exception)(crashed)
+    return app
+
+
+def _endpoint(
+    app: APIGatewayHttpResolver, route: Route, ledger: Callable[[], Ledger]
+) -> Callable[..., Response[str]]:
+    decode = Decoder(route)
+
+    def endpoint(**path: str) -> Response[str]:
+        request = decode(app.current_event, path)
+        answer = route.act(ledger(), request)
+        if route.answer is None:
+            return Response(route.status, body="")
+        return Response(route.status, "application/json", json.dumps(answer, separators=(",", ":")))
+
+    return endpoint

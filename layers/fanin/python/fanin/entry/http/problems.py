@@ -1,0 +1,90 @@
+"""Errors on the wire: RFC 9457 problems, one for each class of the error tree."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any, Final
+
+from aws_lambda_powertools.event_handler import Response
+
+from fanin import names
+from fanin.errors import (
+    AccessDenied,
+    BatchClosed,
+    BatchGone,
+    BatchNotFound,
+    FaninError,
+    IdempotencyKeyReused,
+    InvalidItemId,
+    InvalidRequest,
+    LimitReached,
+    RequestTooLarge,
+    ServiceUnavailable,
+    Throttled,
+)
+
+STATUS: Final[dict[type[FaninError], int]] = {
+    InvalidRequest: 400,
+    InvalidItemId: 400,
+    AccessDenied: 403,
+    BatchNotFound: 404,
+    IdempotencyKeyReused: 409,
+    BatchClosed: 409,
+    BatchGone: 410,
+    RequestTooLarge: 413,
+    LimitReached: 429,
+    Throttled: 503,
+    ServiceUnavailable: 503,
+}
+"""Status of each error that a caller is told of; all others are the service's own fault, 500."""
+
+_RETRY_AFTER: Final = 1  # seconds, where the error does not know better
+
+
+def of(error: FaninError, request_id: str) -> Response[str]:
+    """The answer to a request that the ledger refused.
+
+    Args:
+        error: of a class in ``STATUS``.
+        request_id: of API Gateway, to find the request in the logs.
+    """
+    retry_after = error.retry_after
+    if retry_after is None and error.retryable:
+        retry_after = _RETRY_AFTER
+    return problem(STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after)
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    request_id: str,
+    *,
+    retry_after: int | None = None,
+    allow: str | None = None,
+) -> Response[str]:
+    """Make a problem.
+
+    Args:
+        status: of HTTP.
+        code: stable name of the problem.
+        detail: what to do.
+        request_id: of API Gateway.
+        retry_after: seconds to wait before the same request may succeed.
+        allow: the methods that the path knows.
+    """
+    body: dict[str, Any] = {
+        "type": names.PROBLEM_ROOT + code,
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    headers: dict[str, str | list[str]] = {}
+    if retry_after is not None:
+        body["retry_after"] = retry_after
+        headers["Retry-After"] = str(retry_after)
+    if allow is not None:
+        headers["Allow"] = allow
+    return Response(status, "application/problem+json", json.dumps(body), headers=headers)

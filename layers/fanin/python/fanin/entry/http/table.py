@@ -1,0 +1,26 @@
+"""The route table: the only list of what the API has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin import names
+from fanin.app.ledger import Ledger
+from fanin.domain.wire import Json
+from fanin.entry import carlyle_v1
+from fanin.entry.http import v1
+from fanin.entry.http.routing import Request, Route
+
+
+def _document(_ledger: Ledger, _request: Request) -> Json:
+    from fanin.entry.http.openapi import document  # noqa: PLC0415  rarely asked for
+
+    return document(ROUTES)
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    *v1.ROUTES,
+    *carlyle_v1.ROUTES,
+    Route("GET", "/openapi.json", "getDocument", "This document", _document, "Document"),
+    Route("GET", f"{names.API_ROOT}/openapi.json", "getV1Document", "This document", _document, "Document"),
+)

@@ -1,0 +1,61 @@
+"""Logs, metrics and traces of the functions: Powertools, set up once, in one place.
+
+Nothing here logs an event or a message body: they carry other people's data, and stream records the salts
+of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from typing import Any, Final, TypeAlias
+
+from aws_lambda_powertools import Logger, Metrics, Tracer
+
+from fanin import names
+from fanin.domain.batch import Receipt
+
+Handler: TypeAlias = Callable[[dict[str, Any], Any], Any]
+
+logger: Final = Logger()
+metrics: Final = Metrics(namespace=names.METRICS_NAMESPACE)
+
+
+@cache
+def tracer() -> Tracer:
+    """The tracer, made at the first call: patching botocore is work that an import should not do."""
+    return Tracer(patch_modules=["botocore"])
+
+
+def gauge(metric: str, value: int) -> None:
+    """Put a value in a metric, zero too: an alarm must tell none from no answer."""
+    metrics.add_metric(metric, "Count", value)
+
+
+def count(metric: str, value: int = 1) -> None:
+    """Add to a metric; zero is left out."""
+    if value:
+        gauge(metric, value)
+
+
+def count_receipts(receipts: Iterable[Receipt]) -> None:
+    """Count what acknowledgements did: items first, duplicate and late."""
+    for receipt in receipts:
+        count(names.METRIC_FIRST, receipt.first)
+        count(names.METRIC_DUPLICATE, len(receipt.duplicates))
+        count(names.METRIC_LATE, receipt.late)
+
+
+def observed(handler: Handler) -> Handler:
+    """Make a function of a handler: JSON logs with the request id, a trace, metrics written at the end."""
+    logged = logger.inject_lambda_context(handler, clear_state=True)
+
+    @wraps(handler)
+    def invoke(event: dict[str, Any], context: Any) -> Any:
+        try:
+            return tracer().capture_lambda_handler(logged, capture_response=False)(event, context)
+        finally:
+            if metrics.metric_set:
+                metrics.flush_metrics()
+
+    return invoke

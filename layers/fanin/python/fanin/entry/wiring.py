@@ -1,0 +1,104 @@
+"""The composition root: the ledger and what it stands on, made once for a process from its settings."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fanin.adapters.dynamodb.batches import DynamoBatches
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.parts import DynamoParts
+from fanin.adapters.dynamodb.words import DynamoWords
+from fanin.adapters.eventbridge import EventBridgeEvents
+from fanin.adapters.scheduler import SchedulerTimers
+from fanin.adapters.sqs import SqsQueue
+from fanin.adapters.system import SystemClock, SystemRandom
+from fanin.app.ports import Clock, Event, Events, Ports, Timers
+from fanin.app.service import LedgerService
+from fanin.entry.settings import Settings
+from fanin.errors import NotConfigured
+
+
+@cache
+def settings() -> Settings:
+    """The environment as it was at the first call."""
+    return Settings.from_env()
+
+
+@cache
+def ports() -> Ports:
+    """The ports over DynamoDB, EventBridge and Scheduler.
+
+    Raises:
+        NotConfigured: a table is not named. Bus and Scheduler may be missing until they are called, since
+            few functions need them and a library user may need neither.
+    """
+    return connect(settings())
+
+
+def connect(where: Settings) -> Ports:
+    """Make the ports that settings name; no client is made before it is used."""
+    connection, clock = Connection(), SystemClock()
+    return Ports(
+        batches=DynamoBatches(where.batches_table, where.parts_table, connection),
+        words=DynamoWords(where.words_table, connection),
+        parts=DynamoParts(where.parts_table, connection),
+        timers=_timers(where, clock),
+        events=_events(where),
+        clock=clock,
+        random=SystemRandom(),
+        defaults=where.defaults,
+    )
+
+
+@cache
+def ledger() -> LedgerService:
+    """The ledger over ``ports``."""
+    return LedgerService(ports())
+
+
+@cache
+def retry_queue() -> SqsQueue:
+    """Where records and messages go that could not be handled."""
+    return SqsQueue(settings().retry_queue_url)
+
+
+@cache
+def ack_queue() -> SqsQueue:
+    """Where acknowledgements go that need no answer."""
+    return SqsQueue(settings().ack_queue_url)
+
+
+def _timers(where: Settings, clock: Clock) -> Timers:
+    try:
+        return SchedulerTimers(
+            group=where.schedule_group,
+            role_arn=where.schedule_role_arn,
+            target_arn=where.timer_arn,
+            dead_letter_arn=where.timer_dlq_arn,
+            clock=clock,
+        )
+    except NotConfigured as missing:
+        return _Unconfigured(missing)
+
+
+def _events(where: Settings) -> Events:
+    try:
+        return EventBridgeEvents(where.bus)
+    except NotConfigured as missing:
+        return _Unconfigured(missing)
+
+
+class _Unconfigured:
+    """Alarms and a bus that are not there: whoever calls them learns which setting is missing."""
+
+    def __init__(self, missing: NotConfigured) -> None:
+        self._missing = missing
+
+    def set(self, batch_id: int, at: int) -> None:  # noqa: ARG002
+        raise self._missing
+
+    def clear(self, batch_id: int) -> None:  # noqa: ARG002
+        raise self._missing
+
+    def publish(self, event: Event) -> None:  # noqa: ARG002
+        raise self._missing
