@@ -1,4 +1,4 @@
-"""Queues: encrypted, closed to plain HTTP, and never without a place for what cannot be handled."""
+"""Queues: encrypted, closed to plain HTTP unless for an emulator, never without a place for what failed."""
 
 from __future__ import annotations
 
@@ -26,22 +26,26 @@ def plain_queue(
     *,
     visibility_timeout: Duration | None = None,
     dead_letter_queue: sqs.DeadLetterQueue | None = None,
+    enforce_ssl: bool = True,
 ) -> sqs.Queue:
     """Make a queue that keeps its messages as long as SQS can, two weeks."""
-    return sqs.Queue(
+    queue = sqs.Queue(
         scope,
         id,
         encryption=sqs.QueueEncryption.SQS_MANAGED,
-        enforce_ssl=True,
+        enforce_ssl=enforce_ssl,
         retention_period=RETENTION,
         visibility_timeout=visibility_timeout,
         dead_letter_queue=dead_letter_queue,
     )
+    if not enforce_ssl:
+        accept(queue, "SQS4", "it is for an emulator, which listens to plain HTTP")
+    return queue
 
 
-def dead_end(scope: Construct, id: str) -> sqs.Queue:
+def dead_end(scope: Construct, id: str, *, enforce_ssl: bool = True) -> sqs.Queue:
     """Make a queue for what failed for good; an alarm watches it, and people empty it."""
-    queue = plain_queue(scope, id)
+    queue = plain_queue(scope, id, enforce_ssl=enforce_ssl)
     accept(
         queue, "SQS3", "it is itself the dead-letter queue, of a function, a schedule or a dead-letter queue"
     )
@@ -64,10 +68,11 @@ class RedrivenQueue(Construct):
         visibility_timeout: Duration,
         max_receive_count: int,
         dead_letter_visibility_timeout: Duration | None = None,
+        enforce_ssl: bool = True,
     ) -> None:
         super().__init__(scope, id)
         self.dead_letters = plain_queue(
-            self, "DeadLetters", visibility_timeout=dead_letter_visibility_timeout
+            self, "DeadLetters", visibility_timeout=dead_letter_visibility_timeout, enforce_ssl=enforce_ssl
         )
         self.queue = plain_queue(
             self,
@@ -76,4 +81,5 @@ class RedrivenQueue(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(
                 queue=self.dead_letters, max_receive_count=max_receive_count
             ),
+            enforce_ssl=enforce_ssl,
         )

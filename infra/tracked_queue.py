@@ -50,6 +50,7 @@ class TrackedQueue(RedrivenQueue):
         dead_letters_function: lambda_.IFunction,
         visibility_timeout: Duration | None = None,
         max_receive_count: int = 5,
+        enforce_ssl: bool = True,
     ) -> None:
         """Make the two queues, and set the function on the second.
 
@@ -60,6 +61,7 @@ class TrackedQueue(RedrivenQueue):
             visibility_timeout: how long a message is hidden while a consumer has it, 3 minutes by default;
                 for a Lambda consumer six times its timeout is advised.
             max_receive_count: tries that a message has.
+            enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``.
 
         Raises:
             ValueError: the function was imported without its role.
@@ -70,6 +72,7 @@ class TrackedQueue(RedrivenQueue):
             visibility_timeout=visibility_timeout or six_runs(TIMEOUT),
             max_receive_count=max_receive_count,
             dead_letter_visibility_timeout=six_runs(TIMEOUT),
+            enforce_ssl=enforce_ssl,
         )
         if dead_letters_function.role is None:
             raise ValueError("import the function with its role, by Function.from_function_attributes")

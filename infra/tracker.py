@@ -82,6 +82,7 @@ class FaninTracker(Construct):
         self.bus = Bus(self, "Bus", settings=self.settings).bus
         self.functions: dict[str, Function] = {}
         self._room = Construct(self, "Functions")
+        self._tls = not self.settings.local
         self.deadlines, self.timer_dead_letters = self._deadlines()
         self.acks, self.work, self.parked = self._queues()
         self.retries = self._streams()
@@ -115,7 +116,7 @@ class FaninTracker(Construct):
         allow(grantee, ["sqs:SendMessage"], self.acks.queue.queue_arn)
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
-        missed = dead_end(self, "TimerDeadLetters")
+        missed = dead_end(self, "TimerDeadLetters", enforce_ssl=self._tls)
         timer = self._function("timer", "ends a batch at its deadline", SETTLE, on_failure=missed)
         deadlines = Deadlines(self, "Deadlines", settings=self.settings, timer=timer, dead_letters=missed)
         return deadlines, missed
@@ -125,7 +126,11 @@ class FaninTracker(Construct):
             "acks", "marks the items of queued acks done", ACK, timeout=ACK_TIMEOUT, memory=1024
         )
         acks = RedrivenQueue(
-            self, "AckQueue", visibility_timeout=six_runs(ACK_TIMEOUT), max_receive_count=TRIES
+            self,
+            "AckQueue",
+            visibility_timeout=six_runs(ACK_TIMEOUT),
+            max_receive_count=TRIES,
+            enforce_ssl=self._tls,
         )
         feed_from_queue(
             function,
@@ -133,7 +138,7 @@ class FaninTracker(Construct):
             batch_size=self.settings.ack_batch_size,
             window_seconds=self.settings.ack_batching_window_seconds,
         )
-        parked = dead_end(self, "Parked")
+        parked = dead_end(self, "Parked", enforce_ssl=self._tls)
         dead_letters = self._function(
             "dead_letters",
             "fails the items of dead messages",
@@ -141,13 +146,19 @@ class FaninTracker(Construct):
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
         )
         allow(dead_letters.function, ["sqs:SendMessage"], parked.queue_arn)
-        work = TrackedQueue(self, "WorkQueue", dead_letters_function=dead_letters.function)
+        work = TrackedQueue(
+            self, "WorkQueue", dead_letters_function=dead_letters.function, enforce_ssl=self._tls
+        )
         return acks, work, parked
 
     def _streams(self) -> dict[str, RedrivenQueue]:
         retries = {
             name: RedrivenQueue(
-                self, f"{name.title()}Retries", visibility_timeout=six_runs(TIMEOUT), max_receive_count=TRIES
+                self,
+                f"{name.title()}Retries",
+                visibility_timeout=six_runs(TIMEOUT),
+                max_receive_count=TRIES,
+                enforce_ssl=self._tls,
             )
             for name in ("notifier", "settler")
         }
@@ -181,7 +192,7 @@ class FaninTracker(Construct):
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:
-        dead_letters = dead_end(self, "ReaperDeadLetters")
+        dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)
         reaper = self._function("reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters)
         minutes = self.settings.reaper_rate_minutes
         Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
