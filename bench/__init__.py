@@ -1,0 +1,1 @@
+"""The figures that fanin promises, measured: ``python -m bench``."""

@@ -1,0 +1,61 @@
+"""A figure: what was measured, and what it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row of the table.
+
+    Attributes:
+        name: what was measured.
+        measured: the value.
+        at_most: the value must not be above this.
+        at_least: the value must not be below this. With neither bound the row only informs.
+        note: where the value comes from, such as the worst case among many.
+    """
+
+    name: str
+    measured: float
+    at_most: float | None = None
+    at_least: float | None = None
+    note: str = ""
+
+    @property
+    def bounded(self) -> bool:
+        return self.at_most is not None or self.at_least is not None
+
+    @property
+    def ok(self) -> bool:
+        low_enough = self.at_most is None or self.measured <= self.at_most
+        return low_enough and (self.at_least is None or self.measured >= self.at_least)
+
+    @property
+    def must_be(self) -> str:
+        if self.at_most is not None:
+            return f"≤ {number(self.at_most)}"
+        return f"≥ {number(self.at_least)}" if self.at_least is not None else ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "figure": self.name,
+            "measured": self.measured,
+            "at_most": self.at_most,
+            "at_least": self.at_least,
+            "ok": self.ok,
+            "note": self.note,
+        }
+
+
+def number(value: float) -> str:
+    """Whole numbers as they are, with thousands set apart; others to four places."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def worst(figures: Iterable[Figure]) -> Figure:
+    """Of several measurements of one figure, the one that is nearest to its bound or furthest beyond it."""
+    return max(figures, key=lambda figure: figure.measured if figure.at_least is None else -figure.measured)

@@ -1,0 +1,83 @@
+"""Reading and closing: what they cost at any size."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from bench.figures import Figure, worst
+from bench.world import World
+from fanin.domain.batch import State
+from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.tree import Tree
+
+BILLION = 10**9
+MISSING = 10
+WIDTH = Tree().width
+
+
+def closing() -> list[Figure]:
+    """Close by a process that knows the batch and by one that does not, on trees that are done or not."""
+    return [
+        worst(_close(size, *done, warm=warm) for size, done in _batches() for warm in (True, False)),
+    ]
+
+
+def _close(size: int, start: int, stop: int, *, warm: bool) -> Figure:
+    world = World()
+    batch = world.batch(size)
+    world.ack_range(batch, start, stop)
+    closer = world.ledger if warm else world.process()
+    with world.spending() as spent:
+        row = closer.close(batch.batch_id)
+    if (row.state is State.COMPLETE) != (stop - start == size):
+        raise AssertionError(f"{stop - start} of {size} items are done, and the closed batch is {row.state}")
+    return Figure("reads to close a batch of 1 … 2⁴⁰ items", spent.reads, at_most=7, note=_worst(size))
+
+
+def bounds() -> list[Figure]:
+    """Progress bounds, asked by a process that has seen nothing."""
+    return [worst(_bounds(size, *done) for size, done in _batches())]
+
+
+def _bounds(size: int, start: int, stop: int) -> Figure:
+    world = World()
+    batch = world.batch(size)
+    world.ack_range(batch, start, stop)
+    with world.spending() as spent:
+        progress = world.process().status(batch.batch_id)
+    if not progress.done_min <= stop - start <= progress.done_max:
+        raise AssertionError(f"{stop - start} of {size} items are done, not as bounded by {progress}")
+    return Figure("reads for the status of 1 … 2⁴⁰ items", spent.reads, at_most=66, note=_worst(size))
+
+
+def missing() -> list[Figure]:
+    """Ten missing of a billion: far apart, so that their paths share the root only, and at random places."""
+    apart = range(1, BILLION, BILLION // MISSING)
+    places = [apart, *(random.Random(seed).sample(range(BILLION), MISSING) for seed in range(20))]  # noqa: S311
+    return [worst(_missing(sorted(ordinals)) for ordinals in places)]
+
+
+def _missing(ordinals: list[int]) -> Figure:
+    world = World()
+    batch = world.batch(BILLION, closed=True)
+    for start, stop in zip([0, *(i + 1 for i in ordinals)], [*ordinals, BILLION], strict=True):
+        world.ack_range(batch, start, stop)
+    with world.spending() as spent:
+        page = world.process().missing(batch.batch_id)
+    if [(span.start, span.stop) for span in page.ranges] != [(i, i + 1) for i in ordinals] or page.cursor:
+        raise AssertionError(f"{ordinals} are missing, not {page}")
+    return Figure(f"reads to list {MISSING} missing of 10⁹", spent.reads, at_most=60)
+
+
+def _batches() -> Iterator[tuple[int, tuple[int, int]]]:
+    """Sizes around those where trees get deeper, up to the most items; each with a range that is done."""
+    depths = range(1, Tree().root_level(MAX_ITEMS) + 1)
+    edges = {WIDTH**depth * k + more for depth in depths for k in (1, 15) for more in (-1, 0, 1)}
+    for size in sorted(edges | {1, 2, 10**6, BILLION, MAX_ITEMS - 1, MAX_ITEMS}):
+        for done in {(0, 0), (0, size), (1, size), (0, size - 1)}:
+            yield size, done
+
+
+def _worst(size: int) -> str:
+    return f"worst found: {size:,} items"

@@ -1,0 +1,45 @@
+"""Acknowledging a large batch one item at a time, from one warm process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+from bench.figures import Figure
+from bench.world import World, span
+
+ITEMS = 1_000_000
+MS_PER_ACK = 1  # so that cached rows grow old and activity falls due, as they do in a process that lives on
+
+WRITES, READS = 1.02, 0.02
+
+
+def in_random_order() -> list[Figure]:
+    return _measure("random", lambda: random.Random(1).sample(range(ITEMS), ITEMS))  # noqa: S311
+
+
+def in_order() -> list[Figure]:
+    return _measure("ascending", lambda: range(ITEMS))
+
+
+def across_words() -> list[Figure]:
+    """The first item of every word, then the second, …: words fill up together and finish all at the end."""
+    return _measure("one item of every word in turn", lambda: sorted(range(ITEMS), key=lambda i: i % 64))
+
+
+def _measure(name: str, order: Callable[[], Iterable[int]]) -> list[Figure]:
+    world = World()
+    batch = world.batch(ITEMS)
+    acker, prefix = world.process(), span(batch, 0, ITEMS).prefix
+    with world.spending() as spent:
+        for count, ordinal in enumerate(order()):
+            if count == ITEMS // 2:
+                world.ledger.close(batch.batch_id)  # by another process; the acker has to find out
+            acker.ack([f"{prefix}:{ordinal}"])
+            world.clock.advance(MS_PER_ACK)
+    world.check_complete()
+    what, note = "to acknowledge one of 1,000,000 items", f"order: {name}"
+    return [
+        Figure(f"writes {what}, on average", spent.writes / ITEMS, at_most=WRITES, note=note),
+        Figure(f"reads {what}, on average", spent.reads / ITEMS, at_most=READS, note=note),
+    ]

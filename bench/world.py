@@ -1,0 +1,91 @@
+"""A ledger in memory whose row accesses are counted, and processes that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from fanin.adapters.memory import Calls, FixedClock, Memory, OnCall
+from fanin.app.service import LedgerService
+from fanin.domain import ids
+from fanin.domain.batch import Batch, ItemRange, OpenBatch, State
+from fanin.domain.ids import MAX_COUNT, Group
+
+
+@dataclass
+class Spent:
+    """Rows accessed while a ``World.spending`` block ran.
+
+    Attributes:
+        reads: rows read, found or not.
+        writes: rows written, refused ones included: DynamoDB bills those too.
+        refused: writes whose condition failed.
+    """
+
+    reads: int = 0
+    writes: int = 0
+    refused: int = 0
+
+
+class World:
+    """One set of tables in memory.
+
+    Attributes:
+        clock: stands still until a measurement moves it.
+        memory: the stores.
+        ledger: a process that opens, fills and closes batches.
+    """
+
+    def __init__(self, on_call: OnCall | None = None) -> None:
+        self.clock = FixedClock()
+        self.memory = Memory(clock=self.clock, on_call=on_call)
+        self.ledger = self.process()
+
+    @property
+    def calls(self) -> Calls:
+        return self.memory.calls
+
+    def process(self) -> LedgerService:
+        """A process that has seen nothing yet."""
+        return LedgerService(self.memory.ports())
+
+    def batch(self, items: int, *, closed: bool = False) -> Batch:
+        """Open a batch and add items, with as many calls as that takes."""
+        batch = self.ledger.open(OpenBatch())
+        for added in range(0, items, MAX_COUNT):
+            self.ledger.add(batch.batch_id, min(items - added, MAX_COUNT))
+        return self.ledger.close(batch.batch_id) if closed else batch
+
+    def ack_range(self, batch: Batch, start: int, stop: int) -> None:
+        """Acknowledge items start ≤ i < stop in one call, whatever the groups they were added in."""
+        starts = range(start, stop, MAX_COUNT)
+        self.ledger.ack(
+            ranges=[ItemRange(span(batch, at, min(stop, at + MAX_COUNT)).prefix) for at in starts]
+        )
+
+    def state(self) -> State:
+        """The state of the batch that was written last."""
+        _, row = self.memory.batches.changes[-1]
+        return row.state
+
+    def check_complete(self) -> None:
+        """Refuse a measurement whose batch did not end as it must."""
+        if self.state() is not State.COMPLETE:
+            raise AssertionError(f"all items are acknowledged, and the batch is {self.state()}")
+
+    @contextmanager
+    def spending(self) -> Iterator[Spent]:
+        """Count what the block accesses."""
+        calls, spent = self.calls, Spent()
+        before = calls.reads.total(), calls.writes.total(), calls.refused.total()
+        yield spent
+        spent.reads = calls.reads.total() - before[0]
+        spent.writes = calls.writes.total() - before[1]
+        spent.refused = calls.refused.total() - before[2]
+
+
+def span(batch: Batch, start: int, stop: int) -> Group:
+    """The group that stands for items start ≤ i < stop of a batch."""
+    block = ids.issue(batch.batch_id, start, stop - start, batch.salt)
+    return Group(batch.batch_id, block.group_id, block.size)

@@ -1,0 +1,128 @@
+"""32 writers on the same words: every word is shared by all of them, at every moment."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from bench.figures import Figure
+from bench.interleaving import Interleaving
+from bench.single import READS, WRITES
+from bench.world import World, span
+from fanin.app.service import LedgerService
+from fanin.domain.ids import Group
+
+WRITERS = 32
+ITEMS = 65_536
+TWICE = 50  # every 50th item is delivered to a second writer too
+
+
+def interleaved() -> list[Figure]:
+    """Writers in virtual time, each a process of its own, so that each failed write finds its culprit."""
+    schedule = Interleaving(seed=1)
+    blame: Counter[int] = Counter()
+    refused = 0
+
+    def on_call(call: str, moment: str) -> None:
+        nonlocal refused
+        if moment == "after":  # the access has just taken place, and nobody else has run since
+            total = world.calls.refused.total()
+            blame[schedule.actor] += total - refused
+            refused = total
+        schedule.on_call(call, moment)
+
+    world = World(on_call)
+    group = span(world.batch(ITEMS, closed=True), 0, ITEMS)
+    groundless = duplicates = 0
+
+    def suspect(number: int) -> Callable[[], None]:
+        ledger = world.process()
+
+        def acknowledge() -> None:
+            nonlocal groundless, duplicates
+            for item in _share_and_duplicates(group, number):
+                before = blame[number]
+                (receipt,) = ledger.ack([item])
+                duplicates += len(receipt.duplicates)
+                groundless += 0 if receipt.duplicates else blame[number] - before
+
+        return acknowledge
+
+    with world.spending() as spent:
+        schedule.run(suspect(number) for number in range(WRITERS))
+    world.check_complete()
+    return [
+        Figure(
+            f"failed writes of {WRITERS} writers, in acks that name no duplicate",
+            groundless,
+            at_most=0,
+            note=f"virtual time; {duplicates:,} true duplicates failed {spent.refused:,} writes",
+        )
+    ]
+
+
+def threads() -> list[Figure]:
+    """Writers in real threads, four to a process, no duplicates."""
+    world = World()
+    group = span(world.batch(ITEMS, closed=True), 0, ITEMS)
+    processes = [world.process() for _ in range(WRITERS // 4)]
+    with world.spending() as spent, _eager_switching():
+        in_threads(writer(processes[number // 4], share(group, number)) for number in range(WRITERS))
+    world.check_complete()
+    return contended(spent.writes, spent.reads, spent.refused, ITEMS, f"threads; {ITEMS:,} items, in memory")
+
+
+def contended(writes: int, reads: int, refused: int, items: int, note: str) -> list[Figure]:
+    """The figures of writers that shared words and were given no duplicates."""
+    what = f"an item, {WRITERS} writers on the same words"
+    return [
+        Figure(f"writes {what}", writes / items, at_most=WRITES, note=note),
+        Figure(f"reads {what}", reads / items, at_most=READS, note=note),
+        Figure(f"failed writes, {WRITERS} writers on the same words", refused, at_most=0, note=note),
+    ]
+
+
+def in_threads(works: Iterable[Callable[[], None]]) -> None:
+    """Run all works at once, a thread for each; raises the first error that one of them met."""
+    works = list(works)
+    with ThreadPoolExecutor(len(works)) as pool:
+        for work in [pool.submit(work) for work in works]:
+            work.result()
+
+
+def writer(ledger: LedgerService, items: Iterable[str]) -> Callable[[], None]:
+    """One writer's work: its items, one acknowledgement for each."""
+
+    def acknowledge() -> None:
+        for item in items:
+            ledger.ack([item])
+
+    return acknowledge
+
+
+def share(group: Group, number: int) -> list[str]:
+    """A writer's items: every 32nd, so that all writers stand on the same words all the time."""
+    return group[number::WRITERS]
+
+
+def _share_and_duplicates(group: Group, number: int) -> list[str]:
+    """A writer's items, and between them those of its neighbour that are delivered twice."""
+    neighbour = (number + 1) % WRITERS
+    mine = [
+        i for i in range(group.upto) if i % WRITERS == number or (i % WRITERS == neighbour and i % TWICE == 0)
+    ]
+    return [group[i] for i in mine]
+
+
+@contextmanager
+def _eager_switching() -> Iterator[None]:
+    """Let the interpreter switch threads a thousand times as often as it would."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(usual / 1_000)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
