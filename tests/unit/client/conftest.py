@@ -1,0 +1,96 @@
+"""SQS on moto, and a way to make its answers worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from fanin import Tracker
+from fanin.adapters.memory import Memory
+from fanin.app.service import LedgerService
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def sqs(aws: None) -> Any:
+    return boto3.client("sqs")
+
+
+@pytest.fixture
+def queue(sqs: Any) -> str:
+    return sqs.create_queue(QueueName="work")["QueueUrl"]
+
+
+@pytest.fixture
+def fifo_queue(sqs: Any) -> str:
+    return sqs.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+
+
+@pytest.fixture
+def ack_queue(sqs: Any) -> str:
+    return sqs.create_queue(QueueName="acks")["QueueUrl"]
+
+
+class Faulty:
+    """A client whose named calls pass through a function that may answer in its place.
+
+    Attributes:
+        requests: (call, keyword arguments) of all calls, in order.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._instead: dict[str, Callable[[Callable[..., Any], dict[str, Any]], Any]] = {}
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+    def instead(self, name: str, answer: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> None:
+        self._instead[name] = answer
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._client, name)
+
+        def call(**arguments: Any) -> Any:
+            self.requests.append((name, arguments))
+            answer = self._instead.get(name)
+            return answer(real, arguments) if answer else real(**arguments)
+
+        return call
+
+
+@pytest.fixture
+def faulty(sqs: Any) -> Faulty:
+    return Faulty(sqs)
+
+
+@pytest.fixture
+def tracker(faulty: Faulty, ack_queue: str) -> Tracker:
+    return Tracker(LedgerService(Memory().ports()), lambda: faulty, ack_queue)
+
+
+def received(sqs: Any, queue_url: str) -> list[dict[str, Any]]:
+    """All messages of a queue, as a consumer gets them."""
+    found: list[dict[str, Any]] = []
+    while True:
+        answer = sqs.receive_message(
+            QueueUrl=queue_url,
+            MaxNumberOfMessages=10,
+            MessageAttributeNames=["All"],
+            AttributeNames=["All"],
+        )
+        if not answer.get("Messages"):
+            return found
+        found += answer["Messages"]

@@ -1,0 +1,73 @@
+"""Where a tracker finds its stack."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin import Tracker
+from fanin.client.https import HttpsLedger
+from fanin.errors import NotConfigured
+
+STACK = {
+    "endpoint_url": "http://127.0.0.1:4599",
+    "api_url": "http://127.0.0.1:4599/_aws/execute-api/abc",
+    "region": "us-east-1",
+    "access_key_id": "test",
+    "secret_access_key": "test",
+    "ack_queue_url": "http://127.0.0.1:4599/000000000000/acks",
+    "something_else": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    for name in ("FANIN_PROFILE", "FANIN_API_URL", "FANIN_BATCHES_TABLE", "FANIN_ACK_QUEUE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def local_stack(tmp_path, monkeypatch):
+    (tmp_path / ".fanin").mkdir()
+    (tmp_path / ".fanin/local.json").write_text(json.dumps(STACK))
+    deep = tmp_path / "a/b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+
+
+@pytest.mark.usefixtures("local_stack")
+def test_the_local_profile_finds_the_stack_from_a_folder_below(monkeypatch):
+    monkeypatch.setenv("FANIN_PROFILE", "local")
+    monkeypatch.setenv("FANIN_API_URL", "https://elsewhere")
+    tracker = Tracker.from_env()
+    assert isinstance(tracker.ledger, HttpsLedger)
+    assert tracker.sqs.meta.endpoint_url == STACK["endpoint_url"]
+    assert tracker._ack_queue_url == STACK["ack_queue_url"]
+
+
+def test_no_local_stack_says_how_to_start_one(monkeypatch):
+    monkeypatch.setenv("FANIN_PROFILE", "local")
+    with pytest.raises(NotConfigured, match="fanin local up"):
+        Tracker.from_env()
+
+
+def test_another_profile_is_refused(monkeypatch):
+    monkeypatch.setenv("FANIN_PROFILE", "prod")
+    with pytest.raises(NotConfigured, match="prod"):
+        Tracker.from_env()
+
+
+def test_an_api(monkeypatch):
+    monkeypatch.setenv("FANIN_API_URL", "https://x.example.com/")
+    monkeypatch.setenv("FANIN_ACK_QUEUE_URL", "https://sqs/acks")
+    tracker = Tracker.from_env()
+    assert isinstance(tracker.ledger, HttpsLedger)
+    assert tracker._ack_queue_url == "https://sqs/acks"
+
+
+def test_nothing_set_names_what_could_be():
+    with pytest.raises(NotConfigured, match=r"FANIN_API_URL.*FANIN_PROFILE.*FANIN_BATCHES_TABLE"):
+        Tracker.from_env()
