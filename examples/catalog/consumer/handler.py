@@ -1,0 +1,25 @@
+"""Imports one airport of the catalog: checks the row, finds the nearest hub, and puts it into the table."""
+
+import os
+from functools import cache
+
+import boto3
+from airports import Malformed, parse
+
+from fanin import ItemFailed, Tracker
+
+tracker = Tracker.from_env()
+
+
+@cache
+def table():
+    return boto3.resource("dynamodb").Table(os.environ["AIRPORTS_TABLE"])
+
+
+@tracker.sqs_handler(via="queue")
+def handler(message):
+    try:
+        airport = parse(message.json())
+    except Malformed as error:
+        raise ItemFailed(str(error)) from error  # this row will never be right: do not send it again
+    table().put_item(Item=airport)  # any other error: SQS sends the message again

@@ -1,0 +1,55 @@
+"""The catalog: real airports, some of them spoilt on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import airportsdata
+
+from fanin.client import Message
+
+SPOILT_EVERY = 500  # 0.2 % of the rows
+AGAIN_EVERY = 20  # 5 % of the messages are sent twice
+AGAIN_AT = 10  # so that no spoilt row is among them
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Rows to import.
+
+    Attributes:
+        rows: columns as text.
+    """
+
+    rows: list[dict[str, str]]
+
+    @classmethod
+    def load(cls, count: int | None) -> Catalog:
+        """Take airports from all over the world; None takes all 28,000."""
+        airports = list(airportsdata.load().values())
+        if count is not None:
+            airports = airports[:: max(1, len(airports) // count)][:count]
+        rows = [{column: str(value) for column, value in airport.items()} for airport in airports]
+        for number, row in enumerate(rows):
+            if number % SPOILT_EVERY == 0:
+                row.update(({"icao": "?"}, {"lat": "912.4"}, {"elevation": "high"})[number // SPOILT_EVERY % 3])
+        return cls(rows)
+
+    @property
+    def spoilt(self) -> int:
+        return len(range(0, len(self.rows), SPOILT_EVERY))
+
+    @property
+    def again(self) -> int:
+        return len(range(AGAIN_AT, len(self.rows), AGAIN_EVERY))
+
+    def messages(self) -> Iterator[Message]:
+        """One message for each row, with the row's number as an attribute."""
+        for number, row in enumerate(self.rows):
+            yield Message(row, attributes={"row": number})
+
+
+def comes_again(number: int) -> bool:
+    """Whether the message of a row is sent twice."""
+    return number % AGAIN_EVERY == AGAIN_AT

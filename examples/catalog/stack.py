@@ -1,0 +1,71 @@
+"""What an application adds to fanin: a queue of its own, a consumer, a table, and who is told of the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from fanin import names
+from infra import FaninTracker, TrackedQueue
+from infra.layers import RUNTIME, architecture
+
+CONSUMER = Path(__file__).with_name("consumer")
+
+
+class CatalogStack(Stack):
+    """Rows of a catalog come in by a queue, and go to a table; the end of a batch is told to another queue."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        tracker: FaninTracker,
+    ) -> None:
+        super().__init__(scope, id, description="fanin example: import a catalog of airports")
+        rows = TrackedQueue(self, "Rows", dead_letters_function=tracker.dead_letters.function)
+        table = dynamodb.Table(
+            self,
+            "Airports",
+            partition_key=dynamodb.Attribute(name="icao", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        consumer = lambda_.Function(
+            self,
+            "Consumer",
+            code=lambda_.Code.from_asset(str(CONSUMER), exclude=["__pycache__"]),
+            handler="handler.handler",
+            runtime=RUNTIME,
+            architecture=architecture(tracker.settings),
+            layers=tracker.layers.both,
+            timeout=Duration.seconds(30),
+            memory_size=512,
+            environment={**tracker.environment, "AIRPORTS_TABLE": table.table_name},
+        )
+        consumer.add_event_source(sources.SqsEventSource(rows.queue, report_batch_item_failures=True))
+        table.grant(consumer, "dynamodb:PutItem")
+        tracker.acks.queue.grant_send_messages(consumer)
+
+        told = sqs.Queue(self, "Told", enforce_ssl=True)
+        events.Rule(
+            self,
+            "BatchEnded",
+            event_bus=tracker.bus,
+            event_pattern=events.EventPattern(source=[names.EVENT_SOURCE]),
+            targets=[targets.SqsQueue(told)],
+        )
+        for name, value in {
+            "RowsQueueUrl": rows.queue.queue_url,
+            "ToldQueueUrl": told.queue_url,
+            "AirportsTable": table.table_name,
+        }.items():
+            CfnOutput(self, name, value=value)
