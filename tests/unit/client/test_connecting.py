@@ -7,7 +7,9 @@ import json
 import pytest
 
 from fanin import Tracker
+from fanin.app.service import LedgerService
 from fanin.client.https import HttpsLedger
+from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 STACK = {
@@ -71,3 +73,20 @@ def test_an_api(monkeypatch):
 def test_nothing_set_names_what_could_be():
     with pytest.raises(NotConfigured, match=r"FANIN_API_URL.*FANIN_PROFILE.*FANIN_BATCHES_TABLE"):
         Tracker.from_env()
+
+
+def test_tables(monkeypatch):
+    # Given
+    for table in ("BATCHES", "WORDS", "PARTS"):
+        monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
+    monkeypatch.setenv("FANIN_ACK_QUEUE_URL", "https://sqs/acks")
+    # When
+    tracker = Tracker.from_env()
+    # Then
+    assert isinstance(tracker.ledger, LedgerService)
+    assert tracker._ack_queue_url == "https://sqs/acks"
+
+
+def test_tables_half_named_say_which_is_missing():
+    with pytest.raises(NotConfigured, match="FANIN_WORDS_TABLE"):
+        Tracker.direct(Settings({"FANIN_BATCHES_TABLE": "b", "FANIN_PARTS_TABLE": "p"}))

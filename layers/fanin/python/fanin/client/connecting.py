@@ -38,17 +38,17 @@ class Connection(NamedTuple):
 
 def from_env() -> Connection:
     """The stack that the environment names; see ``Tracker.from_env``."""
-    environment = Settings.from_env().environment
+    settings = Settings.from_env()
+    environment = settings.environment
     profile = environment.get(ENV_PROFILE)
     if profile == LOCAL:
         return local()
     if profile:
         raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
-    ack_queue_url = environment.get(ENV_ACK_QUEUE_URL)
     if url := environment.get(ENV_API_URL):
-        return over_https(url, ack_queue_url=ack_queue_url)
+        return over_https(url, ack_queue_url=environment.get(ENV_ACK_QUEUE_URL))
     if environment.get(ENV_BATCHES_TABLE):
-        return direct(ack_queue_url=ack_queue_url)
+        return direct(settings)
     raise NotConfigured(
         f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl), {ENV_PROFILE}={LOCAL} "
         f"for the stack of `fanin local up`, or {ENV_BATCHES_TABLE} and the other tables"
@@ -90,11 +90,13 @@ def over_https(
     return Connection(ledger, lambda: sqs_client(session), ack_queue_url)
 
 
-def direct(*, ack_queue_url: str | None = None) -> Connection:
-    """The tables that the environment names; see ``Tracker.direct``."""
+def direct(settings: Settings | None = None) -> Connection:
+    """Tables, without the API between; see ``Tracker.direct``."""
     from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other ledger needs
 
-    return Connection(wiring.ledger(), sqs_client, ack_queue_url)
+    named = settings or Settings.from_env()
+    ledger = LedgerService(wiring.connect(named))
+    return Connection(ledger, sqs_client, named.environment.get(ENV_ACK_QUEUE_URL))
 
 
 def in_memory() -> Connection:

@@ -17,6 +17,7 @@ from fanin.client.handler import SqsHandler
 from fanin.client.handling import Handle
 from fanin.client.transport import Sign
 from fanin.domain.batch import Failure
+from fanin.entry.settings import Settings
 from fanin.errors import FaninError, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -103,13 +104,16 @@ class Tracker(Calls):
         )
 
     @classmethod
-    def direct(cls, *, ack_queue_url: str | None = None) -> Self:
-        """The tables that the environment names (``FANIN_BATCHES_TABLE`` …), without the API between.
+    def direct(cls, settings: Settings | None = None) -> Self:
+        """The tables themselves, without the API between: for those whose role may use them.
+
+        Args:
+            settings: names the tables; by default the environment does (``FANIN_BATCHES_TABLE`` …).
 
         Raises:
-            NotConfigured: a call needs a variable that is not set.
+            NotConfigured: a table is not named.
         """
-        return cls(*connecting.direct(ack_queue_url=ack_queue_url))
+        return cls(*connecting.direct(settings))
 
     @classmethod
     def in_memory(cls) -> Self:
