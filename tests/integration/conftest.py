@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import boto3
 import pytest
+from botocore.config import Config
 from moto import mock_aws
 
 from fanin import names
@@ -85,7 +86,13 @@ def on_dynamodb(endpoint: str | None, tree: Tree | None) -> Dynamo:
     prefix = f"test-{uuid4().hex[:12]}"
     credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # of no account
     connection = Connection(
-        lambda: boto3.client("dynamodb", region_name="eu-west-1", endpoint_url=endpoint, **credentials),
+        lambda: boto3.client(
+            "dynamodb",
+            region_name="eu-west-1",
+            endpoint_url=endpoint,
+            config=Config(ignore_configured_endpoint_urls=True),
+            **credentials,
+        ),
         backoff=Backoff(base=0.001),
     )
     create_tables(connection, prefix)

@@ -1,0 +1,199 @@
+"""What the stores leave in the tables, and what it takes them: rows, sizes and calls."""
+
+from typing import Any
+
+import pytest
+
+from fanin.adapters.dynamodb.metering import Meter
+from fanin.app.ports import Activity, Clear, Cleared, FailureRow, WordKey
+from fanin.domain.batch import LIVE, Batch, State
+from fanin.errors import NotConfigured, ServiceUnavailable
+
+from .conftest import Dynamo
+
+FULL = 2**64 - 1
+LATER = 1_800_000_000
+KEY = WordKey(2**53 - 1, 0, 2**34 - 1)  # the longest there is
+NOW = 1_790_000_000_000
+
+
+def size(item: dict[str, Any]) -> int:
+    """Bytes of a row by DynamoDB's published rules, never less than they say."""
+
+    def of(kind: str, value: Any) -> int:
+        if kind == "N":
+            return len(value) // 2 + 2
+        if kind == "NS":
+            return 3 + sum(1 + of("N", number) for number in value)
+        return len(value.encode())
+
+    return sum(len(name) + of(*next(iter(typed.items()))) for name, typed in item.items())
+
+
+@pytest.fixture
+def meter(dynamo: Dynamo) -> Meter:
+    return Meter(dynamo.connection.client)
+
+
+def put(dynamo: Dynamo, batch_id: int, **values: Any) -> Batch:
+    batch = Batch(
+        batch_id=batch_id,
+        salt=bytes(16),
+        created_at=NOW,
+        touched_at=NOW,
+        expires_at=LATER,
+        open_idle_ttl=7200,
+        closed_idle_ttl=604_800,
+        **values,
+    )
+    assert dynamo.batches.create(batch)
+    return batch
+
+
+class TestWordRows:
+    def test_a_row_holds_the_word_its_cleared_bits_and_its_time_to_live(self, dynamo: Dynamo) -> None:
+        dynamo.words.clear([Clear(KEY, 1 << 63 | 0b1, LATER)])
+
+        row = dynamo.word_row(KEY)
+
+        assert row.pop("done")["NS"].sort() is None
+        assert row == {
+            "word_id": {"S": "9007199254740991/0/17179869183"},
+            "word": {"N": str(FULL ^ (1 << 63 | 0b1))},
+            "expires_at": {"N": str(LATER)},
+        }
+
+    def test_the_largest_row_is_one_write_unit(self, dynamo: Dynamo) -> None:
+        # Given a word of which every bit was cleared by itself, all but the last as failed
+        for bit in range(64):
+            dynamo.words.clear([Clear(KEY, 1 << bit, LATER, failed=bit < 63)])
+
+        row = dynamo.word_row(KEY)
+
+        assert {name: len(typed.get("NS", [])) for name, typed in row.items()} == {
+            "word_id": 0,
+            "word": 0,
+            "done": 64,
+            "failed": 0,
+            "expires_at": 0,
+        }
+        assert size(row) < 1024
+
+    def test_a_word_put_as_done_without_its_bits_is_done(self, dynamo: Dynamo) -> None:
+        # Given a finished word as a bulk writer puts it
+        row = {"word_id": {"S": "7/0/0"}, "word": {"N": "0"}}
+        dynamo.connection.put(f"{dynamo.prefix}-words", [row])
+
+        for mask in (0b1, FULL):
+            assert dynamo.words.clear([Clear(WordKey(7, 0, 0), mask, LATER)]) == [Cleared(0, 0)]
+        assert dynamo.row("words", word_id={"S": "7/0/0"}) == row
+
+    def test_a_damaged_row_is_no_endless_loop(self, dynamo: Dynamo) -> None:
+        row = {"word_id": {"S": "7/0/0"}, "word": {"N": str(FULL)}, "done": {"NS": ["5"]}}
+        dynamo.connection.put(f"{dynamo.prefix}-words", [row])
+
+        with pytest.raises(ServiceUnavailable, match="7/0/0"):
+            dynamo.words.clear([Clear(WordKey(7, 0, 0), 1 << 5, LATER)])
+
+    def test_a_row_without_a_word_reads_as_all_ones(self, dynamo: Dynamo) -> None:
+        key = WordKey(7, 0, 0)
+        dynamo.connection.put(f"{dynamo.prefix}-words", [{"word_id": {"S": "7/0/0"}, "lease_3": {"N": "1"}}])
+
+        assert dynamo.words.read([key]) == {}
+        assert dynamo.words.clear([Clear(key, 0b1, LATER)]) == [Cleared(FULL ^ 0b1, 0b1)]
+
+
+class TestWhatItTakes:
+    def test_a_clear_is_one_write_and_no_read(self, dynamo: Dynamo, meter: Meter) -> None:
+        dynamo.words.clear([Clear(WordKey(7, 0, n), 0b1011, LATER) for n in range(20)])
+
+        assert (meter.requests, meter.reads.total()) == ({"UpdateItem": 20}, 0)
+        assert (meter.writes, meter.refused.total()) == ({"UpdateItem": 20}, 0)
+
+    def test_a_duplicate_is_one_refused_write(self, dynamo: Dynamo, meter: Meter) -> None:
+        dynamo.words.clear([Clear(KEY, 0b0011, LATER)])
+        meter.reset()
+
+        dynamo.words.clear([Clear(KEY, 0b0001, LATER)])
+        assert (meter.writes.total(), meter.refused.total()) == (1, 1)
+
+        dynamo.words.clear([Clear(KEY, 0b0110, LATER)])
+        assert (meter.writes.total(), meter.refused.total()) == (3, 2)
+
+    def test_reads_go_by_the_hundred(self, dynamo: Dynamo, meter: Meter) -> None:
+        dynamo.words.read([WordKey(7, 0, n) for n in range(250)])
+
+        assert (meter.requests, meter.reads) == ({"BatchGetItem": 3}, {"BatchGetItem": 250})
+
+    def test_notes_go_by_25(self, dynamo: Dynamo, meter: Meter) -> None:
+        notes = [FailureRow(n, f"8:g:{n}", "") for n in range(60)]
+        dynamo.parts.put_failures(8, notes, expires_at=LATER)
+        dynamo.parts.failures(8, limit=50)
+
+        assert meter.requests == {"BatchWriteItem": 3, "Query": 1}
+        assert (meter.writes, meter.reads) == ({"BatchWriteItem": 60}, {"Query": 50})
+
+    def test_an_addition_is_one_write_and_under_a_key_two_rows(self, dynamo: Dynamo, meter: Meter) -> None:
+        batch = put(dynamo, 8)
+        meter.reset()
+
+        dynamo.batches.allocate_once(batch, 2**32 - 1, "a", activity=Activity(NOW, NOW))
+        dynamo.batches.allocate(8, 2**32 - 1, activity=None, room=None)
+
+        assert meter.writes == {"TransactWriteItems": 2, "UpdateItem": 1}
+        assert meter.reads.total() == 0
+
+    def test_a_refused_transaction_counts_as_refused(self, dynamo: Dynamo, meter: Meter) -> None:
+        batch = put(dynamo, 8)
+
+        for _ in range(2):
+            dynamo.batches.allocate_once(batch, 1, "a", activity=Activity(NOW, NOW))
+
+        assert meter.refused == {"TransactWriteItems": 1}
+
+
+class TestBatchRows:
+    def keys(self, dynamo: Dynamo, batch_id: int) -> tuple[str, int]:
+        row = dynamo.row("batches", batch_id={"N": str(batch_id)})
+        return row["shelf"]["S"], int(row["due_at"]["N"])
+
+    def test_every_move_keeps_the_keys_of_the_index(self, dynamo: Dynamo) -> None:
+        batch = put(dynamo, 21)
+        assert self.keys(dynamo, 21) == ("open#5", batch.due_at)
+
+        dynamo.batches.allocate(21, 1, activity=Activity(NOW + 1, NOW + 2), room=None)
+        assert self.keys(dynamo, 21) == ("open#5", NOW + 2)
+
+        dynamo.batches.close(21, now=NOW, activity=Activity(NOW + 3, NOW + 4))
+        assert self.keys(dynamo, 21) == ("closed#5", NOW + 4)
+
+        dynamo.batches.touch(21, Activity(NOW + 5, NOW + 6))
+        assert self.keys(dynamo, 21) == ("closed#5", NOW + 6)
+
+        dynamo.batches.end(21, State.ORPHANED, now=NOW, sources=LIVE)
+        assert self.keys(dynamo, 21) == ("orphaned#5", NOW + 6)
+
+    def test_parts_carry_the_time_to_live_of_their_batch(self, dynamo: Dynamo) -> None:
+        batch = put(dynamo, 8, items=6)
+        dynamo.batches.allocate_once(batch, 4, "a/b", activity=Activity(NOW, NOW))
+        dynamo.parts.put_failures(8, [FailureRow(9, "8:g:9", "why")], expires_at=LATER)
+
+        assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "add/a/b"}) == {
+            "batch_id": {"N": "8"},
+            "part": {"S": "add/a/b"},
+            "first": {"N": "6"},
+            "count": {"N": "4"},
+            "expires_at": {"N": str(LATER)},
+        }
+        assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "failure/0000000000009"}) == {
+            "batch_id": {"N": "8"},
+            "part": {"S": "failure/0000000000009"},
+            "item": {"S": "8:g:9"},
+            "reason": {"S": "why"},
+            "expires_at": {"N": str(LATER)},
+        }
+
+
+def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> None:
+    with pytest.raises(NotConfigured, match="FANIN_"):
+        dynamo.connection.read("no-such-table", [{"word_id": {"S": "7/0/0"}}])
