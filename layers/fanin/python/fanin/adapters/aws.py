@@ -12,9 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-import boto3
 from botocore import exceptions
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
@@ -63,16 +61,24 @@ def client_factory(service: str, *, connections: int = 10) -> Callable[[], Any]:
         service: such as ``dynamodb``.
         connections: most requests at a time.
     """
-    return lambda: boto3.client(
-        service,
-        config=Config(
-            connect_timeout=2,
-            read_timeout=8,
-            retries={"mode": "standard", "total_max_attempts": 4},
-            max_pool_connections=connections,
-            tcp_keepalive=True,
-        ),
-    )
+
+    def make() -> Any:
+        # The heaviest imports there are, and most processes that load this need one client, later.
+        import boto3  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+
+        return boto3.client(
+            service,
+            config=Config(
+                connect_timeout=2,
+                read_timeout=8,
+                retries={"mode": "standard", "total_max_attempts": 4},
+                max_pool_connections=connections,
+                tcp_keepalive=True,
+            ),
+        )
+
+    return make
 
 
 def error_code(error: ClientError) -> str:
