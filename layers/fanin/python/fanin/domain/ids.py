@@ -121,7 +121,7 @@ def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
     """Split item ids at the last colon: prefix → indices, as text, in order of appearance.
 
     Raises:
-        InvalidItemId: one is not text.
+        InvalidItemId: one is not text, or has no colon.
     """
     groups: dict[str, list[str]] = {}
     last, indices = "", groups.setdefault("", [])
@@ -133,8 +133,8 @@ def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
             indices.append(index)
     except (AttributeError, TypeError) as error:
         raise InvalidItemId("item ids are text: <batch id>:<group id>:<index>") from error
-    if not groups[""]:
-        del groups[""]
+    if bare := groups.pop(""):
+        raise InvalidItemId(f"item id {bare[0][:96]!r} is not <batch id>:<group id>:<index>")
     return groups
 
 

@@ -79,8 +79,13 @@ def fail_dead(event: Message, ledger: Ledger, park: Park) -> dict[str, Any]:
     for window in _windows(accepted):
         _mark(ledger, window, outcome)
     for message in outcome.refused:
-        park(message)
-        count(names.METRIC_PARKED)
+        try:
+            park(message)
+        except FaninError as error:
+            logger.warning("not parked", extra={"message_id": message["messageId"], "code": error.code})
+            outcome.postponed.append(message)
+        else:
+            count(names.METRIC_PARKED)
     return _failures(outcome.postponed)
 
 

@@ -24,8 +24,8 @@ _GATEWAY: Final[Schema] = {
     "properties": {"message": {"type": "string"}},
 }
 _DESCRIPTION: Final = (
-    "fanin tells you, exactly and at once, when a fan-out is finished. Points in time are RFC 3339, durations "
-    "whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items without an "
+    "fanin tells you, exactly and at once, when a fan-out is finished. Points in time are RFC 3339, "
+    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items without an "
     f"{names.IDEMPOTENCY_HEADER} adds again, and counted acknowledgements of estimated batches count again."
 )
 
@@ -110,6 +110,10 @@ def _success(route: Route) -> Mapping[str, Any]:
     return answer
 
 
+_BUSY: Final = (429, 503)
+_RETRY_AFTER: Final = {
+    "Retry-After": {"description": "seconds", "schema": {"type": "integer"}},
+}
 _CORRELATION: Final = {
     names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
 }
@@ -118,6 +122,7 @@ _CORRELATION: Final = {
 def _problem(status: int) -> dict[str, Any]:
     return {
         "description": HTTPStatus(status).phrase,
+        **({"headers": _RETRY_AFTER} if status in _BUSY else {}),
         "content": {
             "application/problem+json": {"schema": ref("Problem")},
             "application/json": {"schema": _GATEWAY},

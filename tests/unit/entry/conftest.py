@@ -1,0 +1,95 @@
+"""A ledger in memory behind the entries, and events as AWS makes them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.service import LedgerService
+from fanin.entry.http.application import application, serve
+
+CONTEXT = SimpleNamespace(
+    function_name="fanin-test",
+    memory_limit_in_mb=128,
+    invoked_function_arn="arn:aws:lambda:eu-west-1:000000000000:function:fanin-test",
+    aws_request_id="request-of-lambda",
+)
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass
+class Client:
+    """Calls the API as API Gateway does, payload format 2.0."""
+
+    app: Any
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        raw: str | None = None,
+        encoded: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        **query: Any,
+    ) -> Answer:
+        event: dict[str, Any] = {
+            "version": "2.0",
+            "routeKey": "$default",
+            "rawPath": path,
+            "rawQueryString": urlencode(query),
+            "headers": {"content-type": "application/json", **(headers or {})},
+            "requestContext": {
+                "http": {"method": method, "path": path},
+                "requestId": "request-of-gateway",
+                "stage": "$default",
+            },
+            "isBase64Encoded": encoded is not None,
+        }
+        if query:
+            event["queryStringParameters"] = {name: str(value) for name, value in query.items()}
+        if encoded is not None:
+            event["body"] = base64.b64encode(encoded).decode()
+        elif raw is not None or body is not None:
+            event["body"] = raw if raw is not None else json.dumps(body)
+        answer = serve(self.app, event, CONTEXT)
+        return Answer(answer["statusCode"], answer["headers"], answer["body"])
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def ledger(memory: Memory) -> LedgerService:
+    return LedgerService(memory.ports())
+
+
+@pytest.fixture
+def call(ledger: LedgerService) -> Client:
+    return Client(application(lambda: ledger))
+
+
+@pytest.fixture
+def context() -> SimpleNamespace:
+    return CONTEXT
