@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from itertools import islice
 
 import pytest
@@ -131,6 +132,7 @@ class TestBounded:
 
         def consume(self, attempt, at_least=None):
             assert attempt < 500, "the producer waits for messages that it has not sent"
+            time.sleep(0.002)  # the last messages may be on their way
             messages = received(sqs, queue)
             done.append(len(messages))
             tracker.ack(items_of(messages))
