@@ -111,13 +111,12 @@ def test_an_estimated_batch_counts(call) -> None:
 def test_all_options_of_a_batch_come_back(call) -> None:
     options = {
         "user_key": "k", "mode": "exact", "idle_ttl": 600, "lifetime": 86_400,
-        "deadline": "2026-09-22T10:00:00.250Z", "on_deadline": "complete", "limit": 10, "metadata": {"a": "b"},
+        "deadline": "2026-09-22T10:00:00.250Z", "on_deadline": "complete", "limit": 9, "metadata": {"a": "b"},
     }  # fmt: skip
     answer = call("POST", "/v1/batches", options).json
-    assert {name: answer[name] for name in options if name not in ("idle_ttl", "lifetime")} == {
-        name: value for name, value in options.items() if name not in ("idle_ttl", "lifetime")
-    }
-    assert (answer["open_idle_ttl"], answer["closed_idle_ttl"]) == (600, 600)
+    durations = {name: options.pop(name) for name in ("idle_ttl", "lifetime")}
+    assert {name: answer[name] for name in options} == options
+    assert (answer["open_idle_ttl"], answer["closed_idle_ttl"]) == (durations["idle_ttl"],) * 2
 
 
 def test_answers_are_of_the_form_that_the_document_promises(call, ledger: LedgerService) -> None:

@@ -31,13 +31,16 @@ def _application() -> APIGatewayHttpResolver:
 
 
 def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer an event; the correlation id is the caller's, else the request's, and goes back in a header."""
+    """Answer an event; a slash at the end of the path is let pass.
+
+    The correlation id is the caller's, else the request's, and goes back in a header.
+    """
     sent = {name.lower(): value for name, value in event.get("headers", {}).items()}
     correlation_id = sent.get(names.CORRELATION_HEADER.lower(), "")
     if not re.fullmatch(r"[!-~]{1,128}", correlation_id):
         correlation_id = event["requestContext"]["requestId"]
     logger.set_correlation_id(correlation_id)
-    answer = app.resolve(event, context)
+    answer = app.resolve({**event, "rawPath": event["rawPath"].rstrip("/")}, context)
     answer["headers"][names.CORRELATION_HEADER] = correlation_id
     return answer
 

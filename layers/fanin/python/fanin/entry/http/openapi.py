@@ -25,8 +25,8 @@ _GATEWAY: Final[Schema] = {
 }
 _DESCRIPTION: Final = (
     "fanin tells you, exactly and at once, when a fan-out is finished. Points in time are RFC 3339, "
-    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items without an "
-    f"{names.IDEMPOTENCY_HEADER} adds again, and counted acknowledgements of estimated batches count again."
+    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items "
+    f"without an {names.IDEMPOTENCY_HEADER} adds again, and so do counts of estimated batches."
 )
 
 
