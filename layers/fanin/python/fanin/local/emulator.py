@@ -79,7 +79,7 @@ def install(home: Path, report: Callable[[str], None]) -> Path:
         LocalStackFailed: the environment could not be made; the message holds pip's own.
     """
     python = home / "bin" / "python"
-    with locks.exclusive(home.with_name(f"{home.name}.lock")):
+    with locks.exclusive(home.with_name(f"{home.name}.install.lock")):
         ready = home / f"ministack-{VERSION}-python{sys.version_info.major}.{sys.version_info.minor}"
         if ready.exists() and python.exists():
             return python
