@@ -1,0 +1,274 @@
+"""The actors of the simulation. Each is built with its durable input, and returns what it runs.
+
+What a closure keeps outlives a crash, as a queue or a caller's own store would; what it makes when it runs
+is lost, above all the process's cache of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from fanin.adapters.memory import Memory
+from fanin.app.ports import WordKey
+from fanin.app.service import LedgerService
+from fanin.domain.batch import Batch, Failure, ItemRange, Missing, State
+from fanin.domain.ids import Group
+from fanin.errors import BatchClosed, LimitReached, Throttled
+from tests.stateful.model import Model, ordinals_of, require
+from tests.stateful.scheduler import Crash, Scheduler
+
+Actor = Callable[[], None]
+
+
+class Message(NamedTuple):
+    """What a consumer finds in the queue: items to acknowledge or to fail, or a range of them."""
+
+    items: tuple[str, ...] = ()
+    span: ItemRange | None = None
+    failing: bool = False
+
+
+@dataclass
+class World:
+    """What the actors share.
+
+    Attributes:
+        service: gives a process: a new one, or one that several actors share as threads.
+        queue: messages to consume, in no order.
+        producing: producers that have not finished.
+        clients: actors on whose end the functions behind the streams may stop.
+    """
+
+    rng: Random
+    memory: Memory
+    model: Model
+    scheduler: Scheduler
+    service: Callable[[], LedgerService]
+    queue: list[Message]
+    producing: int = 0
+    clients: int = 0
+
+    def client(self, run: Actor) -> Actor:
+        """An actor that the functions behind the streams outlive."""
+        self.clients += 1
+
+        def wrapped() -> None:
+            run()
+            self.clients -= 1
+
+        return wrapped
+
+    # Clients.
+
+    def producer(self, batch_id: int, plan: list[tuple[int, str | None]]) -> Actor:
+        """Adds items and sends their ids; without a key, a repeat after a crash adds them twice."""
+        self.producing += 1
+        patience = 30
+
+        def run() -> None:
+            nonlocal patience
+            service = self.service()
+            while plan:
+                count, key = plan[0]
+                try:
+                    group = service.add(batch_id, count, key=key)
+                except BatchClosed:
+                    plan.clear()
+                    continue
+                except (LimitReached, Throttled):
+                    patience -= 1
+                    if patience:
+                        self.scheduler.pause()
+                    else:
+                        plan.clear()
+                    continue
+                plan.pop(0)
+                self.model.issued(group, key)
+                self.send(group)
+            self.producing -= 1
+
+        return self.client(run)
+
+    def send(self, group: Group) -> None:
+        """Put the items of a group into messages: singly, in bulk, as ranges, some of them twice."""
+        rng, at = self.rng, 0
+        while at < group.upto:
+            stop = min(group.upto, at + rng.choice((1, 1, 2, 5, 20)))
+            items = list(group[at:stop])
+            rng.shuffle(items)
+            message = Message(tuple(items), failing=rng.random() < 0.15)
+            if rng.random() < 0.25:
+                message = Message(span=ItemRange(group.prefix, at, stop))
+            self.queue.append(message)
+            if rng.random() < 0.2:
+                self.queue.append(message._replace(failing=rng.random() < 0.5))
+            at = stop
+        if rng.random() < 0.1:
+            self.queue.append(Message(span=ItemRange(group.prefix)))
+
+    def consumer(self) -> Actor:
+        """Takes messages and marks their items; what it holds in a crash is delivered again."""
+        held: list[Message] = []
+
+        def run() -> None:
+            self.queue.extend(held)
+            held.clear()
+            service = self.service()
+            while self.scheduler.wait(lambda: self.queue or not self.producing) and self.queue:
+                self.rng.shuffle(self.queue)
+                held.extend(self.queue.pop() for _ in range(min(self.rng.randint(1, 4), len(self.queue))))
+                self.mark(service, held)
+                held.clear()
+
+        return self.client(run)
+
+    def mark(self, service: LedgerService, messages: list[Message]) -> None:
+        """Acknowledge and fail the items of messages in bulk, and tell the model."""
+        for failing in (False, True):
+            items = [item for m in messages if m.failing is failing and not m.span for item in m.items]
+            spans = [] if failing else [m.span for m in messages if m.span]
+            if not items and not spans:
+                continue
+            self.model.begin(items, spans, failing=failing)
+            try:
+                if failing:
+                    receipts = service.fail([Failure(item, "it would not") for item in items])
+                else:
+                    receipts = service.ack(items, ranges=spans)
+            except Crash:
+                self.model.lost(items)
+                raise
+            self.model.answered(receipts, items, spans, failing=failing)
+
+    def closer(self, batch_id: int, *, early: bool) -> Actor:
+        def run() -> None:
+            if not early:
+                self.scheduler.wait(lambda: not self.producing)
+            self.service().close(batch_id)
+
+        return self.client(run)
+
+    def canceller(self, batch_id: int) -> Actor:
+        return self.client(lambda: void(self.service().cancel(batch_id)))
+
+    def reader(self, batch_id: int, times: int) -> Actor:
+        """Reads in any way there is; what it is told must lie between what is sure and what is begun."""
+        left = times
+
+        def run() -> None:
+            nonlocal left
+            while left:
+                left -= 1
+                self.read(batch_id)
+
+        return self.client(run)
+
+    def read(self, batch_id: int) -> None:
+        service, known = self.service(), self.model.batches[batch_id]
+        before, sure = self.model.rows[batch_id].items, set(known.sure)
+        way = self.rng.choice(("status", "exact", "missing", "verify"))
+        if way == "missing":
+            limit, listed, page = self.rng.choice((1, 2, 1000)), set[int](), Missing((), "0")
+            while page.cursor is not None:
+                page = service.missing(batch_id, cursor=page.cursor, limit=limit)
+                for found in page.ranges:
+                    listed |= ordinals_of(ItemRange(f"{batch_id}:{found.id}"))[1]
+            require(not listed & sure, f"missing lists {listed & sure}, which are done")
+            unlisted = set(range(before)) - known.begun - listed
+            require(not unlisted, f"missing does not list {unlisted}")
+            return
+        if way == "verify":
+            verdict = service.verify(batch_id, repair=self.rng.random() < 0.5)
+            early = any(text.startswith("the batch is complete") for text in verdict.disagreements)
+            require(not early, f"verify: {verdict.disagreements}")
+            n, low, high = before, before - verdict.pending, verdict.batch.items - verdict.pending
+        else:
+            progress = service.status(batch_id, exact=way == "exact")
+            n, low, high = progress.batch.items, progress.done_min, progress.done_max
+        begun = sum(ordinal < n for ordinal in known.begun)
+        require(low <= begun, f"{way}: at least {low} are done, but {begun} are begun")
+        require(high >= len(sure), f"{way}: at most {high} are done, but {len(sure)} are")
+
+    # The functions behind streams, alarms and schedules.
+
+    def fed(self, more: Callable[[], object]) -> object:
+        """Wait for records; falsy when there are none and all clients have finished."""
+        self.scheduler.wait(lambda: more() or not self.clients)
+        return more()
+
+    def settler(self) -> Actor:
+        """Fed by the stream of finished words, at least once."""
+        at, feed = 0, self.memory.words.finished
+
+        def more() -> bool:
+            return at < len(feed)
+
+        def run() -> None:
+            nonlocal at
+            service = self.service()
+            while self.fed(more):
+                records: list[WordKey] = feed[max(0, at - 1) : at + 3]
+                service.heal(records)
+                at = min(len(feed), at + 3)
+
+        return run
+
+    def notifier(self) -> Actor:
+        """Fed by the stream of ended batches, at least once."""
+        at, feed = 0, self.memory.batches.changes
+
+        def more() -> bool:
+            return at < len(feed)
+
+        def run() -> None:
+            nonlocal at
+            service = self.service()
+            while self.fed(more):
+                old, new = feed[at]
+                if new.state.terminal and old and not old.state.terminal:
+                    self.announce(service, new)
+                at += 1
+
+        return run
+
+    def announce(self, service: LedgerService, batch: Batch) -> None:
+        """Tell of an ended batch; its parent's item is marked by nobody else."""
+        parent = [batch.parent_item] if batch.parent_item else []
+        self.model.begin(parent, failing=batch.state is not State.COMPLETE)
+        self.model.lost(parent)
+        service.announce(batch)
+        self.model.settled(parent)
+
+    def timer(self) -> Actor:
+        """Rung by the alarms."""
+        ringing: list[int] = []
+
+        def due() -> list[int]:
+            ringing.extend(self.memory.timers.ring(self.memory.clock.now()))
+            return ringing
+
+        def run() -> None:
+            while self.fed(due):
+                self.service().meet_deadline(ringing[0])
+                ringing.pop(0)
+
+        return run
+
+    def reaper(self, times: int) -> Actor:
+        left = times
+
+        def run() -> None:
+            nonlocal left
+            while left:
+                left -= 1
+                self.scheduler.pause()
+                self.service().reap(budget=1000)
+
+        return self.client(run)
+
+
+def void(_: object) -> None:
+    """Drop an answer."""

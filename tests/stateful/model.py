@@ -1,0 +1,234 @@
+"""What must be true of a ledger, in plain sets, and checked at every access to a store.
+
+An item is *begun* once a call that marks it has been made, *sure* once such a call has answered (and not
+that it came late). Between the two nobody can know. The words in memory are read here bit by bit, without
+the code under test.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.deadlines import EARLY_MS
+from fanin.app.ports import WordKey
+from fanin.domain import ids
+from fanin.domain.batch import Batch, ItemRange, Mode, Receipt, State
+from fanin.domain.ids import Group
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+
+def require(condition: object, message: str) -> None:
+    if not condition:
+        raise Broken(message)
+
+
+class BatchModel:
+    """What is known of one batch's items.
+
+    Attributes:
+        groups: what was added.
+        keys: idempotency key → what it gave.
+        begun: ordinals that a call has begun to mark.
+        ranged: those of them that were in a range, so that a bit high in the tree may stand for them.
+        sure: ordinals whose call has answered.
+        named: those of them that were named by id.
+        silent: ordinals named in a call whose answer nobody saw.
+        late: ordinals that a call found too late to mark.
+        firsts: ordinal → how often a call was told that it was first.
+        failing: ordinals that a call has begun to fail.
+        first_failed: ordinals whose first mark was a failure, as its caller was told.
+        first_acked: the same for acknowledgements.
+    """
+
+    def __init__(self) -> None:
+        self.groups: set[ids.Block] = set()
+        self.keys: dict[str, Group] = {}
+        self.begun: set[int] = set()
+        self.ranged: set[int] = set()
+        self.sure: set[int] = set()
+        self.named: set[int] = set()
+        self.silent: set[int] = set()
+        self.late: set[int] = set()
+        self.firsts: Counter[int] = Counter()
+        self.failing: set[int] = set()
+        self.first_failed: set[int] = set()
+        self.first_acked: set[int] = set()
+
+
+class Model:
+    """Watches a world in memory.
+
+    Attributes:
+        batches: batch id → what is known of it.
+        rows: batch id → the row after its latest change.
+    """
+
+    def __init__(self) -> None:
+        self.batches: defaultdict[int, BatchModel] = defaultdict(BatchModel)
+        self.rows: dict[int, Batch] = {}
+        self._seen = 0
+        self._memory = Memory()
+
+    def watch(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def look(self) -> None:
+        """Check what has changed since the last look.
+
+        Raises:
+            Broken: an invariant does not hold.
+        """
+        changes = self._memory.batches.changes
+        while self._seen < len(changes):
+            old, new = changes[self._seen]
+            self._seen += 1
+            self.rows[new.batch_id] = new
+            if old is not None:
+                self._check(old, new)
+
+    def marked(self, batch: Batch) -> set[int]:
+        """Ordinals whose bit is clear, or that a bit above clears, read from the raw words."""
+        words, width = self._memory.words._words, self._memory.tree.width
+        found = set()
+        for ordinal in range(batch.items):
+            at, below, level = ordinal, batch.items, 0
+            while level == 0 or below > 1:
+                at, bit = divmod(at, width)
+                if not words.get(WordKey(batch.batch_id, level, at), -1) >> bit & 1:
+                    found.add(ordinal)
+                    break
+                below, level = -(-below // width), level + 1
+        return found
+
+    def _written(self, batch: Batch) -> set[int]:
+        """Ordinals whose own bit is clear, or that a range may have marked."""
+        words, width = self._memory.words._words, self._memory.tree.width
+        own = {
+            ordinal
+            for ordinal in range(batch.items)
+            if not words.get(WordKey(batch.batch_id, 0, ordinal // width), -1) >> ordinal % width & 1
+        }
+        return own | self.batches[batch.batch_id].ranged
+
+    def _check(self, old: Batch, new: Batch) -> None:
+        clock = self._memory.clock
+        assert isinstance(clock, FixedClock)
+        name = f"batch {new.batch_id}"
+        require(new.items >= old.items, f"{name} lost items")
+        if new.items > old.items:
+            require(old.state is State.OPEN, f"{name} took items while {old.state}")
+            if new.limit is not None:
+                pending = new.items - len(self.marked(new))
+                require(pending <= new.limit, f"{name} has {pending} pending of at most {new.limit}")
+        if old.state.terminal:
+            require(new.state is old.state, f"{name} went from {old.state} to {new.state}")
+            return
+        if new.state is State.COMPLETE and not new.partial and new.mode is Mode.EXACT:
+            require(old.state is State.CLOSED, f"{name} completed while {old.state}")
+            missing = set(range(new.items)) - self._written(new)
+            require(not missing, f"{name} completed early: {sorted(missing)} are pending")
+        if new.state is State.TIMED_OUT or new.partial:
+            due = new.deadline is not None and new.deadline - EARLY_MS <= clock.at
+            require(due, f"{name} ended {new.state} before its deadline")
+        if new.state is State.ORPHANED:
+            require(old.idle_at <= clock.at, f"{name} was orphaned while active, {old.state}")
+
+    # What callers do and are told.
+
+    def issued(self, group: Group, key: str | None) -> None:
+        """Items were added: nobody else may have them, unless under the same key."""
+        block = ids.parse_prefix(group.prefix)
+        model = self.batches[block.batch_id]
+        if key is not None:
+            known = model.keys.setdefault(key, group)
+            require(known == group, f"key {key} gave {group}, and {known} before")
+        require(group.upto == block.size, f"{group} is not {block}")
+        for other in model.groups - {block}:
+            apart = block.stop <= other.first or other.stop <= block.first
+            require(apart, f"{block} overlaps {other}")
+        model.groups.add(block)
+
+    def begin(self, items: Sequence[str], ranges: Sequence[ItemRange] = (), *, failing: bool = False) -> None:
+        for item in items:
+            batch_id, ordinal = ordinal_of(item)
+            model = self.batches[batch_id]
+            model.begun.add(ordinal)
+            if failing:
+                model.failing.add(ordinal)
+        for span in ranges:
+            batch_id, ordinals = ordinals_of(span)
+            self.batches[batch_id].begun |= ordinals
+            self.batches[batch_id].ranged |= ordinals
+
+    def lost(self, items: Sequence[str]) -> None:
+        """The answer of a call that named these was lost."""
+        for item in items:
+            batch_id, ordinal = ordinal_of(item)
+            self.batches[batch_id].silent.add(ordinal)
+
+    def settled(self, items: Sequence[str]) -> None:
+        """A call that marked these has come to its end, whatever its answer."""
+        for item in items:
+            batch_id, ordinal = ordinal_of(item)
+            model = self.batches[batch_id]
+            (model.late if self.rows[batch_id].state.terminal else model.sure).add(ordinal)
+
+    def answered(
+        self,
+        receipts: list[Receipt],
+        items: Sequence[str],
+        ranges: Sequence[ItemRange] = (),
+        *,
+        failing: bool = False,
+    ) -> None:
+        by_batch = {receipt.batch_id: receipt for receipt in receipts}
+        named: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        for item in items:
+            batch_id, ordinal = ordinal_of(item)
+            named[batch_id][item] += 1
+            model = self.batches[batch_id]
+            if by_batch[batch_id].late:
+                model.late.add(ordinal)
+            else:
+                model.sure.add(ordinal)
+                model.named.add(ordinal)
+        for span in ranges:
+            batch_id, ordinals = ordinals_of(span)
+            model = self.batches[batch_id]
+            if by_batch[batch_id].late:
+                model.late |= ordinals
+            else:
+                model.sure |= ordinals
+        for batch_id, counts in named.items():
+            self._receipt(by_batch[batch_id], counts, failing)
+
+    def _receipt(self, receipt: Receipt, named: Counter[str], failing: bool) -> None:
+        model = self.batches[receipt.batch_id]
+        if receipt.late:
+            require(not receipt.first and not receipt.duplicates, "a late receipt tells of firsts")
+            return
+        firsts = named - Counter(receipt.duplicates)
+        require(not Counter(receipt.duplicates) - named, f"{receipt} tells of others than {named}")
+        require(receipt.first == firsts.total(), f"{receipt} does not add up for {named}")
+        for item in firsts.elements():
+            _, ordinal = ordinal_of(item)
+            model.firsts[ordinal] += 1
+            require(model.firsts[ordinal] == 1, f"item {ordinal} was marked first twice")
+            (model.first_failed if failing else model.first_acked).add(ordinal)
+
+
+def ordinal_of(item: str) -> tuple[int, int]:
+    prefix, _, index = item.rpartition(":")
+    block = ids.parse_prefix(prefix)
+    return block.batch_id, block.first + int(index)
+
+
+def ordinals_of(span: ItemRange) -> tuple[int, set[int]]:
+    block = ids.parse_prefix(span.group)
+    stop = block.size if span.stop is None else span.stop
+    return block.batch_id, set(range(block.first + span.start, block.first + stop))

@@ -1,0 +1,258 @@
+"""A ledger under a seed: producers, consumers and all the functions, interleaved and crashing at every step.
+
+Replay a seed with its trace:
+
+    python -m tests.stateful.simulation WIDTH SEED
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+
+from fanin.adapters.memory import FixedClock, Memory, SeededRandom
+from fanin.app.ports import Clear, Cleared, Defaults, WordStore
+from fanin.app.service import LedgerService
+from fanin.domain.batch import Batch, ItemRange, Missing, OnDeadline, OpenBatch, State
+from fanin.domain.tree import Tree
+from tests.stateful.actors import Actor, Message, World
+from tests.stateful.model import Broken, Model, ordinals_of, require
+from tests.stateful.scheduler import Scheduler, Stuck
+
+Trace = Callable[[str], None]
+
+
+class ShuffledWords:
+    """A ``WordStore`` whose parallel writes take effect in any order, and in part if the process dies."""
+
+    def __init__(self, words: WordStore, rng: Random) -> None:
+        self._words = words
+        self._rng = rng
+        self.read = words.read
+        self.read_failed = words.read_failed
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        order = self._rng.sample(range(len(clears)), len(clears))
+        answers = dict(zip(order, self._words.clear([clears[i] for i in order]), strict=True))
+        return [answers[i] for i in range(len(clears))]
+
+
+class Simulation:
+    """One seed's world, from opening its batches to the events of their ends.
+
+    Args:
+        width: bits in a word.
+        seed: decides everything else.
+        trace: gets a line for each access, when a seed is replayed.
+    """
+
+    def __init__(self, width: int, seed: int, trace: Trace | None = None) -> None:
+        self.rng = rng = Random(f"{width}/{seed}")  # noqa: S311
+        self.model = Model()
+        crashes = rng.choice((0, 0, 1, 3, 8))
+        self.scheduler = Scheduler(rng, self.model.look, crashes=crashes, trace=trace)
+        self.clock = FixedClock()
+        self.memory = Memory(
+            tree=Tree(width), clock=self.clock, random=SeededRandom(seed), on_call=self.scheduler.on_call
+        )
+        self.model.watch(self.memory)
+        self.ports = replace(
+            self.memory.ports(Defaults(open_idle_ttl=120, closed_idle_ttl=600, lifetime=86_400)),
+            words=ShuffledWords(self.memory.words, rng),
+        )
+        self.wild = rng.random() < 0.3
+        self.threads = rng.choice((0.0, 0.0, 0.5, 1.0))
+        self.shared = self.threaded()
+        self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [])
+        self.batches = self.open()
+        self.timer, self.settler, self.notifier = (
+            self.world.timer(),
+            self.world.settler(),
+            self.world.notifier(),
+        )
+
+    def service(self) -> LedgerService:
+        """A process that starts now, or another thread of one that runs already."""
+        return self.shared if self.rng.random() < self.threads else LedgerService(self.ports)
+
+    def threaded(self) -> LedgerService:
+        """A process with threads: they may overtake each other on the way to its cache, too."""
+        service = LedgerService(self.ports)
+        known = service._settler._known
+        saw = known.saw
+
+        def overtaken(batch: Batch) -> Batch:
+            self.scheduler.on_call("known.saw", "before")
+            row = saw(batch)
+            self.scheduler.on_call("known.saw", "after")
+            return row
+
+        known.saw = overtaken
+        return service
+
+    def open(self) -> list[int]:
+        """Open the batches; the second may be nested in the first."""
+        rng, service, parent = self.rng, self.service(), None
+        opened: list[int] = []
+        for _ in range(rng.choice((1, 1, 2))):
+            deadline = self.clock.at + rng.randint(1, 400_000) if self.wild and rng.random() < 0.3 else None
+            row = service.open(
+                OpenBatch(
+                    user_key="simulated",
+                    deadline=deadline,
+                    on_deadline=rng.choice(tuple(OnDeadline)),
+                    limit=rng.choice((None, None, None, 5, 30)),
+                    parent_item=parent,
+                )
+            )
+            opened.append(row.batch_id)
+            if rng.random() < 0.3 and not parent:
+                group = service.add(row.batch_id, 1)
+                self.model.issued(group, None)
+                parent = group[0]
+        self.nested = parent is not None and len(opened) > 1
+        if parent and not self.nested:
+            self.world.queue.append(Message((parent,)))
+        return opened
+
+    def play(self) -> None:
+        """Run rounds of actors to a quiet point each, then finish what is left, and check the ends.
+
+        Raises:
+            Broken: an invariant does not hold.
+            Stuck: the actors do not come to an end.
+        """
+        rounds = self.rng.randint(1, 3)
+        for number in range(rounds):
+            self.run(self.cast(last=number == rounds - 1))
+            self.quiet()
+        for batch_id in reversed(self.batches):
+            self.sweep(batch_id)
+            self.run({})
+            self.quiet()
+        self.ends()
+
+    def run(self, clients: dict[str, Actor]) -> None:
+        """Run clients, and with them the functions behind streams and alarms; the notifier ends last."""
+        functions = {"timer": self.timer, "settler": self.settler, "notifier": self.notifier}
+        self.scheduler.run(clients | functions, between=self.advance)
+        self.scheduler.run({"notifier": self.notifier}, between=self.advance)
+
+    def cast(self, *, last: bool) -> dict[str, Actor]:
+        """The actors of one round."""
+        rng, world = self.rng, self.world
+        actors: dict[str, Actor] = {}
+        for b, batch_id in enumerate(self.batches):
+            for i in range(rng.randint(1, 2)):
+                actors[f"producer {b}.{i}"] = world.producer(batch_id, self.plan(batch_id))
+            if last or rng.random() < 0.1:
+                for i in range(rng.choice((1, 1, 2))):
+                    actors[f"closer {b}.{i}"] = world.closer(batch_id, early=rng.random() < 0.3)
+            if rng.random() < 0.4:
+                actors[f"reader {b}"] = world.reader(batch_id, rng.randint(1, 3))
+            if rng.random() < 0.04:
+                actors[f"canceller {b}"] = world.canceller(batch_id)
+        for i in range(rng.randint(1, 4)):
+            actors[f"consumer {i}"] = world.consumer()
+        if self.wild:
+            actors["reaper"] = world.reaper(rng.randint(1, 3))
+        return actors
+
+    def plan(self, batch_id: int) -> list[tuple[int, str | None]]:
+        """What a producer adds: counts, some under a key that another producer uses as well."""
+        rng, limit = self.rng, self.model.rows[batch_id].limit
+        plan: list[tuple[int, str | None]] = []
+        most = min(limit or 1000, 3 * self.memory.tree.width if rng.random() < 0.8 else 40)
+        for i in range(rng.randint(0, 3)):
+            if rng.random() < 0.4:
+                plan.append((1 + i, f"key {i}"))
+            else:
+                plan.append((rng.randint(1, most), None))
+        return plan
+
+    def advance(self) -> None:
+        """Move the clock: mostly a little, now and then past what caches and idle times allow."""
+        steps = (1, 50, 1_000, 31_000, 70_000) if self.wild else (1, 1, 50)
+        self.clock.advance(self.rng.choice(steps))
+
+    def quiet(self) -> None:
+        """Nobody runs, and whoever crashed has tried again: now all is known exactly."""
+        self.model.look()
+        reading = LedgerService(self.ports)
+        for batch_id in self.batches:
+            batch, known = self.model.rows[batch_id], self.model.batches[batch_id]
+            done, every = self.model.marked(batch), set(range(batch.items))
+            whole = batch.state is State.COMPLETE and not batch.partial
+            require(known.sure <= done <= known.begun, f"{known.sure} <= {done} <= {known.begun}?")
+            require(whole <= (done == every), f"{batch} is complete, and {every - done} are pending")
+            if not batch.state.terminal:
+                require(done == known.sure, f"{batch}: {done} are done, {known.sure} were acknowledged")
+                require(batch.state is State.OPEN or done != every, f"{batch} is stuck: all are done")
+            listed = self.missing(reading, batch_id)
+            require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
+            exact = reading.status(batch_id, exact=True)
+            require(exact.done_min == exact.done_max == len(done), f"{exact}: {len(done)} are done")
+            bounds = reading.status(batch_id)
+            require(bounds.done_min <= len(done) <= bounds.done_max, f"{bounds}: {len(done)} are done")
+            verdict = reading.verify(batch_id, repair=False)
+            require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
+            healthy = not verdict.disagreements or (batch.state.terminal and not whole)
+            require(healthy, f"{batch}: {verdict.disagreements}")
+
+    def missing(self, service: LedgerService, batch_id: int) -> set[int]:
+        listed, page = set[int](), Missing((), "0")
+        while page.cursor is not None:
+            page = service.missing(batch_id, cursor=page.cursor, limit=3)
+            for found in page.ranges:
+                _, ordinals = ordinals_of(ItemRange(f"{batch_id}:{found.id}"))
+                require(ordinals == set(range(found.start, found.stop)), f"{found} names {ordinals}")
+                listed |= ordinals
+        return listed
+
+    def sweep(self, batch_id: int) -> None:
+        """Acknowledge what was lost, as an operator would, and close."""
+        service = LedgerService(self.ports)
+        while not service.status(batch_id).batch.state.terminal:
+            for found in service.missing(batch_id, limit=1000).ranges:
+                group = f"{batch_id}:{found.id}"
+                if self.rng.random() < 0.5:
+                    items = tuple(f"{group}:{i}" for i in range(found.stop - found.start))
+                    self.world.mark(service, [Message(items)])
+                else:
+                    self.world.mark(service, [Message(span=ItemRange(group))])
+            ended = service.close(batch_id)
+            require(ended.state is State.COMPLETE, f"{ended} is closed, and nothing is missing")
+
+    def ends(self) -> None:
+        """One end and one event for each batch, and everyone who was first was told so once."""
+        service = LedgerService(self.ports)
+        for batch_id in self.batches:
+            batch, known = self.model.rows[batch_id], self.model.batches[batch_id]
+            ids = {event.id for event in self.memory.events.published if event.id.startswith(f"{batch_id}.")}
+            require(ids == {f"{batch_id}.{batch.state}"}, f"{batch} was announced as {ids}")
+            told = known.named - known.silent - known.ranged
+            require(all(known.firsts[i] == 1 for i in told), f"{batch}: nobody was first for some of {told}")
+            failed = {found.ordinal for found in service.failures(batch_id, limit=1000).failures}
+            require(known.first_failed <= failed, f"{known.first_failed - failed} failed, and are not listed")
+            possible = known.failing - known.first_acked
+            require(failed <= possible, f"{failed - possible} are listed as failed, and were not first")
+
+
+def simulate(width: int, seed: int, trace: Trace | None = None) -> None:
+    """Play one seed.
+
+    Raises:
+        Broken: an invariant does not hold.
+        Stuck: the actors do not come to an end.
+    """
+    try:
+        Simulation(width, seed, trace).play()
+    except (Broken, Stuck) as error:
+        error.add_note(f"replay it: python -m tests.stateful.simulation {width} {seed}")
+        raise
+
+
+if __name__ == "__main__":
+    simulate(int(sys.argv[1]), int(sys.argv[2]), print)

@@ -1,0 +1,132 @@
+"""The ledger under thousands of seeds; and proof that a broken ledger would not pass.
+
+``FANIN_SEEDS=100000 pytest -m soak tests/stateful`` runs more; ``FANIN_FIRST_SEED`` says where they begin.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from fanin.app.known import KnownBatches
+from fanin.app.ports import Clear, Cleared, WordKey
+from fanin.app.settle import Settler
+from fanin.domain.batch import Batch, State
+from tests.stateful.model import Broken
+from tests.stateful.scheduler import Stuck
+from tests.stateful.simulation import simulate
+
+WIDTHS = (2, 3, 4, 64)
+SEEDS = 2_000
+"""Seeds for each width; all widths together take about half a minute of one core."""
+ENOUGH = 400
+"""Seeds within which each of the broken ledgers must be found out."""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("block", range(4))
+def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int, block: int) -> None:
+    size = SEEDS // 4
+    for seed in range(block * size, (block + 1) * size):
+        simulate(width, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_ledger_is_exact_for_a_long_time(width: int) -> None:
+    first = int(os.environ.get("FANIN_FIRST_SEED", str(SEEDS)))
+    for seed in range(first, first + int(os.environ.get("FANIN_SEEDS", "25000"))):
+        simulate(width, seed)
+
+
+def test_a_seed_replays_step_by_step() -> None:
+    # Given two runs of one seed
+    runs: tuple[list[str], list[str]] = [], []
+
+    # When they are traced
+    for lines in runs:
+        simulate(3, 4, lines.append)
+
+    # Then they took the same steps
+    assert runs[0] == runs[1]
+    assert len(runs[0]) > 100
+
+
+def test_a_failing_seed_says_how_to_replay_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settler, "finish", close_and_hope)
+
+    error = next(found for found in map(partial(failure, 2), range(ENOUGH)) if found)
+
+    (note,) = error.__notes__
+    assert note.startswith("replay it: python -m tests.stateful.simulation 2 ")
+
+
+def failure(width: int, seed: int) -> AssertionError | None:
+    try:
+        simulate(width, seed)
+    except (Broken, Stuck) as error:
+        return error
+    return None
+
+
+# Tests of the tests: ledgers that are wrong in one step each.
+
+
+def believe(_self: Settler, _keys: object) -> None:
+    """Leave out the consistent look at the batch row after the last write."""
+
+
+def close_and_hope(self: Settler, batch: Batch) -> Batch:
+    """Close without reading the edge of the tree: the ackers will see to it."""
+    if batch.state is State.CLOSED and batch.items == 0:
+        return self._complete(batch.batch_id)
+    return batch
+
+
+def parents_first(
+    self: Settler, marks: Mapping[WordKey, int], *, failed: bool = False
+) -> dict[WordKey, Cleared]:
+    """Write the parent of each word that is about to be finished, and only then the word."""
+    words = self._ports.words.read(list(marks))
+    doomed = [key for key, mask in marks.items() if words.get(key, self._tree.full) == mask]
+    if parents := self._above(doomed):
+        self._ports.words.clear([Clear(key, mask, 0) for key, mask in parents.items()])
+    return settle(self, marks, failed=failed)
+
+
+def early(self: KnownBatches, batch_id: int) -> Batch | None:
+    """Believe that a batch has all its items while it is open."""
+    batch = peek(self, batch_id)
+    if batch is not None and batch.state is State.OPEN:
+        return replace(batch, state=State.CLOSED)
+    return batch
+
+
+settle = Settler.settle
+peek = KnownBatches.peek
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (Settler, "_look_again", believe),
+        (Settler, "finish", close_and_hope),
+        (Settler, "settle", parents_first),
+        (KnownBatches, "peek", early),
+    ],
+    ids=["no look after the last write", "the edge unread", "parents first", "size final while open"],
+)
+@pytest.mark.parametrize("width", [2, 3])
+def test_a_broken_ledger_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any, width: int
+) -> None:
+    # Given a ledger with one step wrong
+    monkeypatch.setattr(where, name, mutant)
+
+    # When some hundred seeds are played, Then one of them shows it
+    assert any(failure(width, seed) for seed in range(ENOUGH))
