@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as apigw
@@ -11,6 +12,7 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra.findings import accept
 from infra.functions import Function, log_group
 from infra.permissions import allow
 from infra.settings import Settings
@@ -44,14 +46,7 @@ class Api(Construct):
         stage: its only stage, at the root of the URL.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        settings: Settings,
-        function: Function,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: Settings, function: Function) -> None:
         super().__init__(scope, id)
         self.api = apigw.HttpApi(
             self,
@@ -61,6 +56,8 @@ class Api(Construct):
             create_default_stage=False,
             default_authorizer=_authorizer(settings),
         )
+        if settings.auth == "none":
+            accept(self.api, "APIG4", "the settings ask for an API without authorization")
         integration = integrations.HttpLambdaIntegration("Integration", function.function)
         for path, method in ROUTES.items():
             self.api.add_routes(path=path, methods=[method], integration=integration)
@@ -76,7 +73,8 @@ class Api(Construct):
             ),
         )
         access_log = log_group(self, "AccessLog", settings=settings)
-        self.stage.node.default_child.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
+        cfn_stage = cast("apigw.CfnStage", self.stage.node.default_child)
+        cfn_stage.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
             destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG)
         )
 

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import jsii
@@ -100,7 +101,7 @@ class PipInstall:
         seed = "\n".join([self._requirements.read_text(), *self._target, *host])
         return hashlib.sha256(seed.encode()).hexdigest()
 
-    def try_bundle(self, output_dir: str, options: cdk.BundlingOptions) -> bool:
+    def try_bundle(self, output_dir: str, *_options: Any, **_more: Any) -> bool:
         """Install into the layer's ``python`` folder.
 
         Raises:

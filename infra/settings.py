@@ -164,7 +164,7 @@ class Settings:
         )
 
 
-def _read(name: str, value: object, kind: type) -> object:
+def _read(name: str, value: object, kind: type) -> Any:
     if kind is bool:
         if str(value).lower() not in ("true", "false"):
             raise _bad(name, value, "true or false")

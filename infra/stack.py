@@ -17,13 +17,7 @@ class FaninStack(Stack):
         tracker: everything that is in it.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        settings: Settings | None = None,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: Settings | None = None) -> None:
         super().__init__(
             scope, id, description="fanin: know, exactly and at once, when a fan-out is finished"
         )

@@ -68,13 +68,7 @@ class FaninTracker(Construct):
         environment: what ``Tracker.from_env()`` reads.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        settings: Settings | None = None,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, settings: Settings | None = None) -> None:
         super().__init__(scope, id)
         self.settings = settings or Settings()
         self.storage = Storage(self, "Storage", settings=self.settings)
@@ -206,16 +200,25 @@ class FaninTracker(Construct):
             "reaper": self.reaper_dead_letters,
             **{name: retries.dead_letters for name, retries in self.retries.items()},
         }
-        seen = {"settings": self.settings, "api": self.api, "functions": self.functions}
-        drained = {"acks": self.acks.queue, "deadMessages": self.work.dead_letters}
-        Alarms(self, "Alarms", dead_ends=dead_ends, drained=drained, **seen)
-        queues = {
-            "work": self.work.queue,
-            "work dead letters": self.work.dead_letters,
-            "acks": self.acks.queue,
-        }
-        queues |= {f"{name} dead letters": queue for name, queue in dead_ends.items()}
-        Dashboard(self, "Dashboard", queues=queues, tables=self.storage.tables, **seen)
+        Alarms(
+            self,
+            "Alarms",
+            settings=self.settings,
+            api=self.api,
+            functions=self.functions,
+            dead_ends=dead_ends,
+            drained={"acks": self.acks.queue, "deadMessages": self.work.dead_letters},
+        )
+        queues = {"work": self.work.queue, "acks": self.acks.queue, "dead messages": self.work.dead_letters}
+        Dashboard(
+            self,
+            "Dashboard",
+            settings=self.settings,
+            api=self.api,
+            functions=self.functions,
+            queues=queues | {f"{name} dead letters": queue for name, queue in dead_ends.items()},
+            tables=self.storage.tables,
+        )
 
     def _function(
         self,

@@ -1,0 +1,66 @@
+"""The HTTP API: its routes, who may call them, and what is written about it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin import names
+
+
+def only(resources):
+    (resource,) = resources.values()
+    return resource
+
+
+def test_all_routes_go_to_the_api_function(fanin, tracker):
+    routes = fanin.of_type("AWS::ApiGatewayV2::Route").values()
+    assert {route["RouteKey"] for route in routes} == {
+        "ANY /v1/{proxy+}",
+        "ANY /api/v1/{proxy+}",
+        "GET /openapi.json",
+    }
+    integration = only(fanin.of_type("AWS::ApiGatewayV2::Integration"))
+    function = fanin.id_of(tracker.functions["api"].function)
+    assert integration["IntegrationUri"] == {"Fn::GetAtt": [function, "Arn"]}
+    assert integration["PayloadFormatVersion"] == "2.0"
+
+
+def test_the_routes_lead_to_the_roots_that_the_code_serves():
+    from infra.api import ROUTES
+
+    assert f"{names.API_ROOT}/{{proxy+}}" in ROUTES
+    assert any(names.CARLYLE_ROOT.startswith(route.removesuffix("{proxy+}")) for route in ROUTES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, "AWS_IAM"),
+        ({"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin, shop"}, "JWT"),
+        ({"auth": "none"}, "NONE"),
+    ],
+)
+def test_every_route_has_the_authorization_of_the_settings(synthesize, settings, kind):
+    fanin = synthesize(**settings)
+    routes = fanin.of_type("AWS::ApiGatewayV2::Route").values()
+    assert {route["AuthorizationType"] for route in routes} == {kind}
+    authorizers = list(fanin.of_type("AWS::ApiGatewayV2::Authorizer").values())
+    assert len(authorizers) == (kind == "JWT")
+    for authorizer in authorizers:
+        assert authorizer["JwtConfiguration"] == {
+            "Issuer": "https://id.example.com/",
+            "Audience": ["fanin", "shop"],
+        }
+
+
+def test_the_only_stage_throttles_and_writes_an_access_log(synthesize):
+    fanin = synthesize(api_throttle_rate=7, api_throttle_burst=9)
+    stage = only(fanin.of_type("AWS::ApiGatewayV2::Stage"))
+    assert (stage["StageName"], stage["AutoDeploy"]) == ("$default", True)
+    throttle = stage["DefaultRouteSettings"]
+    assert (throttle["ThrottlingRateLimit"], throttle["ThrottlingBurstLimit"]) == (7, 9)
+    log = stage["AccessLogSettings"]
+    assert log["DestinationArn"]["Fn::GetAtt"][0] in fanin.of_type("AWS::Logs::LogGroup")
+    assert json.loads(log["Format"])["requestId"] == "$context.requestId"

@@ -1,0 +1,143 @@
+"""What all functions have in common, and the layers they share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+
+from fanin import names
+from infra import Settings
+from infra.layers import ROOT, Layers, PipInstall
+
+FUNCTIONS = ("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters")
+TABLES = (names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE)
+SCHEDULES = (
+    names.ENV_SCHEDULE_GROUP,
+    names.ENV_SCHEDULE_ROLE_ARN,
+    names.ENV_TIMER_ARN,
+    names.ENV_TIMER_DLQ_ARN,
+)
+OWN = {
+    "api": set(SCHEDULES),
+    "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
+    "settler": {names.ENV_RETRY_QUEUE_URL},
+    "dead_letters": {names.ENV_RETRY_QUEUE_URL},
+}
+
+
+def test_there_is_a_function_for_every_folder(tracker):
+    assert set(tracker.functions) == set(FUNCTIONS)
+    assert {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()} == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_traced_logged_and_told_what_it_needs(synthesize, name):
+    # Given a stack with settings of its own
+    fanin = synthesize(prefix="shop", log_level="DEBUG", log_retention_days=7, open_idle_ttl=600)
+    function = fanin.properties(fanin.stack.tracker.functions[name].function)
+    # Then the function follows them
+    assert function["Handler"] == "handler.handler"
+    assert function["TracingConfig"] == {"Mode": "Active"}
+    log = fanin.of_type("AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
+    assert log["RetentionInDays"] == 7
+    environment = function["Environment"]["Variables"]
+    common = {*TABLES, names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETIME}
+    powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_LOG_LEVEL"}
+    assert set(environment) == common | powertools | OWN.get(name, set())
+    assert environment[names.ENV_OPEN_IDLE_TTL] == "600"
+    assert environment["POWERTOOLS_SERVICE_NAME"] == "shop"
+    assert environment["POWERTOOLS_LOG_LEVEL"] == "DEBUG"
+    # And nothing holds back the concurrency of the account
+    assert "ReservedConcurrentExecutions" not in function
+
+
+@pytest.mark.parametrize("architecture", ["arm64", "x86_64"])
+def test_functions_and_the_runtime_layer_are_for_one_processor(synthesize, architecture):
+    fanin = synthesize(architecture=architecture)
+    functions = fanin.of_type("AWS::Lambda::Function").values()
+    assert {tuple(function["Architectures"]) for function in functions} == {(architecture,)}
+    assert {len(function["Layers"]) for function in functions} == {2}
+    layer = fanin.properties(fanin.stack.tracker.layers.runtime)
+    assert layer["CompatibleArchitectures"] == [architecture]
+    assert layer["CompatibleRuntimes"] == [function["Runtime"] for function in functions][:1]
+
+
+def test_the_package_layer_leaves_out_what_functions_do_not_run(tmp_path):
+    # Given a synthesis that copies assets
+    app = cdk.App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []})
+    Layers(cdk.Stack(app, "layers"), "Layers", settings=Settings())
+    app.synth()
+    # Then the package is there, without command line, emulator and caches
+    (package,) = tmp_path.glob("asset.*/python/fanin")
+    parts = {path.name for path in package.iterdir()}
+    assert {"domain", "app", "adapters", "entry", "errors.py", "names.py"} <= parts
+    assert not parts & {"cli", "local", "spark"}
+    assert not list(package.rglob("__pycache__"))
+    assert not list(package.parent.glob("*.egg-info"))
+
+
+class Pip:
+    """Stands for pip: notes how it is called, and installs a file."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def __call__(self, command: list[str], *, check: bool) -> None:
+        assert check
+        self.calls.append(command)
+        target = Path(command[command.index("--target") + 1])
+        target.mkdir()
+        (target / "boto3.py").touch()
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    pip = Pip()
+    monkeypatch.setattr(subprocess, "run", pip)
+    return pip
+
+
+@pytest.mark.parametrize(
+    ("settings", "platform"),
+    [
+        (Settings(architecture="arm64"), "manylinux2014_aarch64"),
+        (Settings(architecture="x86_64"), "manylinux2014_x86_64"),
+        (Settings(local=True), None),
+    ],
+)
+def test_third_party_packages_are_bundled_by_pip_for_their_target(pip, tmp_path, settings, platform):
+    # Given a synthesis that bundles
+    app = cdk.App(outdir=str(tmp_path))
+    Layers(cdk.Stack(app, "layers"), "Layers", settings=settings)
+    # Then pip installed the pins once, for Lambda, or for this machine
+    (command,) = pip.calls
+    assert command[:4] == [sys.executable, "-m", "pip", "install"]
+    assert str(ROOT / "layers" / "runtime" / "requirements.txt") in command
+    assert Path(command[command.index("--target") + 1]).name == "python"
+    if platform is None:
+        assert "--platform" not in command
+    else:
+        assert command[command.index("--platform") + 1] == platform
+        assert command[command.index("--python-version") + 1] == "3.14"
+        assert "--only-binary=:all:" in command
+
+
+def test_the_layer_is_bundled_again_only_if_pins_or_target_change(tmp_path):
+    pins = tmp_path / "requirements.txt"
+    pins.write_text("boto3==1\n")
+    one = PipInstall(pins, ["--platform", "a"]).digest()
+    assert PipInstall(pins, ["--platform", "a"]).digest() == one
+    assert PipInstall(pins, ["--platform", "b"]).digest() != one
+    pins.write_text("boto3==2\n")
+    assert PipInstall(pins, ["--platform", "a"]).digest() != one
+
+
+def test_every_third_party_package_is_pinned():
+    lines = (ROOT / "layers" / "runtime" / "requirements.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert pins
+    assert all("==" in pin for pin in pins)

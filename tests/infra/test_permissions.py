@@ -1,0 +1,183 @@
+"""Who may do what, written out: a permission more or less than here is a mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.adapters.dynamodb.batches import DynamoBatches
+from fanin.adapters.dynamodb.connection import Written
+from fanin.app.ports import Activity
+from fanin.domain.batch import LIVE, State
+from infra.storage import PROGRESS
+
+CONSUME = {
+    "sqs:ChangeMessageVisibility",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:GetQueueUrl",
+    "sqs:ReceiveMessage",
+}
+DESTINATION = {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"}
+STREAM = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
+
+
+def table(*actions: str) -> set[str]:
+    return {f"dynamodb:{action}" for action in actions}
+
+
+SETTLES = {
+    "batches": table("BatchGetItem", "GetItem"),
+    "batches, some attributes": table("UpdateItem"),
+    "words": table("BatchGetItem", "UpdateItem"),
+}
+NOTES = {"parts": table("BatchWriteItem")}
+
+ALLOWED: dict[str, dict[str, set[str]]] = {
+    "api": {
+        "batches": table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
+        "batches/index/by_shelf": table("Query"),
+        "words": table("BatchGetItem", "GetItem", "UpdateItem"),
+        "parts": table("BatchWriteItem", "GetItem", "PutItem", "Query"),
+        "schedules": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
+        "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
+    },
+    "acks": SETTLES | NOTES | {"ack queue": CONSUME},
+    "notifier": SETTLES
+    | {
+        "parts": table("BatchWriteItem", "Query"),
+        "batches stream": STREAM,
+        "bus": {"events:PutEvents"},
+        "schedules": {"scheduler:DeleteSchedule"},
+        "notifier retries": CONSUME | {"sqs:SendMessage"},
+        "notifier dead letters": DESTINATION,
+    },
+    "settler": SETTLES
+    | {
+        "words stream": STREAM,
+        "settler retries": CONSUME | {"sqs:SendMessage"},
+        "settler dead letters": DESTINATION,
+    },
+    "timer": SETTLES | {"timer dead letters": DESTINATION},
+    "reaper": SETTLES | {"batches/index/by_shelf": table("Query"), "reaper dead letters": DESTINATION},
+    "dead_letters": SETTLES | NOTES | {"work dead letters": CONSUME, "parked": {"sqs:SendMessage"}},
+}
+EVERY_FUNCTION = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
+
+
+@pytest.fixture(scope="module")
+def nicknames(fanin, tracker) -> dict[str, str]:
+    """What a resource is called here, by its logical id."""
+    queues = {
+        "ack queue": tracker.acks.queue,
+        "work dead letters": tracker.work.dead_letters,
+        "parked": tracker.parked,
+        "timer dead letters": tracker.timer_dead_letters,
+        "reaper dead letters": tracker.reaper_dead_letters,
+    }
+    for name, retries in tracker.retries.items():
+        queues |= {f"{name} retries": retries.queue, f"{name} dead letters": retries.dead_letters}
+    others = {
+        "bus": tracker.bus,
+        "schedule role": tracker.deadlines.role,
+        "timer": tracker.functions["timer"].function,
+    }
+    known = tracker.storage.tables | queues | others
+    return {fanin.id_of(construct): name for name, construct in known.items()}
+
+
+def place(arn: Any, nicknames: dict[str, str]) -> str:
+    """Say which resource an ARN in the template stands for."""
+    match arn:
+        case "*":
+            return "everything"
+        case {"Fn::GetAtt": [name, "StreamArn"]}:
+            return f"{nicknames[name]} stream"
+        case {"Fn::GetAtt": [name, "Arn"]}:
+            return nicknames.get(name, name)
+        case {"Fn::Join": ["", [{"Fn::GetAtt": [name, "Arn"]}, rest]]}:
+            return nicknames[name] + rest
+        case {"Fn::Join": ["", [*_, ":schedule/fanin/*"]]}:
+            return "schedules"
+    raise AssertionError(arn)
+
+
+def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for statement in statements:
+        assert statement["Effect"] == "Allow"
+        actions, where = statement["Action"], place(statement["Resource"], nicknames)
+        match statement.get("Condition"):
+            case None:
+                pass
+            case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}}:
+                assert set(attributes) == set(PROGRESS)
+                where += ", some attributes"
+            case {"StringEquals": {"iam:PassedToService": service}}:
+                where += f", to {service}"
+            case other:
+                raise AssertionError(other)
+        found.setdefault(where, set()).update([actions] if isinstance(actions, str) else actions)
+    return found
+
+
+def test_there_is_an_expectation_for_every_function(tracker):
+    assert set(tracker.functions) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_function_may_do_what_it_needs_and_nothing_else(fanin, tracker, nicknames, name):
+    # Given the policies of the function's role
+    function = tracker.functions[name].function
+    found = allowed(fanin.statements(function.role), nicknames)
+    # When what every function may do is taken away: traces and its own log
+    everywhere = found.pop("everything")
+    (log,) = [where for where in found if "Logs" in where]
+    assert found.pop(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
+    assert log == fanin.properties(function)["LoggingConfig"]["LogGroup"]["Ref"]
+    # Then exactly the table above is left
+    streams = {"dynamodb:ListStreams"} if name in ("notifier", "settler") else set()
+    assert everywhere == EVERY_FUNCTION | streams
+    assert found == ALLOWED[name]
+
+
+def test_a_role_belongs_to_one_function_and_has_no_managed_policy(fanin, tracker):
+    roles = [
+        fanin.properties(function.function)["Role"]["Fn::GetAtt"][0]
+        for function in tracker.functions.values()
+    ]
+    assert len(set(roles)) == len(ALLOWED)
+    for role in fanin.of_type("AWS::IAM::Role").values():
+        assert not role.keys() & {"ManagedPolicyArns", "Policies"}
+
+
+def test_schedules_may_call_the_timer_and_report_failures(fanin, tracker, nicknames):
+    found = allowed(fanin.statements(tracker.deadlines.role), nicknames)
+    assert found == {"timer": {"lambda:InvokeFunction"}, "timer dead letters": {"sqs:SendMessage"}}
+
+
+def test_only_the_schedules_of_the_group_can_take_the_role(fanin, tracker):
+    (trust,) = fanin.properties(tracker.deadlines.role)["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
+    assert trust["Condition"]["StringEquals"].keys() == {"aws:SourceAccount", "aws:SourceArn"}
+
+
+def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
+    """The emulator does not check attributes of writes, so the policy is held against the code itself."""
+    # Given a store that notes what it is asked
+    asked: set[str] = set()
+
+    class Noting:
+        def update(self, request: dict[str, Any]) -> Written:
+            asked.update(request["Key"], request["ExpressionAttributeNames"].values())
+            return Written(done=True, item=None)
+
+    store = DynamoBatches("batches", "parts", Noting())
+    activity = Activity(touched_at=1, due_at=2)
+    # When everything is done that acks, timer, reaper, settler and notifier do
+    store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1)
+    store.touch(1, activity)
+    store.count(1, 5, activity=activity)
+    # Then it named what the policy lets it name, and the policy lets it name no more
+    assert asked == set(PROGRESS)

@@ -1,0 +1,122 @@
+"""Queues: none loses a message silently, none can be read on the wire."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.assertions import Match, Template
+
+from infra import FaninStack, TrackedQueue
+
+
+def test_every_queue_is_encrypted_and_keeps_its_messages(fanin):
+    queues = fanin.of_type("AWS::SQS::Queue")
+    assert len(queues) == 11
+    for queue in queues.values():
+        assert queue["SqsManagedSseEnabled"] is True
+        assert queue["MessageRetentionPeriod"] == 14 * 86_400
+
+
+def refusing_plain_http(fanin) -> set[str]:
+    return {
+        queue["Ref"]
+        for policy in fanin.of_type("AWS::SQS::QueuePolicy").values()
+        for queue in policy["Queues"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Deny"
+        and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    }
+
+
+def test_every_queue_refuses_plain_http_but_on_an_emulator(fanin, synthesize):
+    assert refusing_plain_http(fanin) == set(fanin.of_type("AWS::SQS::Queue"))
+    assert refusing_plain_http(synthesize(local=True)) == set()
+
+
+def test_every_queue_has_dead_letters_or_is_watched(fanin):
+    # Given the queues that give a message up, and those that an alarm watches
+    queues = fanin.of_type("AWS::SQS::Queue")
+    giving_up = {name for name, queue in queues.items() if "RedrivePolicy" in queue}
+    watched = {
+        dimension["Value"]["Fn::GetAtt"][0]
+        for alarm in fanin.of_type("AWS::CloudWatch::Alarm").values()
+        for dimension in alarm.get("Dimensions", [])
+        if dimension["Name"] == "QueueName"
+    }
+    # Then every queue is one or the other
+    assert giving_up | watched == set(queues)
+
+
+def test_a_queue_hides_a_message_for_six_runs_of_its_function(fanin):
+    functions, queues = fanin.of_type("AWS::Lambda::Function"), fanin.of_type("AWS::SQS::Queue")
+    fed = 0
+    for source in fanin.of_type("AWS::Lambda::EventSourceMapping").values():
+        queue = queues.get(source["EventSourceArn"]["Fn::GetAtt"][0])
+        if queue:
+            timeout = functions[source["FunctionName"]["Ref"]]["Timeout"]
+            assert queue["VisibilityTimeout"] >= 6 * timeout
+            fed += 1
+    assert fed == 4
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """A tracker, and a queue in another stack of the app."""
+    app = cdk.App(context={"aws:cdk:bundling-stacks": []})
+    fanin = FaninStack(app, "fanin")
+    other = cdk.Stack(app, "shop")
+    TrackedQueue(
+        other,
+        "Orders",
+        dead_letters_function=fanin.tracker.dead_letters.function,
+        max_receive_count=3,
+        visibility_timeout=cdk.Duration.seconds(90),
+    )
+    return fanin, other
+
+
+def test_a_tracked_queue_sends_its_dead_messages_to_the_tracker(shop):
+    _, other = shop
+    template = Template.from_stack(other)
+    template.resource_count_is("AWS::SQS::Queue", 2)
+    template.has_resource_properties(
+        "AWS::SQS::Queue",
+        {
+            "VisibilityTimeout": 90,
+            "RedrivePolicy": {
+                "deadLetterTargetArn": {"Fn::GetAtt": [Match.string_like_regexp("OrdersDeadLetters"), "Arn"]},
+                "maxReceiveCount": 3,
+            },
+        },
+    )
+    template.has_resource_properties(
+        "AWS::Lambda::EventSourceMapping",
+        {
+            "EventSourceArn": {"Fn::GetAtt": [Match.string_like_regexp("OrdersDeadLetters"), "Arn"]},
+            "FunctionName": {"Fn::ImportValue": Match.string_like_regexp("DeadLettersFunction")},
+            "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        },
+    )
+
+
+def test_the_source_waits_for_the_permission_to_read(shop):
+    _, other = shop
+    template = Template.from_stack(other)
+    (policy,) = template.find_resources("AWS::IAM::Policy")
+    (source,) = template.find_resources("AWS::Lambda::EventSourceMapping").values()
+    assert policy in source["DependsOn"]
+
+
+def test_the_trackers_stack_does_not_depend_on_the_queue(shop):
+    fanin, other = shop
+    assert [stack.stack_name for stack in other.dependencies] == ["fanin"]
+    assert fanin.dependencies == []
+
+
+def test_an_imported_function_must_bring_its_role():
+    stack = cdk.Stack(cdk.App(), "shop")
+    arn = "arn:aws:lambda:eu-west-1:123456789012:function:dead"
+    function = lambda_.Function.from_function_arn(stack, "Dead", arn)
+    with pytest.raises(ValueError, match="import the function with its role"):
+        TrackedQueue(stack, "Orders", dead_letters_function=function)

@@ -1,0 +1,126 @@
+"""Settings: what is documented is what there is, and what cannot be is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+
+from infra import BadSetting, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+
+
+class Scope:
+    """Stands for a construct with a context."""
+
+    def __init__(self, **context: object) -> None:
+        self._context = context
+
+    def try_get_context(self, key: str) -> object:
+        return self._context.get(key)
+
+
+def documented() -> dict[str, tuple[str, str]]:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    return {name: (default, choices) for name, default, choices, _ in ROW.findall(page)}
+
+
+def test_every_setting_is_documented_and_nothing_else():
+    # Given the page and the code
+    # Then they name the same settings
+    assert list(documented()) == [field.name for field in fields(Settings)]
+
+
+def test_the_documented_defaults_are_those_of_the_code():
+    for name, default in asdict(Settings()).items():
+        shown = documented()[name][0]
+        expected = {True: "`true`", False: "`false`", "": "none"}.get(default, f"`{default}`")
+        assert shown == expected, name
+
+
+def test_the_documented_choices_are_those_of_the_code():
+    from infra.settings import CHOICES, RANGES
+
+    for name, choices in CHOICES.items():
+        assert documented()[name][1].replace("`", "") == ", ".join(map(str, choices)), name
+    for name, (low, high) in RANGES.items():
+        assert documented()[name][1] == f"{low} to {high}", name
+
+
+def test_cdk_json_lists_every_setting_with_its_default():
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    assert context == asdict(Settings())
+
+
+def test_a_context_without_settings_gives_the_defaults():
+    assert Settings.from_context(Scope()) == Settings()
+
+
+def test_text_from_the_command_line_is_read_as_what_it_stands_for():
+    # Given settings as `-c name=value` passes them
+    scope = Scope(lifetime="3600", local="true", prefix="shop", api_throttle_rate=20.0)
+    # When they are read
+    settings = Settings.from_context(scope)
+    # Then they have their types
+    assert settings == Settings(lifetime=3600, local=True, prefix="shop", api_throttle_rate=20)
+    assert isinstance(settings.api_throttle_rate, int)
+
+
+def test_an_app_gives_its_context():
+    app = cdk.App(context={"reaper_rate_minutes": 9, "local": True})
+    assert Settings.from_context(app.node) == Settings(reaper_rate_minutes=9, local=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"auth": "basic"}, "auth is 'basic'; it must be one of iam, jwt, none"),
+        ({"prefix": "1st"}, "prefix is '1st'; it must be a letter"),
+        ({"prefix": "x" * 41}, "prefix"),
+        ({"lifetime": 59}, "lifetime is 59; it must be from 60 to 31536000"),
+        ({"lifetime": 365 * 86_400 + 1}, "lifetime"),
+        ({"open_idle_ttl": 0}, "open_idle_ttl"),
+        ({"closed_idle_ttl": -1}, "closed_idle_ttl"),
+        ({"reaper_rate_minutes": 0}, "reaper_rate_minutes"),
+        ({"log_retention_days": 31}, "log_retention_days is 31; it must be one of 1, 3, 5"),
+        ({"log_level": "LOUD"}, "log_level"),
+        ({"removal": "keep"}, "removal is 'keep'; it must be one of retain, destroy"),
+        ({"architecture": "arm"}, "architecture"),
+        ({"ack_batch_size": 10_001}, "ack_batch_size"),
+        ({"ack_batching_window_seconds": 301}, "ack_batching_window_seconds"),
+        ({"ack_batching_window_seconds": 0}, "at least 1 when ack_batch_size is 1000"),
+        ({"api_throttle_rate": 0}, "api_throttle_rate"),
+        ({"api_throttle_burst": 0}, "api_throttle_burst"),
+        ({"alarm_topic_arn": "topic"}, "alarm_topic_arn is 'topic'; it must be the ARN of an SNS topic"),
+        ({"auth": "jwt"}, "jwt_issuer is ''; it must be set when auth is jwt"),
+        ({"auth": "jwt", "jwt_issuer": "https://id.example.com/"}, "jwt_audience"),
+        ({"jwt_issuer": "http://id.example.com/"}, "jwt_issuer"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_by_name(given, says):
+    with pytest.raises(BadSetting, match=re.escape(says)):
+        Settings(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"lifetime": "soon"}, "lifetime is 'soon'; it must be a whole number"),
+        ({"lifetime": 1.5}, "lifetime is 1.5; it must be a whole number"),
+        ({"lifetime": True}, "lifetime is True; it must be a whole number"),
+        ({"local": "yes"}, "local is 'yes'; it must be true or false"),
+    ],
+)
+def test_a_context_value_that_cannot_be_read_is_refused_by_name(given, says):
+    with pytest.raises(BadSetting, match=re.escape(says)):
+        Settings.from_context(Scope(**given))
+
+
+def test_acks_one_by_one_need_no_window():
+    assert Settings(ack_batch_size=10, ack_batching_window_seconds=0).ack_batching_window_seconds == 0

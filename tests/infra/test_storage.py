@@ -1,0 +1,62 @@
+"""The tables: what they keep, for how long, and who is told of changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin import names
+
+TABLES = ("batches", "words", "parts")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_is_on_demand_encrypted_restorable_and_emptied_by_time(fanin, tracker, table):
+    properties = fanin.properties(tracker.storage.tables[table])
+    assert properties["BillingMode"] == "PAY_PER_REQUEST"
+    assert properties["SSESpecification"] == {"SSEEnabled": True}
+    assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert properties["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "stream"),
+    [
+        ("batches", [("batch_id", "HASH", "N")], {"StreamViewType": "NEW_AND_OLD_IMAGES"}),
+        ("words", [("word_id", "HASH", "S")], {"StreamViewType": "NEW_IMAGE"}),
+        ("parts", [("batch_id", "HASH", "N"), ("part", "RANGE", "S")], None),
+    ],
+)
+def test_a_table_has_its_key_and_its_stream(fanin, tracker, table, key, stream):
+    properties = fanin.properties(tracker.storage.tables[table])
+    types = {a["AttributeName"]: a["AttributeType"] for a in properties["AttributeDefinitions"]}
+    assert [
+        (k["AttributeName"], k["KeyType"], types[k["AttributeName"]]) for k in properties["KeySchema"]
+    ] == key
+    assert properties.get("StreamSpecification") == stream
+
+
+def test_batches_are_found_by_shelf_and_time(fanin, tracker):
+    properties = fanin.properties(tracker.storage.batches)
+    (index,) = properties["GlobalSecondaryIndexes"]
+    assert index == {
+        "IndexName": names.INDEX_BY_SHELF,
+        "KeySchema": [
+            {"AttributeName": "shelf", "KeyType": "HASH"},
+            {"AttributeName": "due_at", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["touched_at"]},
+    }
+    types = {a["AttributeName"]: a["AttributeType"] for a in properties["AttributeDefinitions"]}
+    assert (types["shelf"], types["due_at"]) == ("S", "N")
+
+
+@pytest.mark.parametrize(("removal", "policy"), [("retain", "Retain"), ("destroy", "Delete")])
+def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(synthesize, removal, policy):
+    # Given a stack with the setting
+    stack = synthesize(removal=removal)
+    # Then what holds data has the policy
+    holders = [
+        r for r in stack.resources.values() if r["Type"] in ("AWS::DynamoDB::Table", "AWS::Logs::LogGroup")
+    ]
+    assert len(holders) == 3 + 8
+    assert {(r["DeletionPolicy"], r["UpdateReplacePolicy"]) for r in holders} == {(policy, policy)}

@@ -1,0 +1,90 @@
+"""The tracker in somebody else's app, and the stack of its own."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from aws_cdk.assertions import Template
+
+from fanin import names
+from infra import FaninTracker, Settings
+
+OUTPUTS = {value for name, value in vars(names).items() if name.startswith("OUTPUT_")}
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """A stack of somebody else's, with a tracker and two roles that use it."""
+    stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": [], "auth": "cognito"}), "shop")
+    tracker = FaninTracker(stack, "Fanin", settings=Settings(prefix="shop"))
+    roles = {}
+    for name, grant in (("producer", tracker.grant_producer), ("consumer", tracker.grant_consumer)):
+        roles[name] = iam.Role(stack, name, assumed_by=iam.ServicePrincipal("ecs-tasks.amazonaws.com"))
+        grant(roles[name])
+    return stack, tracker, roles
+
+
+def actions(shop, name):
+    stack, _, roles = shop
+    role = stack.get_logical_id(roles[name].node.default_child)
+    policies = Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
+    return {
+        action
+        for policy in policies
+        if {"Ref": role} in policy["Properties"]["Roles"]
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+    }
+
+
+def test_a_producer_may_open_batches_and_set_deadlines(shop):
+    allowed = actions(shop, "producer")
+    assert {"execute-api:Invoke", "dynamodb:PutItem", "scheduler:CreateSchedule", "iam:PassRole"} <= allowed
+
+
+def test_a_consumer_may_ack_and_fail_but_not_open(shop):
+    assert actions(shop, "consumer") == {
+        "execute-api:Invoke",
+        "sqs:SendMessage",
+        *(f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "GetItem", "UpdateItem")),
+    }
+
+
+def test_a_consumer_may_call_only_the_two_routes_that_ack(shop):
+    stack, _, _ = shop
+    arns = [
+        resource["Fn::Join"][1][-1]
+        for policy in Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
+        if policy["Properties"]["Roles"][0]["Ref"].startswith("consumer")
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Action"] == "execute-api:Invoke"
+        for resource in (
+            statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+        )
+    ]
+    assert arns == ["/$default/POST/v1/acks", "/$default/POST/v1/failures"]
+
+
+def test_the_environment_is_what_the_library_reads(shop):
+    _, tracker, _ = shop
+    known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
+    # A retry queue belongs to a function, a profile to a person.
+    assert set(tracker.environment) == known - {names.ENV_RETRY_QUEUE_URL, names.ENV_PROFILE}
+
+
+def test_the_stack_tells_where_everything_is(fanin):
+    assert set(fanin.template.to_json()["Outputs"]) == OUTPUTS
+
+
+def test_an_emulator_knows_every_type_of_resource(fanin):
+    """The emulator's CloudFormation fails on types it does not know."""
+    kinds = {resource["Type"] for resource in fanin.resources.values()}
+    assert kinds <= {
+        *("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route"),
+        *("AWS::ApiGatewayV2::Stage", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"),
+        *("AWS::DynamoDB::Table", "AWS::Events::EventBus", "AWS::Events::Rule", "AWS::IAM::Policy"),
+        *("AWS::IAM::Role", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping"),
+        *("AWS::Lambda::Function", "AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"),
+        *("AWS::Logs::LogGroup", "AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::Scheduler::ScheduleGroup"),
+    }

@@ -1,0 +1,73 @@
+"""Alarms and dashboard: what goes wrong is seen."""
+
+from __future__ import annotations
+
+import json
+
+from fanin import names
+
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:oncall"
+
+
+def alarms(fanin, **properties):
+    found = fanin.of_type("AWS::CloudWatch::Alarm").values()
+    return [alarm for alarm in found if properties.items() <= alarm.items()]
+
+
+def watched(fanin, metric):
+    return {
+        dimension["Value"].get("Ref") or dimension["Value"]["Fn::GetAtt"][0]
+        for alarm in alarms(fanin, MetricName=metric)
+        for dimension in alarm["Dimensions"]
+    }
+
+
+def test_errors_of_every_function_raise_an_alarm(fanin):
+    assert watched(fanin, "Errors") == set(fanin.of_type("AWS::Lambda::Function"))
+
+
+def test_readers_of_streams_raise_an_alarm_when_they_fall_behind(fanin, tracker):
+    readers = {fanin.id_of(tracker.functions[name].function) for name in ("notifier", "settler")}
+    assert watched(fanin, "IteratorAge") == readers
+    assert {alarm["Threshold"] for alarm in alarms(fanin, MetricName="IteratorAge")} == {60_000}
+
+
+def test_one_message_in_a_dead_end_raises_an_alarm(fanin, tracker):
+    ends = [
+        tracker.acks.dead_letters,
+        tracker.parked,
+        tracker.timer_dead_letters,
+        tracker.reaper_dead_letters,
+    ]
+    ends += [retries.dead_letters for retries in tracker.retries.values()]
+    metric = "ApproximateNumberOfMessagesVisible"
+    assert watched(fanin, metric) == {fanin.id_of(queue) for queue in ends}
+    assert {alarm["Threshold"] for alarm in alarms(fanin, MetricName=metric)} == {1}
+
+
+def test_stuck_batches_raise_an_alarm_under_the_name_the_reaper_uses(synthesize):
+    fanin = synthesize(prefix="shop", reaper_rate_minutes=10)
+    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE)
+    assert alarm["MetricName"] == names.METRIC_STUCK
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
+    assert alarm["Period"] == 600
+
+
+def test_no_data_is_no_alarm(fanin):
+    every = alarms(fanin)
+    assert every == alarms(fanin, TreatMissingData="notBreaching")
+    assert all(alarm["AlarmDescription"].startswith("fanin: ") for alarm in every)
+
+
+def test_alarms_tell_the_topic_of_the_settings(fanin, synthesize):
+    assert all("AlarmActions" not in alarm for alarm in alarms(fanin))
+    told = alarms(synthesize(alarm_topic_arn=TOPIC))
+    assert told
+    assert all(alarm["AlarmActions"] == [TOPIC] for alarm in told)
+
+
+def test_the_dashboard_shows_all_metrics_of_the_functions(fanin):
+    (dashboard,) = fanin.of_type("AWS::CloudWatch::Dashboard").values()
+    body = json.dumps(dashboard["DashboardBody"])
+    metrics = {value for name, value in vars(names).items() if name.startswith("METRIC_")}
+    assert {metric for metric in metrics if metric not in body} == set()
