@@ -8,7 +8,9 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # infra belongs to the checkout, not to a package
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[2])
+)  # infra belongs to the checkout, not to a package
 
 from examples.catalog.stack import CatalogStack
 from infra import FaninStack, Settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import airportsdata
 
-from fanin.client import Message
+from fanin import Message
 
 SPOILT_EVERY = 500  # 0.2 % of the rows
 AGAIN_EVERY = 20  # 5 % of the messages are sent twice
@@ -33,7 +33,9 @@ class Catalog:
         rows = [{column: str(value) for column, value in airport.items()} for airport in airports]
         for number, row in enumerate(rows):
             if number % SPOILT_EVERY == 0:
-                row.update(({"icao": "?"}, {"lat": "912.4"}, {"elevation": "high"})[number // SPOILT_EVERY % 3])
+                row.update(
+                    ({"icao": "?"}, {"lat": "912.4"}, {"elevation": "high"})[number // SPOILT_EVERY % 3]
+                )
         return cls(rows)
 
     @property

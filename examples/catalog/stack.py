@@ -21,7 +21,7 @@ CONSUMER = Path(__file__).with_name("consumer")
 
 
 class CatalogStack(Stack):
-    """Rows of a catalog come in by a queue, and go to a table; the end of a batch is told to another queue."""
+    """Rows come in by a queue and go to a table; that the last one is in, is told to another queue."""
 
     def __init__(
         self,

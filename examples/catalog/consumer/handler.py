@@ -2,22 +2,23 @@
 
 import os
 from functools import cache
+from typing import Any
 
 import boto3
 from airports import Malformed, parse
 
-from fanin import ItemFailed, Tracker
+from fanin import ItemFailed, ReceivedMessage, Tracker
 
 tracker = Tracker.from_env()
 
 
 @cache
-def table():
+def table() -> Any:
     return boto3.resource("dynamodb").Table(os.environ["AIRPORTS_TABLE"])
 
 
 @tracker.sqs_handler(via="queue")
-def handler(message):
+def handler(message: ReceivedMessage) -> None:
     try:
         airport = parse(message.json())
     except Malformed as error:

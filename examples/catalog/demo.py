@@ -1,0 +1,186 @@
+"""Fans a catalog out on the local stack, watches it come in, and checks that everything adds up.
+
+    make demo            5,000 airports
+    make demo ITEMS=all  all 28,000
+
+The functions are those that go to AWS, deployed from the same templates to an emulator of this demo's own,
+which is stopped at the end, also by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from examples.catalog.report import Counts, Outcome, metrics, report
+from examples.catalog.rows import Catalog, comes_again
+from examples.catalog.site import Site, metered, site
+from fanin import FaninError, Tracker
+from fanin.client import connecting
+from fanin.domain.wire import decode_time
+from fanin.local.stack import CHECKOUT
+
+HOME = CHECKOUT / ".fanin" / "demo"
+LONGEST = 900  # seconds; the demo gives up then
+SETTLING = 30  # seconds that the last duplicates may take after the event
+WORKERS = 8
+
+
+class Listener(threading.Thread):
+    """Whoever waits for the end of the batch: receives from a queue that the bus feeds.
+
+    Attributes:
+        heard: (time of arrival in ms, event), in order.
+    """
+
+    def __init__(self, sqs: Any, queue_url: str) -> None:
+        super().__init__(daemon=True)
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._over = threading.Event()
+        self.heard: list[tuple[int, dict[str, Any]]] = []
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            answer = self._sqs.receive_message(QueueUrl=self._queue_url, WaitTimeSeconds=1)
+            now = time.time_ns() // 1_000_000
+            for message in answer.get("Messages", []):
+                self.heard.append((now, json.loads(message["Body"])))
+                self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def fan_out(tracker: Tracker, queue_url: str, catalog: Catalog, sent: Callable[[int], None]) -> int:
+    """Send the catalog as one batch, every twentieth message twice.
+
+    Returns:
+        The batch id.
+    """
+    entries: list[dict[str, Any]] = []
+    hook = "provide-client-params.sqs.SendMessageBatch"
+    tracker.sqs.meta.events.register(hook, lambda params, **_: entries.extend(params["Entries"]))
+    with tracker.batch(user_key="airports") as batch:
+        batch.send(queue_url, catalog.messages(), progress=sent)
+        again = [
+            {key: value for key, value in entry.items() if key != "Id"}
+            for entry in entries
+            if comes_again(int(entry["MessageAttributes"]["row"]["StringValue"]))
+        ]
+        for start in range(0, len(again), 10):
+            ten = [{"Id": str(number), **entry} for number, entry in enumerate(again[start : start + 10])]
+            tracker.sqs.send_message_batch(QueueUrl=queue_url, Entries=ten)
+    return batch.id
+
+
+def settled_counts(place: Site, catalog: Catalog) -> Counts:
+    """The counts of acknowledgements, once the last repeated messages have been acknowledged too.
+
+    They are read from the log. The emulator may hold back the last lines of a worker until its next
+    invocation, so the workers are called with nothing to do.
+    """
+    lambdas = place.stack.client("lambda")
+    patience = time.monotonic() + SETTLING
+    while True:
+        counts = metrics(place.stack, place.acks)
+        marked = counts.first + counts.failed
+        if (marked >= len(catalog.rows) and counts.duplicate >= catalog.again) or time.monotonic() > patience:
+            return counts
+        with ThreadPoolExecutor(WORKERS) as pool:
+            for _ in range(WORKERS):
+                pool.submit(lambdas.invoke, FunctionName=place.acks, Payload=b'{"Records": []}')
+        time.sleep(0.2)
+
+
+def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
+    """Fan out, wait for the event, and print what came of it.
+
+    Returns:
+        Whether everything added up.
+
+    Raises:
+        TimeoutError: the batch has not ended in a quarter of an hour.
+    """
+    tracker = Tracker(*connecting.local(root))
+    listener = Listener(place.stack.client("sqs"), place.outputs["ToldQueueUrl"])
+    bar = Progress(
+        TextColumn("{task.description:>6}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+    with metered(place) as meter:
+        listener.start()
+        started = time.monotonic()
+        try:
+            with bar:
+                sending = bar.add_task("sent", total=len(catalog.rows))
+                doing = bar.add_task("done", total=len(catalog.rows))
+                batch_id = fan_out(
+                    tracker, place.outputs["RowsQueueUrl"], catalog, lambda n: bar.advance(sending, n)
+                )
+                while not listener.heard:
+                    bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
+                    if time.monotonic() - started > LONGEST:
+                        raise TimeoutError(f"batch {batch_id} has not ended after {LONGEST} s")
+                    time.sleep(0.2)
+                bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
+            took = time.monotonic() - started
+            counts = settled_counts(place, catalog)
+        finally:
+            listener.stop()
+        (heard_at, event), *_ = listener.heard
+        outcome = Outcome(
+            catalog=catalog,
+            progress=tracker.status(batch_id, exact=True),
+            verdict=tracker.verify(batch_id),
+            events=[event for _, event in listener.heard],
+            event_ms=heard_at - decode_time(event["detail"]["ended_at"]),
+            counts=counts,
+            writes=meter.writes,
+            imported=place.stack.client("dynamodb").scan(
+                TableName=place.outputs["AirportsTable"], Select="COUNT"
+            )["Count"],
+            seconds=took,
+        )
+    return report(outcome, place.stack, console)
+
+
+def main() -> int:
+    """Run the demo; the exit code is 0 only if everything added up."""
+    parser = argparse.ArgumentParser(description="Fan a catalog out on the local stack.")
+    parser.add_argument("--items", default="5000", help="how many airports, or all")
+    parser.add_argument("--root", type=Path, default=HOME, help="where the emulator keeps its state and log")
+    options = parser.parse_args()
+    if options.items != "all" and not options.items.isdecimal():
+        parser.error("--items takes a number, or all")
+    catalog = Catalog.load(None if options.items == "all" else max(1, int(options.items)))
+    console = Console()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
+    try:
+        with site(options.root, lambda step: console.print(f"[dim]· {step}")) as place:
+            return 0 if run(place, catalog, options.root, console) else 1
+    except KeyboardInterrupt:
+        console.print("[yellow]interrupted; everything is stopped")
+        return 130
+    except (FaninError, TimeoutError) as error:
+        console.print(f"[red]{error}\n[dim]the emulator's log: {options.root / '.fanin' / 'emulator.log'}")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""What came of a run of the demo: the event, the counts, and whether they add up."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from examples.catalog.rows import Catalog
+from fanin import names
+from fanin.domain.batch import Progress, State, Verdict
+from fanin.local import Stack
+
+SHOWN = 3  # failures of the event that are printed
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the function behind the ack queue says of the acknowledgements, in its own metrics."""
+
+    first: int
+    duplicate: int
+    failed: int
+
+
+def metrics(stack: Stack, function: str) -> Counts:
+    """Sum the metrics that a function wrote to its log, in CloudWatch's embedded metric format."""
+    configuration = stack.client("lambda").get_function_configuration(FunctionName=function)
+    pages = (
+        stack.client("logs")
+        .get_paginator("filter_log_events")
+        .paginate(logGroupName=configuration["LoggingConfig"]["LogGroup"])
+    )
+    total: Counter[str] = Counter()
+    for page in pages:
+        for event in page["events"]:
+            if '"CloudWatchMetrics"' in event["message"]:
+                written = json.loads(event["message"])
+                for name in (names.METRIC_FIRST, names.METRIC_DUPLICATE, names.METRIC_FAILED):
+                    total[name] += int(sum(written.get(name, [])))
+    return Counts(total[names.METRIC_FIRST], total[names.METRIC_DUPLICATE], total[names.METRIC_FAILED])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that was seen.
+
+    Attributes:
+        catalog: what was sent.
+        progress: of the batch, at the end.
+        verdict: of the batch, recomputed from its items up.
+        events: that the subscriber received.
+        event_ms: from the last acknowledgement to the arrival of the event.
+        counts: from the metrics of the function behind the ack queue.
+        writes: table → rows written by fanin.
+        imported: rows in the example's own table.
+        seconds: from the first message to the event.
+    """
+
+    catalog: Catalog
+    progress: Progress
+    verdict: Verdict
+    events: list[dict[str, Any]]
+    event_ms: int
+    counts: Counts
+    writes: Counter[str]
+    imported: int
+    seconds: float
+
+    def checks(self) -> Iterator[tuple[str, bool]]:
+        """What must hold, each with whether it does."""
+        items, spoilt, batch = len(self.catalog.rows), self.catalog.spoilt, self.progress.batch
+        detail = self.events[0]["detail"]
+        yield (
+            f"the batch is complete, with {items:,} items",
+            (batch.state is State.COMPLETE and batch.items == self.progress.done_min == items),
+        )
+        yield (
+            "recomputed from the items up, the answer is the same",
+            (not self.verdict.disagreements and self.verdict.pending == 0),
+        )
+        yield (
+            "one event, once",
+            (
+                len(self.events) == 1
+                and self.events[0]["detail-type"] == names.DETAIL_TYPES["complete"]
+                and detail["id"] == f"{batch.batch_id}.complete"
+            ),
+        )
+        yield (
+            "every item was marked once: first + failed = items",
+            (self.counts.first + self.counts.failed == items),
+        )
+        yield (
+            f"{self.catalog.again:,} repeated messages were seen as duplicates",
+            (
+                self.counts.duplicate >= self.catalog.again  # SQS may repeat some on its own
+            ),
+        )
+        yield (
+            f"{spoilt} malformed rows failed, and the event lists them",
+            (self.counts.failed == spoilt == detail["failed"]),
+        )
+        yield f"{items - spoilt:,} airports are in the table", self.imported == items - spoilt
+
+
+def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
+    """Print the event, the figures and the checks.
+
+    Returns:
+        Whether every check holds.
+    """
+    event = outcome.events[0]
+    console.rule(f"{event['detail-type']}, as the subscriber received it")
+    failures = event["detail"]["failures"]
+    shown = {**event, "detail": {**event["detail"], "failures": failures[:SHOWN]}}
+    console.print_json(json.dumps(shown))
+    if len(failures) > SHOWN:
+        console.print(f"[dim]… and {len(failures) - SHOWN} failures more")
+    console.rule("figures")
+    console.print(_figures(outcome, stack))
+    console.rule("checks")
+    checks = list(outcome.checks())
+    for what, holds in checks:
+        console.print("[green]✓[/]" if holds else "[red]✗[/]", escape(what))
+    return all(holds for _, holds in checks)
+
+
+def _figures(outcome: Outcome, stack: Stack) -> Table:
+    items, writes = len(outcome.catalog.rows), outcome.writes
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right")
+    table.add_column()
+    for value, meaning in (
+        (f"{items:,}", f"items, {items + outcome.catalog.again:,} messages sent"),
+        (f"{outcome.counts.first:,}", "first: marked done by this acknowledgement and none before"),
+        (f"{outcome.counts.duplicate:,}", "duplicate: were done already"),
+        (f"{outcome.counts.failed:,}", "failed for good"),
+        (
+            f"{writes.total() / items:.3f}",
+            (
+                f"rows written by fanin for an item: {writes[stack.words_table]:,} of words,"
+                f" {writes[stack.batches_table]:,} of the batch, {writes[stack.parts_table]:,} notes"
+            ),
+        ),
+        (f"{outcome.event_ms:,} ms", "from the last acknowledgement to the event at the subscriber"),
+        (f"{outcome.seconds:.1f} s", f"in all, {items / outcome.seconds:,.0f} items a second"),
+    ):
+        table.add_row(f"[bold]{value}", meaning)
+    return table

@@ -1,0 +1,82 @@
+"""Where the demo happens: an emulator of its own, with fanin and the example deployed to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from examples.catalog.meter import Meter
+from fanin.local import Stack, deploy, down, synthesize, up
+from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS
+
+HERE = Path(__file__).parent
+ASSEMBLY = CHECKOUT / ".fanin" / "cdk.out" / "catalog"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where everything is.
+
+    Attributes:
+        stack: fanin.
+        outputs: of the example's own stack.
+        functions: names of fanin's functions.
+        acks: the one among them behind the ack queue.
+    """
+
+    stack: Stack
+    outputs: dict[str, str]
+    functions: list[str]
+    acks: str
+
+
+@contextmanager
+def site(root: Path, say: Callable[[str], None]) -> Iterator[Site]:
+    """An emulator with fanin and the example deployed to it; gone afterwards."""
+    down(root)  # what an earlier run left, had it been killed
+    try:
+        stack = up(root, report=say)
+        say("deploying the example")
+        inputs = [CHECKOUT / name for name in INPUTS] + [
+            HERE / "app.py",
+            HERE / "stack.py",
+            HERE / "consumer",
+        ]
+        synthesize(HERE / "app.py", ASSEMBLY, inputs=inputs, context=CONTEXT)
+        outputs = deploy(ASSEMBLY, stack.endpoint_url)
+        yield Site(stack, outputs, _functions(stack), _behind(stack, stack.ack_queue_url))
+    finally:
+        say("stopping the emulator")
+        down(root)
+
+
+def _functions(stack: Stack) -> list[str]:
+    pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="fanin")
+    return [
+        resource["PhysicalResourceId"]
+        for page in pages
+        for resource in page["StackResourceSummaries"]
+        if resource["ResourceType"] == "AWS::Lambda::Function"
+    ]
+
+
+def _behind(stack: Stack, queue_url: str) -> str:
+    """The function that a queue feeds."""
+    attributes = stack.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+    arn = attributes["Attributes"]["QueueArn"]
+    (source,) = stack.client("lambda").list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
+    return str(source["FunctionArn"])
+
+
+@contextmanager
+def metered(place: Site) -> Iterator[Meter]:
+    """Send what fanin's functions ask of DynamoDB by way of a meter."""
+    lambdas = place.stack.client("lambda")
+    with Meter(place.stack.endpoint_url) as meter:
+        for name in place.functions:
+            variables = lambdas.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+            variables["AWS_ENDPOINT_URL_DYNAMODB"] = meter.url
+            lambdas.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+        yield meter
