@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from threading import Lock
 
 from fanin.app.ports import Activity, BatchStore, Clock
-from fanin.domain.batch import Batch, touched
+from fanin.domain.batch import LIVE, Batch, touched
 from fanin.errors import BatchGone, BatchNotFound
 
 
@@ -32,13 +33,21 @@ class KnownBatches:
         self._fresh_ms = fresh_ms
         self._capacity = capacity
         self._rows: dict[int, tuple[int, Batch]] = {}
+        self._lock = Lock()
 
     def saw(self, batch: Batch) -> Batch:
-        """Remember a row that a store just gave."""
-        self._rows.pop(batch.batch_id, None)
-        while len(self._rows) >= self._capacity:
-            self._rows.pop(next(iter(self._rows)), None)
-        self._rows[batch.batch_id] = self._clock.now(), batch
+        """Remember a row that a store just gave.
+
+        Returns:
+            The row, or a later one if that is known: answers to threads may overtake each other.
+        """
+        with self._lock:
+            seen = self._rows.pop(batch.batch_id, None)
+            if seen and _progress(seen[1]) > _progress(batch):
+                batch = seen[1]
+            while len(self._rows) >= self._capacity:
+                del self._rows[next(iter(self._rows))]
+            self._rows[batch.batch_id] = self._clock.now(), batch
         return batch
 
     def peek(self, batch_id: int) -> Batch | None:
@@ -58,7 +67,7 @@ class KnownBatches:
         for batch_id in batch_ids:
             seen = self._rows.get(batch_id)
             if seen and (seen[1].state.terminal or now - seen[0] < self._fresh_ms):
-                rows[batch_id] = self._present(seen[1], now)
+                rows[batch_id] = self.present(seen[1])
         if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
             rows |= self.look(unknown)
         return rows
@@ -70,17 +79,26 @@ class KnownBatches:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        now = self._clock.now()
         rows = self._batches.read(batch_ids)
         for batch_id in batch_ids:
             if batch_id not in rows:
                 raise BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
-            self._present(self.saw(rows[batch_id]), now)
+            rows[batch_id] = self.present(self.saw(rows[batch_id]))
         return rows
 
     def one(self, batch_id: int) -> Batch:
         """One row, as it is now; raises like ``look``."""
         return self.look([batch_id])[batch_id]
+
+    def present(self, batch: Batch) -> Batch:
+        """The row itself, if it is not past its lifetime.
+
+        Raises:
+            BatchGone: it is.
+        """
+        if batch.gone(self._clock.now()):
+            raise BatchGone(f"batch {batch.batch_id} is past its lifetime and has been given up")
+        return batch
 
     def activity(self, batch: Batch) -> Activity:
         """What activity now makes of the row's index key."""
@@ -94,8 +112,8 @@ class KnownBatches:
             self._batches.touch(batch.batch_id, self.activity(batch))
             self.saw(batch.active(at))
 
-    @staticmethod
-    def _present(batch: Batch, now: int) -> Batch:
-        if batch.gone(now):
-            raise BatchGone(f"batch {batch.batch_id} is past its lifetime and has been given up")
-        return batch
+
+def _progress(batch: Batch) -> tuple[int, int, int]:
+    """Grows with every write that matters to settling, so of two rows it tells the later."""
+    phase = 2 if batch.state.terminal else LIVE.index(batch.state)
+    return phase, batch.items, batch.acked
