@@ -144,7 +144,8 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
     Raises:
         InvalidItemId: one is no canonical whole number, or not below the block's count.
     """
-    if _INDICES.fullmatch(",".join(indices)):
+    joined = ",".join(indices)
+    if joined.count(",") < len(indices) and _INDICES.fullmatch(joined):
         first = block.first
         ordinals = [first + int(index) for index in indices]
         if max(ordinals) < block.stop:
