@@ -469,6 +469,15 @@ class TestMoves:
         assert row_of(stores) == new_batch(touched_at=NOW + 5)
         assert stores.batches.page(State.OPEN, due_before=NOW + 10).batches == [row_of(stores)]
 
+    def test_touch_moves_the_index_key_of_a_row_touched_at_that_time(self, stores: Stores) -> None:
+        put(stores)
+
+        stores.batches.touch(8, Activity(NOW, NOW + 90))
+
+        assert row_of(stores) == new_batch()
+        assert stores.batches.page(State.OPEN, due_before=NOW + 90).batches == []
+        assert stores.batches.page(State.OPEN, due_before=NOW + 91).batches == [row_of(stores)]
+
     @pytest.mark.parametrize("state", TERMINAL)
     def test_touch_leaves_an_ended_batch(self, stores: Stores, state: State) -> None:
         batch = put(stores, state=state)

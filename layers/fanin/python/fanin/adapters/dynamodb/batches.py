@@ -108,7 +108,7 @@ class DynamoBatches:
         return self._update(batch_id, Change(when, values, moved))
 
     def touch(self, batch_id: int, activity: Activity) -> None:
-        when = [_IS_LIVE, "#touched_at < :touched_at"]
+        when = [_IS_LIVE, "#touched_at <= :touched_at"]
         values = {**_LIVE, "touched_at": activity.touched_at}
         self._update(batch_id, Change(when, values, _activity(activity)))
 

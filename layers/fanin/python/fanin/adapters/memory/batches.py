@@ -119,7 +119,7 @@ class MemoryBatches:
         self._update(
             "touch",
             batch_id,
-            lambda row: row.state in LIVE and row.touched_at < activity.touched_at,
+            lambda row: row.state in LIVE and row.touched_at <= activity.touched_at,
             lambda row: row,
             activity,
         )
