@@ -149,8 +149,7 @@ class Acks:
         if before.mode is Mode.ESTIMATED:
             return self._counted(before, share)
         batch = self._known.peek(before.batch_id) or before
-        if not batch.state.terminal:
-            self._known.touch(batch)
+        self._known.touch(batch)
         first = {
             number: mask & outcomes[WordKey(before.batch_id, 0, number)].first
             for number, mask in share.masks.items()

@@ -49,7 +49,8 @@ class Adding:
                 room=_room(batch, count),
             )
             if row is not None:
-                self._known.saw(row)
+                # A process that had not seen the batch could not count the addition as activity before.
+                self._known.touch(self._known.present(self._known.saw(row)))
                 return _group(row, row.items - count, count)
             batch = self._known.one(batch_id)
             self._admit(batch, count)
