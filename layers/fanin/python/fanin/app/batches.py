@@ -64,7 +64,9 @@ class BatchLife:
             now=self._ports.clock.now(),
             activity=self._known.activity(replace(seen, state=State.CLOSED)) if seen else None,
         )
-        return self._settler.finish(self._there(batch_id, row))
+        row = self._settler.finish(self._there(batch_id, row))
+        self._known.touch(row)
+        return row
 
     def cancel(self, batch_id: int) -> Batch:
         """See ``Ledger.cancel``."""
@@ -100,14 +102,14 @@ class BatchLife:
         if self._settler.finish(batch).state.terminal:
             return False
         _, moved = self._ports.batches.end(
-            batch.batch_id, State.ORPHANED, now=now, sources=LIVE, touched_at=batch.touched_at
+            batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
         )
         return moved
 
     def _there(self, batch_id: int, row: Batch | None) -> Batch:
         if row is None:
             raise BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
-        return self._known.saw(row)
+        return self._known.present(self._known.saw(row))
 
     def _template(self, request: OpenBatch) -> Batch:
         """Check a request and fill in the defaults.

@@ -66,8 +66,9 @@ def _reap(ports: Ports, settler: Settler, batch: Batch, total: Reaped) -> Reaped
         return total
     if settler.finish(batch).state.terminal:
         return replace(total, settled=total.settled + 1)
+    # Only from the state that was judged: a close may have come in between, and then nobody has waited long.
     _, moved = ports.batches.end(
-        batch.batch_id, State.ORPHANED, now=now, sources=LIVE, touched_at=batch.touched_at
+        batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
     )
     stuck = moved and batch.state is State.CLOSED
     return replace(total, orphaned=total.orphaned + moved, stuck=total.stuck + stuck)
