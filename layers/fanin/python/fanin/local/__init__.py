@@ -8,19 +8,21 @@
 
 ``up`` writes ``.fanin/local.json``; ``fanin --local`` and ``FANIN_PROFILE=local`` find it from there.
 
-With ``up(auth=True)`` the emulator verifies every SigV4 signature and enforces policies, and each function
-has its own role's credentials. Keys must then look like this:
+With ``up(auth=True)`` the emulator verifies signatures and enforces policies, and each function has its own
+role's credentials. The keys it knows:
 
-- root of the account: access key ``test`` or the account's number, secret ``test``, and no session token;
+- root of the account: access key ``test``, or the account's number. It may do everything, and its signature
+  is not verified, so tests of either need a user or a role;
 - an IAM user: ``create_user``, ``put_user_policy``, and the pair that ``create_access_key`` answers;
 - a role: what ``sts.assume_role`` answers, all three parts.
 
-Any other key is refused (``UnrecognizedClientException``), a wrong secret too (``SignatureDoesNotMatch``).
+A wrong secret of these is refused (``SignatureDoesNotMatch`` or ``InvalidSignatureException``, by service),
+and so is any other key (``UnrecognizedClientException`` or ``InvalidClientTokenId``).
 """
 
 from fanin.local.deploy import deploy
 from fanin.local.stack import Status, down, status, up
-from fanin.local.state import Stack, environment, locate, read
+from fanin.local.state import Stack, environment, read
 from fanin.local.synth import synthesize
 
-__all__ = ["Stack", "Status", "deploy", "down", "environment", "locate", "read", "status", "synthesize", "up"]
+__all__ = ["Stack", "Status", "deploy", "down", "environment", "read", "status", "synthesize", "up"]

@@ -16,6 +16,7 @@ from fanin.local.state import Stack
 from fanin.local.synth import synthesize
 
 CHECKOUT: Final = Path(__file__).resolve().parents[5]
+EMULATOR_HOME: Final = CHECKOUT / state.FOLDER / "emulator"
 INPUTS: Final = ("app.py", "cdk.json", "infra", "functions", "layers")
 
 # Nobody wants to wait for a full ack window, or for a table that outlives its stack, on a laptop.
@@ -118,7 +119,7 @@ def _emulator(
     if running and port in (None, running.port) and auth in (None, running.auth) and running.healthy():
         return running
     emulator.stop(folder)
-    python = emulator.install(CHECKOUT / state.FOLDER / "emulator", report)
+    python = emulator.install(EMULATOR_HOME, report)
     report("starting the emulator")
     return emulator.start(folder, python, port=port, auth=bool(auth))
 

@@ -167,8 +167,3 @@ def read(root: Path) -> Stack | None:
 def remove(root: Path) -> None:
     """Forget the description."""
     (root / FOLDER / FILE).unlink(missing_ok=True)
-
-
-def locate(start: Path) -> Path | None:
-    """The nearest folder, from ``start`` upwards, under which a local stack is described."""
-    return next((root for root in (start, *start.parents) if (root / FOLDER / FILE).exists()), None)

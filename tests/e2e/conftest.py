@@ -1,0 +1,55 @@
+"""The whole service from the real template, deployed once for the session, with policies enforced."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from fanin.client.tracker import Tracker
+from fanin.local import Stack, down, environment, up
+
+
+@pytest.fixture(scope="session")
+def stack_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stack")
+
+
+@pytest.fixture(scope="session")
+def stack(stack_root: Path) -> Iterator[Stack]:
+    """The deployed stack; ``stack.client("sqs")`` is a boto3 client for it, with root's keys."""
+    try:
+        yield up(stack_root, auth=True, report=print)
+    finally:
+        down(stack_root)
+
+
+@pytest.fixture
+def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points this process at the stack: boto3, ``Tracker.from_env()``, ``Tracker.direct()``."""
+    for name, value in environment(stack).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="session")
+def caller(stack: Stack) -> boto3.Session:
+    """A user who may call the API and use queues, no more; root's signature would not be verified."""
+    allowed = {"Effect": "Allow", "Action": ["execute-api:Invoke", "sqs:*"], "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+    iam = stack.client("iam")
+    iam.create_user(UserName="caller")
+    iam.put_user_policy(UserName="caller", PolicyName="call", PolicyDocument=policy)
+    key = iam.create_access_key(UserName="caller")["AccessKey"]
+    return boto3.Session(key["AccessKeyId"], key["SecretAccessKey"], region_name=stack.region)
+
+
+@pytest.fixture
+def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) -> Callable[[], Tracker]:
+    """Makes trackers over the deployed API, each with connections of its own."""
+    return lambda: Tracker.over_https(stack.api_url, session=caller, ack_queue_url=stack.ack_queue_url)
+
+
+@pytest.fixture
+def tracker(new_tracker: Callable[[], Tracker]) -> Tracker:
+    return new_tracker()

@@ -1,0 +1,289 @@
+"""The local stack itself: it comes up, stays up, comes back, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from urllib3 import PoolManager
+
+from fanin.errors import LocalStackFailed
+from fanin.local import Stack, aws, deploy, down, environment, read, status, up
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("local")
+    yield folder
+    down(folder)
+
+
+def living(group: int) -> list[int]:
+    """Processes of a group that have not ended, the emulator's Lambda workers among them."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, of_group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(of_group) == group and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def none_living(group: int) -> bool:
+    deadline = time.monotonic() + 5
+    while living(group) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not living(group)
+
+
+def status_of_api(stack: Stack) -> int:
+    return PoolManager().request("GET", f"{stack.api_url}/v1/batches?state=open").status
+
+
+def invoke_reaper(stack: Stack) -> None:
+    """Makes a Lambda worker live."""
+    functions = stack.client("lambda")
+    (name,) = (
+        function["FunctionName"]
+        for function in functions.list_functions()["Functions"]
+        if "Reaper" in function["FunctionName"]
+    )
+    functions.invoke(FunctionName=name, Payload=b"{}")
+
+
+class TestUp:
+    def test_makes_everything(self, root: Path) -> None:
+        # Given nothing, When the stack comes up
+        stack = up(root)
+
+        # Then it is there, its description is in the file, and the API refuses the unsigned
+        assert status(root).state == "up"
+        assert read(root) == status(root).stack == stack
+        described = json.loads((root / ".fanin" / "local.json").read_text())
+        assert described["endpoint_url"] == f"http://127.0.0.1:{stack.port}"
+        assert status_of_api(stack) == 403
+
+    def test_sets_what_the_emulators_cloudformation_ignores(self, root: Path) -> None:
+        stack = up(root)
+        dynamodb = stack.client("dynamodb")
+        for table in (stack.batches_table, stack.words_table, stack.parts_table):
+            ttl = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+            backups = dynamodb.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
+            assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires_at")
+            assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+
+    def test_again_does_nothing(self, root: Path) -> None:
+        # Given a stack
+        stack = up(root)
+
+        # When it comes up again
+        said: list[str] = []
+        again = up(root, report=said.append)
+
+        # Then it is the same one, and nothing was started or deployed
+        assert again == stack
+        assert "deploying" not in said
+        assert "starting the emulator" not in said
+
+    def test_keeps_what_the_stack_holds(self, root: Path) -> None:
+        # Given a stack with a queue of somebody's own
+        stack = up(root)
+        stack.client("sqs").create_queue(QueueName="mine")
+
+        # When the stack comes up again, with its description lost
+        (root / ".fanin" / "local.json").unlink()
+        again = up(root)
+
+        # Then it was updated in place
+        assert again == stack
+        assert stack.client("sqs").get_queue_url(QueueName="mine")["QueueUrl"]
+
+    def test_environment_leads_boto3_there(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        stack = up(root)
+        for name, value in environment(stack).items():
+            monkeypatch.setenv(name, value)
+        tables = boto3.Session().client("dynamodb").list_tables()["TableNames"]
+        assert {stack.batches_table, stack.words_table, stack.parts_table} <= set(tables)
+
+    def test_on_a_port_in_use_says_so(self, tmp_path: Path) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            with pytest.raises(LocalStackFailed, match=f"port {port} is in use"):
+                up(tmp_path, port=port)
+        assert status(tmp_path).state == "down"
+
+
+class TestComingBack:
+    def test_after_kill_9(self, root: Path) -> None:
+        # Given a stack with a Lambda worker, When the emulator is killed without warning
+        stack = up(root)
+        invoke_reaper(stack)
+        assert len(living(stack.pid)) > 1
+        os.kill(stack.pid, signal.SIGKILL)
+
+        # Then its workers end too, and the file it leaves fools nobody
+        assert none_living(stack.pid)
+        assert read(root) is not None
+        assert status(root).state == "down"
+
+        # And the next one is whole
+        again = up(root)
+        assert again.pid != stack.pid
+        assert status(root).state == "up"
+        assert status_of_api(again) == 403
+
+    def test_after_hanging(self, root: Path) -> None:
+        # Given an emulator that runs and answers nothing
+        stack = up(root)
+        os.kill(stack.pid, signal.SIGSTOP)
+        assert status(root).state == "unhealthy"
+
+        # When the stack comes up, Then another has taken its place
+        again = up(root)
+        assert again.pid != stack.pid
+        assert none_living(stack.pid)
+        assert status(root).state == "up"
+
+    def test_on_another_port(self, root: Path) -> None:
+        stack = up(root)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        moved = up(root, port=port)
+        assert moved.port == port
+        assert none_living(stack.pid)
+
+
+class TestDown:
+    def test_leaves_the_log_and_nothing_else(self, root: Path) -> None:
+        # Given a stack with a Lambda worker
+        stack = up(root)
+        invoke_reaper(stack)
+
+        # When it goes down
+        assert down(root)
+
+        # Then no process, port or file of it is left
+        assert none_living(stack.pid)
+        assert status(root).state == "down"
+        assert {file.name for file in (root / ".fanin").iterdir()} == {
+            "emulator.lock",
+            "emulator.log",
+            "up.lock",
+        }
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", stack.port)) != 0
+
+    def test_again_does_nothing(self, root: Path) -> None:
+        down(root)
+        assert not down(root)
+
+
+class TestDeploy:
+    """Any assembly goes, here one written by hand."""
+
+    @staticmethod
+    def assembly(folder: Path, queue: dict[str, Any], stack: str = "box") -> Path:
+        template = {
+            "Resources": {"Box": {"Type": "AWS::SQS::Queue", "Properties": queue}},
+            "Outputs": {"BoxUrl": {"Value": {"Ref": "Box"}}},
+        }
+        asset = {
+            "source": {"path": "box.template.json", "packaging": "file"},
+            "destinations": {
+                "here": {
+                    "bucketName": "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}",
+                    "objectKey": f"{json.dumps(queue).encode().hex()}.json",
+                }
+            },
+        }
+        bucket, key = asset["destinations"]["here"].values()
+        properties = {
+            "stackName": stack,
+            "templateFile": "box.template.json",
+            "stackTemplateAssetObjectUrl": f"s3://{bucket}/{key}",
+        }
+        artifacts = {"box": {"type": "aws:cloudformation:stack", "properties": properties}}
+        (folder / "box.template.json").write_text(json.dumps(template))
+        (folder / "box.assets.json").write_text(json.dumps({"files": {"template": asset}}))
+        (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+        return folder
+
+    def test_creates_then_updates(self, bare_emulator: str, tmp_path: Path) -> None:
+        created = deploy(self.assembly(tmp_path, {"DelaySeconds": 1}), bare_emulator)
+        updated = deploy(self.assembly(tmp_path, {"DelaySeconds": 2}), bare_emulator)
+        unchanged = deploy(self.assembly(tmp_path, {"DelaySeconds": 2}), bare_emulator)
+        assert created == updated == unchanged
+        attributes = aws.client("sqs", bare_emulator).get_queue_attributes(
+            QueueUrl=created["BoxUrl"], AttributeNames=["DelaySeconds"]
+        )["Attributes"]
+        assert attributes == {"DelaySeconds": "2"}
+
+    def test_names_the_resource_that_failed_and_why(self, tmp_path: Path, bare_emulator: str) -> None:
+        # Given a queue that cannot be, When it is deployed, Then the error names it and the reason
+        broken = self.assembly(tmp_path, {"VisibilityTimeout": 999_999}, "broken")
+        reason = r"stack broken is ROLLBACK_COMPLETE: Box \(AWS::SQS::Queue\): .*between 0 and 43200"
+        with pytest.raises(LocalStackFailed, match=reason):
+            deploy(broken, bare_emulator)
+
+        # And once it is mended, the stack that failed is in nobody's way
+        assert deploy(self.assembly(tmp_path, {"VisibilityTimeout": 9}, "broken"), bare_emulator).keys() == {
+            "BoxUrl"
+        }
+
+    def test_passes_on_why_a_template_is_refused(self, tmp_path: Path, bare_emulator: str) -> None:
+        folder = self.assembly(tmp_path, {}, "odd")
+        template = folder / "box.template.json"
+        template.write_text(template.read_text().replace("AWS::SQS::Queue", "AWS::No::Such"))
+        with pytest.raises(LocalStackFailed, match=r"stack odd is refused: .*AWS::No::Such"):
+            deploy(folder, bare_emulator)
+
+    def test_of_a_stack_that_is_not_there(self, tmp_path: Path, bare_emulator: str) -> None:
+        with pytest.raises(LocalStackFailed, match="no stack named other"):
+            deploy(self.assembly(tmp_path, {}), bare_emulator, "other")
+
+
+class TestAuth:
+    """The keys that an emulator with ``auth`` knows, as the package's docstring tells."""
+
+    @staticmethod
+    def call_with(stack: Stack, key: str, secret: str) -> None:
+        session = boto3.Session(aws_access_key_id=key, aws_secret_access_key=secret, region_name=stack.region)
+        session.client("sqs", endpoint_url=stack.endpoint_url).list_queues()
+
+    @pytest.mark.parametrize("key", ["test", "000000000000"])
+    def test_root_is_known(self, stack: Stack, key: str) -> None:
+        self.call_with(stack, key, "test")
+
+    def test_strangers_are_refused(self, stack: Stack) -> None:
+        with pytest.raises(ClientError, match="InvalidClientTokenId"):
+            self.call_with(stack, "AKIAUNKNOWN", "test")
+
+    def test_a_user_may_what_its_policy_says(self, stack: Stack) -> None:
+        # Given a user without any policy
+        iam = stack.client("iam")
+        iam.create_user(UserName="reader")
+        pair = iam.create_access_key(UserName="reader")["AccessKey"]
+        with pytest.raises(ClientError, match="AccessDenied"):
+            self.call_with(stack, pair["AccessKeyId"], pair["SecretAccessKey"])
+
+        # When it gets one, Then it may
+        statement = {"Effect": "Allow", "Action": "sqs:ListQueues", "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        iam.put_user_policy(UserName="reader", PolicyName="p", PolicyDocument=policy)
+        self.call_with(stack, pair["AccessKeyId"], pair["SecretAccessKey"])
+
+        # And nobody may in its name
+        with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
+            self.call_with(stack, pair["AccessKeyId"], "guess")
