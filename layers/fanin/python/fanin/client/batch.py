@@ -12,7 +12,7 @@ from fanin.client.messages import Attribute, Message, Sendable
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES
 from fanin.client.sending import Sender
-from fanin.domain.batch import Batch, Progress
+from fanin.domain.batch import Batch, Failure, Progress, Receipt
 from fanin.domain.ids import Group
 from fanin.errors import LimitReached, SendFailed
 
@@ -121,6 +121,10 @@ class TrackedBatch:
             except LimitReached as full:
                 self._backoff.wait(attempt, full.retry_after)
                 attempt += 1
+
+    def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:
+        """Mark items done as failed; see ``Tracker.fail``."""
+        return self._tracker.fail(items, reason)
 
     def close(self) -> Batch:
         """Take no more items; the batch completes with its last item."""

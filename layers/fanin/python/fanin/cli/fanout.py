@@ -1,0 +1,137 @@
+"""The command fanout: a file's rows to a queue, as a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
+
+import typer
+
+from fanin.cli import parsing
+from fanin.cli.exits import ExitCode
+from fanin.cli.options import Deadline, Limit, Metadata, UserKey
+from fanin.cli.rows import Format, Malformed, bodies, format_of
+from fanin.cli.session import Session, session
+from fanin.cli.watching import follow
+from fanin.domain.batch import Failure, State
+from fanin.errors import SendFailed
+
+if TYPE_CHECKING:
+    from fanin.client.batch import TrackedBatch
+
+app = typer.Typer()
+
+_ENVELOPE: Final = 1_024  # of a message: the item id and the names and types of attributes
+
+
+@app.command()
+def fanout(
+    ctx: typer.Context,
+    *,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, allow_dash=True, help="The file; - is stdin."
+        ),
+    ],
+    queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue.")],
+    kind: Annotated[
+        Format | None, typer.Option("--format", help="Format, where the file's name does not tell it.")
+    ] = None,
+    user_key: UserKey = "",
+    deadline: Deadline = None,
+    limit: Limit = None,
+    metadata: Metadata = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Watch the batch until it has ended.")] = False,
+) -> None:
+    """Send each row of a file to a queue, as a batch.
+
+    FILE is CSV with a header, JSON lines (an object each), or Parquet; a message is a row as a JSON object.
+    The file is streamed. Malformed rows are left out, counted and named, and the exit code is then 1.
+    Messages that the queue does not take are failed items. An error or Ctrl-C cancels the batch.
+    """
+    from fanin.client.queues import REQUEST_BYTES
+
+    run = session(ctx)
+    source = kind or format_of(file.name)
+    malformed = Malformed()
+    with (
+        _opened(file) as stream,
+        run.tracker.batch(
+            user_key=user_key,
+            deadline=parsing.moment(deadline) if deadline else None,
+            limit=limit,
+            metadata=dict(map(parsing.pair, metadata or ())),
+        ) as batch,
+    ):
+        run.remark(f"batch {batch.id}")
+        rows = bodies(stream, source, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
+        with _count(run) as told:
+            sent, unsent = _send(batch, queue, rows, told)
+    state = follow(run, batch.id).batch.state if wait else batch.row.state
+    _answer(run, batch.id, state, sent=sent, malformed=malformed, unsent=unsent)
+    if malformed.count or unsent or (wait and state is not State.COMPLETE):
+        raise typer.Exit(ExitCode.WRONG)
+
+
+def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(typer.get_binary_stream("stdin")) if str(file) == "-" else file.open("rb")
+
+
+def _send(
+    batch: TrackedBatch, queue: str, rows: Iterator[str], told: Callable[[int], None]
+) -> tuple[int, dict[str, str]]:
+    """Send rows; those the queue does not take become failed items, so that the batch still ends."""
+    sent = 0
+
+    def count(taken: int) -> None:
+        nonlocal sent
+        sent += taken
+        told(taken)
+
+    try:
+        batch.send(queue, rows, progress=count)
+    except SendFailed as failed:
+        batch.fail(Failure(item, f"not sent: {reason}") for item, reason in failed.items.items())
+        return sent, failed.items
+    return sent, {}
+
+
+@contextmanager
+def _count(run: Session) -> Iterator[Callable[[int], None]]:
+    """Show how many messages are sent, where there is a terminal to show it."""
+    if run.as_json or not run.aside.is_terminal:
+        yield lambda _: None
+        return
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn("sent"), MofNCompleteColumn(), TextColumn("{task.speed:.0f}/s"))
+    with Progress(*columns, console=run.aside, transient=True) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda taken: shown.advance(task, taken)
+
+
+def _answer(
+    run: Session, batch_id: int, state: State, *, sent: int, malformed: Malformed, unsent: dict[str, str]
+) -> None:
+    document = {
+        "batch_id": batch_id,
+        "state": state.value,
+        "sent": sent,
+        "malformed": {
+            "count": malformed.count,
+            "rows": [{"row": row, "reason": reason} for row, reason in malformed.named],
+        },
+        "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
+    }
+    run.answer(document, f"{batch_id}  {state}  {sent:,} sent")
+    if run.as_json:
+        return
+    for row, reason in malformed.named:
+        run.remark(f"row {row}: {reason}")
+    if malformed.count > len(malformed.named):
+        run.remark(f"and {malformed.count - len(malformed.named):,} more malformed rows")
+    for item, reason in unsent.items():
+        run.remark(f"not sent: {item}: {reason}")

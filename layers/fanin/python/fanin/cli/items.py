@@ -1,0 +1,86 @@
+"""Commands on items: ack and fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Annotated
+
+import typer
+
+from fanin.cli import parsing
+from fanin.cli.session import Session, lines_of_stdin, session
+from fanin.domain import wire
+from fanin.domain.batch import Failure, Receipt
+
+app = typer.Typer()
+
+Items = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ITEM...", help="Item ids; - reads stdin, a line each."),
+]
+
+
+@app.command()
+def ack(
+    ctx: typer.Context,
+    items: Items = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="BATCH:GROUP[:FROM..TO]",
+            help="A group, or its items from FROM up to but not including TO; may be repeated.",
+        ),
+    ] = None,
+    counts: Annotated[
+        list[str] | None,
+        typer.Option("--count", metavar="BATCH=N", help="N items of an estimated batch; may be repeated."),
+    ] = None,
+) -> None:
+    """Mark items done; repeating it does no harm.
+
+    --range b:g:0..10 is the first ten items of the group, --range b:g:10.. all others.
+    """
+    spans = [parsing.item_range(text) for text in ranges or ()]
+    numbers = [parsing.count(text) for text in counts or ()]
+    _need(items, spans, numbers)
+    run = session(ctx)
+    _answer(run, run.tracker.ack(_named(items), ranges=spans, counts=numbers))
+
+
+@app.command()
+def fail(
+    ctx: typer.Context,
+    items: Items = None,
+    reason: Annotated[str, typer.Option(help="Why, for people; listed by the command failures.")] = "",
+) -> None:
+    """Mark items done as failed.
+
+    On stdin an id may be followed by a tab and a reason of its own.
+    """
+    _need(items)
+    run = session(ctx)
+    _answer(run, run.tracker.fail(_failures(_named(items), reason)))
+
+
+def _need(*given: Sequence[object] | None) -> None:
+    if not any(given):
+        raise typer.BadParameter("nothing is named; give item ids, or - to read them from stdin")
+
+
+def _named(items: Sequence[str] | None) -> Iterator[str]:
+    parts: Iterator[Iterable[str]] = (lines_of_stdin() if item == "-" else (item,) for item in items or ())
+    return chain.from_iterable(parts)
+
+
+def _failures(lines: Iterable[str], reason: str) -> Iterator[Failure]:
+    for line in lines:
+        item, _, own = line.partition("\t")
+        yield Failure(item, own or reason)
+
+
+def _answer(run: Session, receipts: Sequence[Receipt]) -> None:
+    from fanin.cli.tables import receipts_table
+
+    run.answer(wire.encode_receipts(receipts), receipts_table(receipts))

@@ -1,0 +1,106 @@
+"""The command ``fanin``: its options, its commands, and how errors end it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from fanin import __version__
+from fanin.cli import batches, fanout, items, plan, reading, stack, watching
+from fanin.cli.exits import MEANINGS, ExitCode, code_of
+from fanin.cli.session import session
+from fanin.errors import FaninError
+
+_FLAGS: Final = ("--json", "--local")
+_VALUED: Final = ("--api-url",)
+
+
+class _Fanin(TyperGroup):
+    """A group whose options may stand anywhere, and whose errors are told in one line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, options_first(args))
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except FaninError as error:
+            session(ctx).explain(error)
+            raise typer.Exit(code_of(error)) from error
+        except KeyboardInterrupt:
+            typer.echo("", err=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def options_first(args: list[str]) -> list[str]:
+    """Move the common options before the command, so that they may stand after it too."""
+    ahead: list[str] = []
+    rest: list[str] = []
+    stream = iter(args)
+    for arg in stream:
+        if arg == "--":
+            return [*ahead, *rest, arg, *stream]
+        if arg in _FLAGS or arg.startswith(tuple(f"{name}=" for name in _VALUED)):
+            ahead.append(arg)
+        elif arg in _VALUED:
+            ahead += [arg, *(value for value in [next(stream, None)] if value is not None)]
+        else:
+            rest.append(arg)
+    return ahead + rest
+
+
+_EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
+    f"{code.value:>5}  {meaning}" for code, meaning in MEANINGS.items()
+)
+
+app = typer.Typer(
+    name="fanin",
+    cls=_Fanin,
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def fanin(
+    ctx: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Use the stack of `fanin local up`.")] = False,
+    api_url: Annotated[str | None, typer.Option(metavar="URL", help="Use the API at this URL.")] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Know, exactly and at once, when a fan-out is finished.
+
+    Without --local and --api-url the environment says which stack to use: FANIN_PROFILE=local,
+    FANIN_API_URL, or FANIN_BATCHES_TABLE and the other tables. These options may also stand
+    after the command.
+    """
+    del version  # its callback has printed it
+    run = session(ctx)
+    run.as_json, run.local, run.api_url = as_json, local, api_url
+
+
+for group in (batches, items, reading, watching, fanout, plan, stack):
+    app.add_typer(group.app)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

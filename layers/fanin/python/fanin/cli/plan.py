@@ -1,0 +1,91 @@
+"""The command plan: what a fan-out will cost, before it is made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from fanin.cli.prices import Prices, costs
+from fanin.cli.session import session
+
+app = typer.Typer()
+
+_LIST: Prices = Prices()
+
+
+@app.command()
+def plan(
+    ctx: typer.Context,
+    *,
+    items: Annotated[int, typer.Argument(metavar="N", min=1, max=2**40, help="Items of the batch.")],
+    together: Annotated[
+        int, typer.Option(min=1, max=64, help="Neighbouring items that one acknowledgement marks.")
+    ] = 1,
+    write_price: Annotated[
+        float, typer.Option(min=0, help="Dollars for a million write request units.")
+    ] = _LIST.write,
+    read_price: Annotated[
+        float, typer.Option(min=0, help="Dollars for a million read request units.")
+    ] = _LIST.read,
+    transition_price: Annotated[
+        float, typer.Option(min=0, help="Dollars for a million state transitions.")
+    ] = _LIST.transition,
+) -> None:
+    """Show what tracking N items costs, and the alternatives.
+
+    Counted is what knowing the end costs, not the messages and the work, which are the same for all.
+    Defaults are DynamoDB on-demand and Step Functions Standard prices of us-east-1 since 2024-11-01,
+    without free tiers; give your region's by the options.
+    """
+    from fanin.cli.tables import table
+
+    run = session(ctx)
+    prices = replace(_LIST, write=write_price, read=read_price, transition=transition_price)
+    ways = costs(items, together=together)
+    document = {
+        "items": items,
+        "prices": {
+            "write": prices.write,
+            "read": prices.read,
+            "transition": prices.transition,
+            "per": 1_000_000,
+            "currency": "USD",
+        },
+        "ways": [
+            {
+                "way": way.way,
+                "writes": way.writes,
+                "reads": way.reads,
+                "transitions": way.transitions,
+                "dollars": round(way.dollars(prices), 6),
+                "note": way.note,
+            }
+            for way in ways
+        ],
+    }
+    shown = table(
+        "way",
+        "writes",
+        "reads",
+        "transitions",
+        "dollars",
+        "note",
+        right=("writes", "reads", "transitions", "dollars"),
+    )
+    for way in ways:
+        numbers = (f"{way.writes:,}", f"{way.reads:,}", f"{way.transitions:,}", _dollars(way.dollars(prices)))
+        shown.add_row(way.way, *numbers, way.note)
+    list_prices = prices == _LIST
+    where = f"{_LIST.region} list prices since {_LIST.since}" if list_prices else "your prices"
+    run.answer(
+        document,
+        shown,
+        f"{where}: ${prices.write:g} for a million writes, ${prices.read:g} reads, "
+        f"${prices.transition:g} transitions; on-demand, without free tiers",
+    )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"

@@ -1,0 +1,105 @@
+"""Commands that look: status, missing, failures, verify."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fanin.cli.exits import ExitCode
+from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
+from fanin.cli.session import session
+from fanin.domain import wire
+from fanin.domain.batch import Failures, Missing
+
+app = typer.Typer()
+
+
+@app.command()
+def status(
+    ctx: typer.Context,
+    batch: BatchId,
+    exact: Annotated[bool, typer.Option("--exact", help="Count, however many reads that takes.")] = False,
+) -> None:
+    """Show a batch and how far it is."""
+    from fanin.cli.tables import facts, progress_facts
+
+    run = session(ctx)
+    progress = run.tracker.status(batch, exact=exact)
+    run.answer(wire.encode_progress(progress), facts(progress_facts(progress)))
+
+
+@app.command()
+def missing(
+    ctx: typer.Context,
+    batch: BatchId,
+    limit: PageSize = 100,
+    cursor: Cursor = None,
+    every: EveryPage = False,
+) -> None:
+    """List the items that are not done, as ranges.
+
+    Each range has a group id of its own: give it to ack --range, or send its items again.
+    """
+    from fanin.cli.tables import table
+
+    run = session(ctx)
+    if every:
+        page = Missing(tuple(run.tracker.iter_missing(batch)))
+    else:
+        page = run.tracker.missing(batch, cursor=cursor, limit=limit)
+    shown = table("from", "to", "items", "group", right=("from", "to", "items"))
+    for found in page.ranges:
+        shown.add_row(
+            str(found.start), str(found.stop), f"{found.stop - found.start:,}", f"{batch}:{found.id}"
+        )
+    run.answer(wire.encode_missing(page), shown if page.ranges else "nothing is missing")
+    run.more(page.cursor)
+
+
+@app.command()
+def failures(
+    ctx: typer.Context,
+    batch: BatchId,
+    limit: PageSize = 100,
+    cursor: Cursor = None,
+    every: EveryPage = False,
+) -> None:
+    """List the items that failed, and why."""
+    from fanin.cli.tables import table
+
+    run = session(ctx)
+    if every:
+        page = Failures(tuple(run.tracker.iter_failures(batch)))
+    else:
+        page = run.tracker.failures(batch, cursor=cursor, limit=limit)
+    shown = table("ordinal", "item", "reason", right=("ordinal",))
+    for failure in page.failures:
+        shown.add_row(str(failure.ordinal), failure.item, failure.reason)
+    run.answer(wire.encode_failures(page), shown if page.failures else "nothing failed")
+    run.more(page.cursor)
+
+
+@app.command()
+def verify(
+    ctx: typer.Context,
+    batch: BatchId,
+    repair: Annotated[bool, typer.Option(help="Put right what disagrees.")] = True,
+) -> None:
+    """Check a batch from its leaves up, and repair it.
+
+    Exits with 1 if anything disagreed.
+    """
+    from fanin.cli.tables import batch_facts, facts
+
+    run = session(ctx)
+    verdict = run.tracker.verify(batch, repair=repair)
+    found = verdict.disagreements
+    run.answer(
+        wire.encode_verdict(verdict),
+        facts([*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}")]),
+        *found,
+        "it was put right" if verdict.repaired else "left as it is" if found else "all agrees",
+    )
+    if found:
+        raise typer.Exit(ExitCode.WRONG)

@@ -1,0 +1,85 @@
+"""Commands on the stack itself: local up, down and status, and the API's document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from fanin.cli.exits import ExitCode
+from fanin.cli.session import session
+
+app = typer.Typer()
+local = typer.Typer(help="The whole service on this machine.", no_args_is_help=True)
+app.add_typer(local, name="local")
+
+
+@local.command()
+def up(
+    ctx: typer.Context,
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Where the emulator listens.")] = None,
+    auth: Annotated[
+        bool | None, typer.Option(help="Verify signatures and enforce the functions' policies.")
+    ] = None,
+) -> None:
+    """Start the emulator and deploy the stack to it.
+
+    Repeating it updates what has changed.
+    """
+    from fanin.cli.tables import facts
+    from fanin.local import up as start
+
+    run = session(ctx)
+    stack = start(port=port, auth=auth, report=run.remark)
+    shown = [
+        ("api", stack.api_url),
+        ("aws endpoint", stack.endpoint_url),
+        ("work queue", stack.work_queue_url),
+        ("log", stack.log_file),
+    ]
+    run.answer(asdict(stack), facts(shown), "use it: export FANIN_PROFILE=local, or fanin --local ...")
+
+
+@local.command()
+def down(ctx: typer.Context) -> None:
+    """Stop the emulator, and forget everything in it."""
+    from fanin.local import down as stop
+
+    stopped = stop()
+    session(ctx).answer({"stopped": stopped}, "stopped" if stopped else "nothing was running")
+
+
+@local.command("status")
+def local_status(ctx: typer.Context) -> None:
+    """Show whether the local stack is up.
+
+    Exits with 1 if it is not.
+    """
+    from fanin.cli.tables import facts
+    from fanin.local import status
+
+    found = status()
+    shown: list[tuple[str, object]] = [("state", found.state)]
+    if found.stack is not None:
+        shown += [("api", found.stack.api_url), ("aws endpoint", found.stack.endpoint_url)]
+    shown.append(("log", found.log_file))
+    document = {
+        "state": found.state,
+        "stack": None if found.stack is None else asdict(found.stack),
+        "log_file": str(found.log_file),
+    }
+    session(ctx).answer(document, facts(shown))
+    if found.state != "up":
+        raise typer.Exit(ExitCode.WRONG)
+
+
+@app.command()
+def openapi(ctx: typer.Context) -> None:
+    """Print the API's OpenAPI document."""
+    from fanin.entry.http.openapi import document
+    from fanin.entry.http.table import ROUTES
+
+    run = session(ctx)
+    run.as_json = True
+    run.answer(document(ROUTES))

@@ -1,0 +1,91 @@
+"""Batches and receipts as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+
+from fanin.domain.batch import Batch, Progress, Receipt
+from fanin.domain.wire import encode_time
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> Table:
+    """An empty table; columns named in ``right`` hold numbers."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", no_wrap=True, overflow="fold")
+    return made
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Table:
+    """What is known, a line each; what is not known is left out."""
+    made = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in pairs:
+        if value not in (None, ""):
+            made.add_row(name, str(value))
+    return made
+
+
+def batch_facts(batch: Batch) -> list[tuple[str, object]]:
+    """A batch, line by line."""
+    state = f"{batch.state}, partial" if batch.partial else str(batch.state)
+    return [
+        ("batch", batch.batch_id),
+        ("state", state),
+        ("user key", batch.user_key),
+        ("mode", batch.mode),
+        ("items", f"{batch.items:,}"),
+        ("limit", None if batch.limit is None else f"{batch.limit:,}"),
+        ("opened", encode_time(batch.created_at)),
+        ("closed", _time(batch.closed_at)),
+        ("ended", _time(batch.ended_at)),
+        ("deadline", _time(batch.deadline)),
+        ("parent item", batch.parent_item),
+        ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
+    ]
+
+
+def progress_facts(progress: Progress) -> list[tuple[str, object]]:
+    """A batch with how far it is."""
+    return [*batch_facts(progress.batch), ("done", done(progress))]
+
+
+def done(progress: Progress) -> str:
+    """How many items are done, of how many."""
+    items = progress.batch.items
+    if progress.exact:
+        share = f" ({progress.done_min / items:.1%})" if items else ""
+        return f"{progress.done_min:,} of {items:,}{share}"
+    return f"{progress.done_min:,} to {progress.done_max:,} of {items:,}"
+
+
+def receipts_table(receipts: Sequence[Receipt]) -> Table:
+    """What an acknowledgement did, batch by batch."""
+    made = table(
+        "batch",
+        "state",
+        "first",
+        "duplicates",
+        "ranged",
+        "late",
+        right=("first", "duplicates", "ranged", "late"),
+    )
+    for receipt in receipts:
+        numbers = (receipt.first, len(receipt.duplicates), receipt.ranged, receipt.late)
+        made.add_row(str(receipt.batch_id), str(receipt.state), *(f"{number:,}" for number in numbers))
+    return made
+
+
+def batches_table(batches: Sequence[Batch]) -> Table:
+    """Batches, a line each."""
+    made = table("batch", "state", "items", "opened", "user key", right=("items",))
+    for batch in batches:
+        opened = encode_time(batch.created_at)
+        made.add_row(str(batch.batch_id), str(batch.state), f"{batch.items:,}", opened, batch.user_key)
+    return made
+
+
+def _time(ms: int | None) -> str | None:
+    return None if ms is None else encode_time(ms)
