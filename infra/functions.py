@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
@@ -23,12 +23,11 @@ TIMEOUT = 30
 
 def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:
     """Make a log group that keeps its events for as long as the settings say."""
-    keep = settings.removal == "retain"
     return logs.LogGroup(
         scope,
         id,
         retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
-        removal_policy=RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY,
+        removal_policy=settings.removal_policy,
     )
 
 

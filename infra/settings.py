@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from aws_cdk import RemovalPolicy
 from constructs import Node
 
 from fanin import names
@@ -139,6 +140,10 @@ class Settings:
             names.ENV_CLOSED_IDLE_TTL: str(self.closed_idle_ttl),
             names.ENV_LIFETIME: str(self.lifetime),
         }
+
+    @property
+    def removal_policy(self) -> RemovalPolicy:
+        return RemovalPolicy[self.removal.upper()]
 
     @property
     def jwt_audiences(self) -> list[str]:

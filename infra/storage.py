@@ -73,7 +73,7 @@ class Storage(Construct):
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
         super().__init__(scope, id)
-        removal = RemovalPolicy.RETAIN if settings.removal == "retain" else RemovalPolicy.DESTROY
+        removal = settings.removal_policy
         self.batches = self._table(
             "Batches",
             removal,

@@ -55,6 +55,7 @@ class FaninTracker(Construct):
         Both functions take ``tracker.environment`` for ``Tracker.from_env()`` and ``tracker.layers.both``.
 
     Attributes:
+        settings: how it is set up.
         storage: the tables.
         layers: fanin and what it runs on, for functions of your own.
         bus: where the ends of batches are told.
@@ -64,8 +65,10 @@ class FaninTracker(Construct):
         api: the service over HTTPS.
         deadlines: the group and role of the schedules.
         timer_dead_letters: deadlines that did not reach the timer.
+        reaper_dead_letters: runs of the reaper that failed for good.
+        retries: the queues of stream records that failed once, by the function that reads the stream.
         functions: all functions, by the name of their folder.
-        environment: what ``Tracker.from_env()`` reads.
+        environment: what ``Tracker.from_env()`` reads, to work straight on the tables.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings | None = None) -> None:
@@ -88,7 +91,6 @@ class FaninTracker(Construct):
             **self.settings.environment,
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
-            names.ENV_API_URL: self.api.url,
         }
         self._watch()
 
@@ -207,7 +209,7 @@ class FaninTracker(Construct):
             api=self.api,
             functions=self.functions,
             dead_ends=dead_ends,
-            drained={"acks": self.acks.queue, "deadMessages": self.work.dead_letters},
+            drained={"acks": self.acks.queue, "dead messages": self.work.dead_letters},
         )
         queues = {"work": self.work.queue, "acks": self.acks.queue, "dead messages": self.work.dead_letters}
         Dashboard(
