@@ -140,7 +140,8 @@ def start(folder: Path, python: Path, *, port: int | None = None, auth: bool = F
 
 def _launch(folder: Path, python: Path, port: int, *, auth: bool) -> None:
     launcher = Path(__file__).with_name("launcher.py")
-    arguments = [str(_lock_file(folder)), str(port), str(_tmp(folder)), "true" if auth else "false"]
+    layers = python.parents[2] / "unpacked-layers"
+    arguments = [str(_lock_file(folder)), str(port), str(_tmp(folder)), str(layers), str(auth).lower()]
     with log_file(folder).open("wb") as log:
         subprocess.run(  # noqa: S603
             [str(python), "-I", str(launcher), *arguments],

@@ -2,7 +2,7 @@
 
 The daemon holds a lock on its lock file for as long as it lives and keeps its address there. The kernel
 drops the lock however the process ends, ``kill -9`` included, so a stale file can never pass for a running
-emulator. Usage: ``python -I launcher.py <lock file> <port> <private temporary folder> <true|false: AUTH>``.
+emulator. Usage: ``python -I launcher.py <lock file> <port> <temporary folder> <layers folder> <AUTH>``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import hashlib
 import importlib
 import json
 import os
+import shutil
 import sys
 import threading
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,13 +26,14 @@ SCHEDULE_TICKS = (("scheduler", "_SCHEDULE_TICK_INTERVAL"), ("eventbridge", "_SC
 LOCK_TRIES = 40  # of 50 ms each; a reader holds the lock for microseconds
 
 
-def main(lock_file: str, port: str, private_tmp: str, auth: str) -> None:
+def main(lock_file: str, port: str, private_tmp: str, layers: str, auth: str) -> None:
     """Become a daemon that serves AWS on a port of this machine only.
 
     Args:
         lock_file: locked from here on, and holding ``{"pid", "port", "auth"}`` as JSON.
         port: TCP port, must be free.
         private_tmp: existing folder for everything the emulator and its Lambda workers unpack.
+        layers: folder where Lambda layers are unpacked, once for all emulators.
         auth: "true" verifies signatures and enforces policies.
     """
     lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
@@ -56,7 +59,7 @@ def main(lock_file: str, port: str, private_tmp: str, auth: str) -> None:
         TZ="UTC",
         AUTH=auth,
     )
-    _tune(private_tmp)
+    _tune(layers)
     sys.argv = ["ministack"]
     app: Any = importlib.import_module("ministack.app")
     app.main()
@@ -73,7 +76,7 @@ def _acquire(lock: int) -> None:
     sys.exit("another emulator holds the lock of this folder")
 
 
-def _tune(private_tmp: str) -> None:
+def _tune(layers: str) -> None:
     """Shorten the emulator's waits: schedules to a second, Lambda calls by 50 ms, cold starts by most of it.
 
     These are private attributes; the emulator's version is pinned, and a rename fails loudly here.
@@ -86,7 +89,7 @@ def _tune(private_tmp: str) -> None:
     _require(runtime, "zipfile")
     _require(runtime.Worker, "_drain_stderr_bounded")
     runtime.Worker._drain_stderr_bounded.__defaults__ = (0.002, 0.002, 0.25)  # noqa: SLF001
-    runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _sharing(Path(private_tmp, "layers"))})
+    runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _sharing(Path(layers))})
 
 
 def _require(owner: Any, attribute: str) -> None:
@@ -111,8 +114,11 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
             shared = folder / hashlib.sha256(content.encode()).hexdigest()
             with one_at_a_time:
                 if not shared.exists():
-                    super().extractall(shared.with_suffix(".draft"))
-                    shared.with_suffix(".draft").rename(shared)
+                    draft = shared.with_suffix(f".{os.getpid()}")
+                    super().extractall(draft)
+                    with suppress(OSError):  # another emulator was faster
+                        draft.rename(shared)
+                    shutil.rmtree(draft, ignore_errors=True)
             target.rmdir()
             target.symlink_to(shared)
             Path(str(self.filename)).unlink()
