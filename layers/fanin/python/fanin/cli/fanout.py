@@ -30,12 +30,7 @@ _ENVELOPE: Final = 1_024  # of a message: the item id and the names and types of
 def fanout(
     ctx: typer.Context,
     *,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", exists=True, dir_okay=False, allow_dash=True, help="The file; - is stdin."
-        ),
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file; - is stdin.")],
     queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue.")],
     kind: Annotated[
         Format | None, typer.Option("--format", help="Format, where the file's name does not tell it.")
@@ -77,7 +72,12 @@ def fanout(
 
 
 def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(typer.get_binary_stream("stdin")) if str(file) == "-" else file.open("rb")
+    if str(file) == "-":
+        return nullcontext(typer.get_binary_stream("stdin"))
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}") from None
 
 
 def _send(

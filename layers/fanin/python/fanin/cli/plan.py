@@ -71,17 +71,17 @@ def plan(
         "reads",
         "transitions",
         "dollars",
-        "note",
         right=("writes", "reads", "transitions", "dollars"),
     )
     for way in ways:
         numbers = (f"{way.writes:,}", f"{way.reads:,}", f"{way.transitions:,}", _dollars(way.dollars(prices)))
-        shown.add_row(way.way, *numbers, way.note)
+        shown.add_row(way.way, *numbers)
     list_prices = prices == _LIST
     where = f"{_LIST.region} list prices since {_LIST.since}" if list_prices else "your prices"
     run.answer(
         document,
         shown,
+        *(f"{way.way}: {way.note}" for way in ways),
         f"{where}: ${prices.write:g} for a million writes, ${prices.read:g} reads, "
         f"${prices.transition:g} transitions; on-demand, without free tiers",
     )

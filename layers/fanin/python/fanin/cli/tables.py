@@ -15,7 +15,7 @@ def table(*columns: str, right: Sequence[str] = ()) -> Table:
     """An empty table; columns named in ``right`` hold numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", no_wrap=True, overflow="fold")
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return made
 
 

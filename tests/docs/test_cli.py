@@ -1,0 +1,32 @@
+"""docs/cli.md says what the command line says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fanin.cli.exits import MEANINGS
+from fanin.cli.reference import reference
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+
+COMMANDS = [
+    "open", "add", "ack", "fail", "close", "cancel", "status", "missing", "failures", "verify",
+    "list", "watch", "fanout", "plan", "openapi", "local", "local up", "local down", "local status",
+]  # fmt: skip
+
+
+def test_the_page_is_what_help_prints():
+    assert reference() == PAGE, "run: python -m fanin.cli.reference > docs/cli.md"
+
+
+def test_every_command_has_a_section():
+    sections = re.findall(r"^## fanin ?(.*)$", PAGE, re.MULTILINE)
+    assert sorted(sections) == sorted(["", *COMMANDS])
+
+
+@pytest.mark.parametrize("code", MEANINGS)
+def test_exit_codes_are_documented(code):
+    assert re.search(rf"^ *{code.value}  {re.escape(MEANINGS[code])}$", PAGE, re.MULTILINE)

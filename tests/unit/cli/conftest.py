@@ -1,0 +1,35 @@
+"""The command line on the ledger in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from fanin import Tracker
+from fanin.adapters.memory import Memory
+from fanin.adapters.system import SystemClock
+from fanin.app.service import LedgerService
+from fanin.cli.main import app
+from fanin.cli.session import Session
+
+
+@pytest.fixture
+def tracker() -> Tracker:
+    return Tracker(LedgerService(Memory(clock=SystemClock()).ports()))
+
+
+@pytest.fixture
+def run(tracker: Tracker) -> Callable[..., Any]:
+    """Runs a command line; ``run(...).document`` is its JSON answer."""
+
+    def call(*args: object, stdin: str | bytes | None = None) -> Any:
+        result = CliRunner().invoke(app, [str(arg) for arg in args], obj=Session(given=tracker), input=stdin)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        result.document = json.loads(result.stdout) if "--json" in args and result.stdout else None
+        return result
+
+    return call

@@ -1,0 +1,135 @@
+"""Watching a batch: pace, words, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+from fanin.cli.exits import ExitCode
+from fanin.cli.pace import Pace
+from fanin.cli.session import Session
+from fanin.cli.watching import describe, follow
+from fanin.domain.batch import Progress
+from fanin.errors import BatchNotFound
+
+
+class TestPace:
+    def test_one_look_tells_nothing(self):
+        pace = Pace()
+        assert (pace.rate, pace.left(5)) == (None, None)
+        pace.saw(10, 100)
+        assert (pace.rate, pace.left(5)) == (None, None)
+
+    def test_a_steady_rate(self):
+        pace = Pace()
+        for second in range(100):
+            pace.saw(second, 20 * second)
+        assert pace.rate == pytest.approx(20)
+        assert pace.left(100) == pytest.approx(5)
+
+    def test_what_lies_before_the_window_is_forgotten(self):
+        pace = Pace(window=10)
+        for second in range(50):
+            pace.saw(second, 1_000 * second)
+        for second in range(50, 80):
+            pace.saw(second, 49_000)
+        assert pace.rate == 0
+        assert pace.left(1) is None
+
+    def test_looks_far_apart_still_make_a_rate(self):
+        pace = Pace(window=1)
+        pace.saw(0, 0)
+        pace.saw(60, 600)
+        pace.saw(120, 1_800)
+        assert pace.rate == pytest.approx(20)
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("left", "words"), [(7, "0:07 left"), (599, "9:59 left"), (7_325, "2:02:05 left")]
+    )
+    def test_time_left(self, tracker, left, words):
+        with tracker.batch() as batch:
+            batch.add(10 + left)
+        pace = Pace()
+        pace.saw(0, 0)
+        pace.saw(10, 10)
+        said = describe(Progress(batch.row, 10, 10), pace)
+        assert said == f"10 of {10 + left:,}, closed, 1/s, {words}"
+
+    def test_an_open_batch_may_grow_so_no_time_is_promised(self, tracker):
+        batch = tracker.attach(tracker.open().batch_id)
+        batch.add(20)
+        pace = Pace()
+        pace.saw(0, 0)
+        pace.saw(10, 10)
+        assert describe(Progress(batch.status().batch, 10, 10), pace) == "10 of 20, open, 1/s"
+
+
+class TestWatch:
+    def test_a_complete_batch_exits_with_0(self, run, tracker):
+        with tracker.batch(user_key="k") as batch:
+            group = batch.add(4)
+        tracker.ack(group)
+        result = run("watch", batch.id, "--json")
+        assert (result.exit_code, result.document["state"], result.stderr) == (0, "complete", "")
+        assert "4 of 4, complete" in run("watch", batch.id).stderr
+
+    def test_any_other_end_exits_with_1(self, run, tracker):
+        batch = tracker.open().batch_id
+        tracker.cancel(batch)
+        assert run("watch", batch).exit_code == ExitCode.WRONG
+
+    def test_it_waits_until_the_batch_has_ended(self, run, tracker):
+        with tracker.batch() as batch:
+            group = batch.add(40_000)
+        finisher = threading.Timer(0.15, lambda: tracker.ack(group))
+        finisher.start()
+        assert run("watch", batch.id, "--every", "0.1").exit_code == 0
+        finisher.join()
+
+    def test_it_gives_up_after_its_time(self, run, tracker):
+        batch = tracker.open().batch_id
+        result = run("watch", batch, "--timeout", "0s")
+        assert result.exit_code == ExitCode.WRONG
+        assert "is still open" in result.stderr
+
+    def test_an_unknown_batch(self, run):
+        assert run("watch", 5).exit_code == ExitCode.NOT_FOUND
+
+    def test_a_terminal_gets_a_bar(self, tracker):
+        # Given
+        with tracker.batch() as batch:
+            group = batch.add(8)
+        screen = io.StringIO()
+        session = Session(given=tracker)
+        session.aside = Console(file=screen, force_terminal=True, width=100)
+        finisher = threading.Timer(0.1, lambda: tracker.ack(group))
+        finisher.start()
+        # When
+        progress = follow(session, batch.id, every=0.1)
+        # Then
+        finisher.join()
+        assert progress.done_min == 8
+        assert "8 of 8, complete" in screen.getvalue()
+        assert "━" in screen.getvalue()
+
+    def test_a_terminal_is_left_in_order_after_an_error(self, tracker):
+        screen = io.StringIO()
+        session = Session(given=tracker)
+        session.aside = Console(file=screen, force_terminal=True, width=100)
+        with pytest.raises(BatchNotFound):
+            follow(session, 5)
+        assert screen.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
+
+    def test_small_batches_are_counted_exactly(self, tracker):
+        with tracker.batch() as batch:
+            group = batch.add(10_000)
+        tracker.ack(group[:5_001])
+        begun = time.monotonic()
+        assert follow(Session(given=tracker, as_json=True), batch.id, patience=0).done_min == 5_001
+        assert time.monotonic() - begun < 5
