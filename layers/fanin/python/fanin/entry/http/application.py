@@ -17,7 +17,7 @@ from fanin.entry.http import problems
 from fanin.entry.http.routing import Decoder, Route
 from fanin.entry.http.table import ROUTES
 from fanin.entry.observe import logger
-from fanin.errors import FaninError
+from fanin.errors import FaninError, InvalidRequest
 
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -60,6 +60,8 @@ def application(ledger: Callable[[], Ledger], routes: Sequence[Route] = ROUTES) 
     def not_found(_: Exception) -> Response[str]:
         path = app.current_event.path
         allowed = sorted({route.method for route in routes if route.matches(path)})
+        if app.current_event.http_method in allowed:  # but for characters that the resolver lets no id have
+            return refused(InvalidRequest("the path names nothing: no id has such characters"))
         if allowed:
             detail = f"{path} takes {' and '.join(allowed)} only"
             return problems.problem(405, "method-not-allowed", detail, request_id(), allow=", ".join(allowed))

@@ -13,7 +13,7 @@ import fanin
 from fanin import names
 from fanin.entry.http.problems import STATUS
 from fanin.entry.http.routing import Route
-from fanin.entry.http.schemas import SCHEMAS, Schema, ref, text
+from fanin.entry.http.schemas import SCHEMAS, Schema, ref
 
 _ALWAYS: Final = (400, 401, 403, 429, 500, 503)
 """What any request can meet: bad parameters, the gateway's authorization and throttle, and faults."""
@@ -87,7 +87,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
             ("path", True, path),
             ("query", True, route.required),
             ("query", False, route.optional),
-            ("header", False, {**route.headers, names.CORRELATION_HEADER: text(128)}),
+            ("header", False, {**route.headers, names.CORRELATION_HEADER: _CORRELATION_ID}),
         )
         for name, schema in schemas.items()
     ]
@@ -116,6 +116,10 @@ _RETRY_AFTER: Final = {
 }
 _CORRELATION: Final = {
     names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
+}
+_CORRELATION_ID: Final[Schema] = {
+    "type": "string",
+    "description": "goes to the logs; taken if it is at most 128 visible ASCII characters, else left",
 }
 
 

@@ -1,0 +1,135 @@
+"""The OpenAPI document against the code: whole, honest, and never a way to a fault of the service."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.specs.openapi import checks
+from werkzeug.wrappers import Request, Response
+
+from fanin.adapters.memory import Memory
+from fanin.app.service import LedgerService
+from fanin.entry.http.application import application, serve
+from fanin.entry.http.openapi import document
+from fanin.entry.http.problems import STATUS
+from fanin.entry.http.table import ROUTES
+from tests.unit.entry.conftest import CONTEXT
+
+DOCUMENT = document(ROUTES)
+OPERATIONS = {
+    operation["operationId"]: operation for path in DOCUMENT["paths"].values() for operation in path.values()
+}
+
+
+class Gateway:
+    """An HTTP API in front of the function, as a WSGI application."""
+
+    def __init__(self) -> None:
+        ledger = LedgerService(Memory().ports())
+        self.app = application(lambda: ledger)
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        request = Request(environ)
+        query: dict[str, str] = {}
+        for name, value in parse_qsl(request.query_string.decode(), keep_blank_values=True):
+            query[name] = f"{query[name]},{value}" if name in query else value
+        event = {
+            "version": "2.0",
+            "rawPath": unquote(request.path),
+            "rawQueryString": request.query_string.decode(),
+            "queryStringParameters": query,
+            "headers": {name.lower(): value for name, value in request.headers.items()},
+            "requestContext": {
+                "http": {"method": request.method, "path": request.path},
+                "requestId": str(uuid.uuid4()),
+                "stage": "$default",
+            },
+            "body": request.get_data().decode("utf-8", "replace"),
+            "isBase64Encoded": False,
+        }
+        answer = serve(self.app, event, CONTEXT)
+        return Response(answer["body"], answer["statusCode"], answer["headers"])(environ, start_response)
+
+
+def references(value: Any) -> Iterator[str]:
+    match value:
+        case {"$ref": str(reference)}:
+            yield reference
+        case dict():
+            for part in value.values():
+                yield from references(part)
+        case list():
+            for part in value:
+                yield from references(part)
+
+
+def test_every_route_is_in_the_document_under_a_name_of_its_own() -> None:
+    described = {(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods}
+    assert described == {(route.method.lower(), route.path) for route in ROUTES}
+    assert len(OPERATIONS) == len(ROUTES)
+
+
+def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
+    named = {
+        f"#/components/{kind}/{name}"
+        for kind in ("schemas", "responses")
+        for name in DOCUMENT["components"][kind]
+    }
+    used = set(references(DOCUMENT))
+    assert used <= named
+    assert named - used == {"#/components/schemas/QueuedAcks"}  # the ack queue's message, not HTTP's
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_every_status_a_route_can_give_is_listed(route) -> None:
+    listed = set(OPERATIONS[route.operation]["responses"])
+    expected = {route.status, 400, 401, 403, 429, 500, 503} | {STATUS[error] for error in route.errors}
+    assert listed == {str(status) for status in expected | ({413} if route.body else set())}
+    named = re.findall(r"\{(\w+)\}", route.path)
+    parameters = OPERATIONS[route.operation]["parameters"]
+    assert [p["name"] for p in parameters if p["in"] == "path"] == named
+
+
+def test_the_document_is_served_and_printed() -> None:
+    client = Gateway().app
+    served = [
+        serve(client, {"rawPath": path, "headers": {}, "requestContext": context}, CONTEXT)
+        for path in ("/openapi.json", "/v1/openapi.json")
+        for context in [{"http": {"method": "GET", "path": path}, "requestId": "r", "stage": "$default"}]
+    ]
+    printed = subprocess.run(
+        [sys.executable, "-m", "fanin.entry.http.openapi"], capture_output=True, text=True, check=True
+    )
+    assert [json.loads(answer["body"]) for answer in served] == [DOCUMENT, DOCUMENT]
+    assert json.loads(printed.stdout) == DOCUMENT
+    assert DOCUMENT["openapi"].startswith("3.1")
+
+
+API = schemathesis.openapi.from_wsgi("/openapi.json", Gateway())
+
+
+@API.parametrize()
+@settings(
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+def test_whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case) -> None:
+    case.call_and_validate(
+        checks=[
+            schemathesis.checks.not_a_server_error,
+            checks.status_code_conformance,
+            checks.content_type_conformance,
+            checks.response_headers_conformance,
+            checks.response_schema_conformance,
+        ]
+    )
