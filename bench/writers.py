@@ -72,16 +72,16 @@ def threads() -> list[Figure]:
     with world.spending() as spent, _eager_switching():
         in_threads(writer(processes[number // 4], share(group, number)) for number in range(WRITERS))
     world.check_complete()
-    return contended(spent.writes, spent.reads, spent.refused, ITEMS, f"threads; {ITEMS:,} items, in memory")
+    return contended("in memory", spent.writes, spent.reads, spent.refused, ITEMS)
 
 
-def contended(writes: int, reads: int, refused: int, items: int, note: str) -> list[Figure]:
+def contended(where: str, writes: int, reads: int, refused: int, items: int) -> list[Figure]:
     """The figures of writers that shared words and were given no duplicates."""
-    what = f"an item, {WRITERS} writers on the same words"
+    what, note = f"{WRITERS} writers on the same words, {where}", f"{items:,} items, threads"
     return [
-        Figure(f"writes {what}", writes / items, at_most=WRITES, note=note),
-        Figure(f"reads {what}", reads / items, at_most=READS, note=note),
-        Figure(f"failed writes, {WRITERS} writers on the same words", refused, at_most=0, note=note),
+        Figure(f"writes an item, {what}", writes / items, at_most=WRITES, note=note),
+        Figure(f"reads an item, {what}", reads / items, at_most=READS, note=note),
+        Figure(f"failed writes, {what}", refused, at_most=0, note=note),
     ]
 
 

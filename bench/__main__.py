@@ -1,0 +1,98 @@
+"""``python -m bench``: measure every figure, print one table, fail where one falls short."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import compare, dynamodb, imports, parsing, ranges, reading, single, writers
+from bench.figures import Figure, number, worst
+
+Measurement = Callable[[], list[Figure]]
+
+COUNTED: dict[str, list[Measurement]] = {
+    "single": [single.in_random_order, single.in_order, single.across_words],
+    "writers": [writers.interleaved, writers.threads, dynamodb.emulated],
+    "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
+    "reading": [reading.closing, reading.bounds, reading.missing],
+    "compare": [compare.expressions, compare.alternatives],
+}
+TIMED: dict[str, list[Measurement]] = {"parsing": [parsing.parsing], "imports": [imports.imports]}
+GROUPS = [*COUNTED, *TIMED]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="group", help=f"some of: {', '.join(GROUPS)}; else all")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args()
+    if unknown := set(options.groups) - set(GROUPS):
+        parser.error(f"no such group: {', '.join(sorted(unknown))}")
+    with Console(stderr=True).status("measuring, some two minutes"):
+        figures = measure(options.groups or GROUPS)
+    if options.json:
+        print(json.dumps({**machine(), "figures": [figure.as_json() for figure in figures]}, indent=2))
+    else:
+        show(figures)
+    return 0 if all(figure.ok for figure in figures) else 1
+
+
+def measure(groups: Iterable[str]) -> list[Figure]:
+    """Measure groups: what is counted on all cores at once, then what is timed, one after the other."""
+    chosen = set(groups)
+    with ProcessPoolExecutor() as pool:
+        running = [pool.submit(m) for group in COUNTED if group in chosen for m in COUNTED[group]]
+        figures = [figure for answer in running for figure in answer.result()]
+    for group in TIMED:
+        if group in chosen:
+            figures += [figure for measurement in TIMED[group] for figure in measurement()]
+    by_name: dict[str, list[Figure]] = {}
+    for figure in figures:
+        by_name.setdefault(figure.name, []).append(figure)
+    return [worst(same) for same in by_name.values()]
+
+
+def machine() -> dict[str, str | int | None]:
+    """When and on what this was measured; only the timed figures depend on it."""
+    return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+    }
+
+
+def show(figures: Iterable[Figure]) -> None:
+    where = machine()
+    table = Table(
+        title="fanin, counted in rows on the in-memory store unless the note says otherwise",
+        caption=f"{where['measured_at']}, Python {where['python']}, {where['machine']}, {where['cores']} cores",
+    )
+    table.add_column("figure", overflow="fold")
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("must be", justify="right", no_wrap=True)
+    table.add_column("ok", no_wrap=True)
+    table.add_column("note", overflow="fold", style="dim")
+    for figure in figures:
+        table.add_row(figure.name, number(figure.measured), figure.must_be, _verdict(figure), figure.note)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+
+
+def _verdict(figure: Figure) -> str:
+    if not figure.bounded:
+        return ""
+    return "[green]yes[/]" if figure.ok else "[bold red]NO[/]"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

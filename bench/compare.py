@@ -1,0 +1,107 @@
+"""Side by side: fanin's conditional expression and compare-and-swap, and other ways to know the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from bench.figures import Figure
+from bench.interleaving import Interleaving
+from bench.world import World, span
+from bench.writers import writer
+from fanin.adapters.memory import Calls
+from fanin.app.ports import Clear, Cleared, WordKey, WordStore
+from fanin.app.service import LedgerService
+from fanin.cli.prices import Prices, costs
+from fanin.domain.tree import Tree
+
+ACKERS = (8, 32)
+ITEMS = 8_192
+PLANNED = 1_000_000
+WIDTH = Tree().width
+
+
+class SwappedWords:
+    """A ``WordStore`` that reads a word, clears bits in it, and puts it back if nobody else did meanwhile.
+
+    As kind to compare-and-swap as DynamoDB can be: a refused write brings the new word with it, so only
+    the first try of each word costs a read.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._words: dict[WordKey, int] = {}
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        return [self._clear(clear.key, clear.mask) for clear in clears]
+
+    def _clear(self, key: WordKey, mask: int) -> Cleared:
+        seen = self._calls.read("words.read", lambda: self._now(key))
+        while first := mask & seen:
+            wanted = seen ^ first
+            found = self._calls.write("words.swap", lambda: self._swap(key, seen, wanted))  # noqa: B023
+            if found == seen:
+                return Cleared(wanted, first)
+            seen = found
+        return Cleared(seen, 0)
+
+    def _swap(self, key: WordKey, old: int, new: int) -> int:
+        found = self._now(key)
+        if found == old:
+            self._words[key] = new
+        else:
+            self._calls.refused["words.swap"] += 1
+        return found
+
+    def _now(self, key: WordKey) -> int:
+        return self._words.get(key, Tree().full)
+
+    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        return {key: self._calls.read("words.read", lambda: self._now(key)) for key in keys}  # noqa: B023
+
+    def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        return dict.fromkeys(keys, 0)
+
+
+def expressions() -> list[Figure]:
+    """Writes and reads for each item, with the two ways to clear a bit."""
+    figures = []
+    for ackers in ACKERS:
+        for name, bound, words in (
+            ("conditional expression", 1.02, None),
+            ("compare-and-swap", None, SwappedWords),
+        ):
+            writes, reads = _measure(ackers, words)
+            what = f"writes an item, {ackers} ackers on one word, {name}"
+            figures.append(Figure(what, writes, at_most=bound, note=f"and {reads:.3g} reads; virtual time"))
+    return figures
+
+
+def alternatives() -> list[Figure]:
+    """What ``fanin plan`` computes for a million items; ``single`` shows that it holds."""
+    prices = Prices()
+    return [
+        Figure(
+            f"{'transitions' if cost.transitions else 'writes'} an item: {cost.way}",
+            (cost.writes + cost.transitions) / PLANNED,
+            note=f"plan: ${cost.dollars(prices):,.2f} for {PLANNED:,} items; {cost.note}",
+        )
+        for cost in costs(PLANNED)
+    ]
+
+
+def _measure(ackers: int, words: Callable[[Calls], WordStore] | None) -> tuple[float, float]:
+    """Let all ackers share a word until it is done, then the next, so that none can get out of the way."""
+    schedule = Interleaving(seed=ackers)
+    world = World(schedule.on_call)
+    ports = world.memory.ports()
+    if words:
+        ports = replace(ports, words=words(world.calls))
+    ledgers = [LedgerService(ports) for _ in range(ackers)]
+    items = span(world.batch(ITEMS, closed=True), 0, ITEMS)
+    with world.spending() as spent:
+        for first in range(0, ITEMS, WIDTH):
+            word = items[first : first + WIDTH]
+            schedule.run(writer(ledger, word[n::ackers]) for n, ledger in enumerate(ledgers))
+    world.check_complete()
+    return spent.writes / ITEMS, spent.reads / ITEMS

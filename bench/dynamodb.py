@@ -1,0 +1,136 @@
+"""The cross-check on DynamoDB's own interface: an emulator, the real adapters, and a meter on the client."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from bench.figures import Figure
+from bench.world import span
+from bench.writers import WRITERS, contended, in_threads, share, writer
+from fanin import names
+from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoWords
+from fanin.adapters.dynamodb.metering import Meter
+from fanin.adapters.dynamodb.rows import word_id
+from fanin.adapters.memory import Memory
+from fanin.adapters.system import SystemClock
+from fanin.app.ports import Clear, Ports, WordKey
+from fanin.app.service import LedgerService
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
+from fanin.domain.tree import Tree
+from fanin.local import emulator
+
+HOME = Path(__file__).resolve().parent.parent / ".fanin" / "emulator"  # shared with ``fanin local``
+ITEMS = 2_048
+BATCHES, WORDS, PARTS = "batches", "words", "parts"
+KEYS = {
+    BATCHES: {names.BATCH_ID: "N"},
+    WORDS: {names.WORD_ID: "S"},
+    PARTS: {names.BATCH_ID: "N", names.PART: "S"},
+}
+
+
+def emulated() -> list[Figure]:
+    """Writers in threads on real conditional expressions, and the largest row that a word can have."""
+    with _emulator() as client:
+        for table, key in KEYS.items():
+            _create(client, table, key)
+        connection = Connection(lambda: client, threads=WRITERS)
+        ports = replace(
+            Memory(clock=SystemClock()).ports(),
+            batches=DynamoBatches(BATCHES, PARTS, connection),
+            words=DynamoWords(WORDS, connection),
+            parts=DynamoParts(PARTS, connection),
+        )
+        return [*_shared_words(ports, Meter(client)), _largest_word(ports, client)]
+
+
+def _shared_words(ports: Ports, meter: Meter) -> list[Figure]:
+    producer = LedgerService(ports)
+    batch = producer.open(OpenBatch())
+    producer.add(batch.batch_id, ITEMS)
+    producer.close(batch.batch_id)
+    ledgers = [LedgerService(ports) for _ in range(WRITERS)]
+    for ledger in ledgers:
+        ledger.status(batch.batch_id)  # warm: each process has seen the batch
+    meter.reset()
+    items = span(batch, 0, ITEMS)
+    in_threads(writer(ledger, share(items, number)) for number, ledger in enumerate(ledgers))
+    writes, reads, refused = meter.writes.total(), meter.reads.total(), meter.refused.total()
+    if producer.status(batch.batch_id).batch.state is not State.COMPLETE:
+        raise AssertionError("all items are acknowledged, and the batch is not complete")
+    return contended("DynamoDB adapters", writes, reads, refused, ITEMS)
+
+
+def _largest_word(ports: Ports, client: Any) -> Figure:
+    """The last leaf of the largest batch, every item failed; read just before and after its last bit."""
+    tree = Tree()
+    key = WordKey(MAX_BATCH_ID, 0, tree.last(0, MAX_ITEMS))
+    sizes = []
+    for mask in (tree.full >> 1, tree.bits[-1]):
+        ports.words.clear([Clear(key, mask, expires_at=2**35, failed=True)])
+        row = client.get_item(TableName=WORDS, Key={names.WORD_ID: {"S": word_id(key)}}, ConsistentRead=True)
+        sizes.append(_size(row["Item"]))
+    note = "DynamoDB's rules; 64 items failed, longest key"
+    return Figure("bytes of the row of a full word", max(sizes), at_most=1_023, note=note)
+
+
+def _size(item: dict[str, Any]) -> int:
+    """Bytes of an item by the rules of the DynamoDB Developer Guide, "Item sizes and formats".
+
+    The guide gives no overhead for sets, so that of a list is taken, which is more.
+    """
+    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+
+
+def _value_size(typed: dict[str, Any]) -> int:
+    ((kind, value),) = typed.items()
+    match kind:
+        case "S":
+            return len(value.encode())
+        case "N":
+            return -(-len(value) // 2) + 1
+        case "NS":
+            return 3 + sum(1 + _value_size({"N": number}) for number in value)
+    raise AssertionError(f"a word's row has no attribute of type {kind}")
+
+
+@contextmanager
+def _emulator() -> Iterator[Any]:
+    """An emulator of its own, and a client of it."""
+    python = emulator.install(HOME, lambda message: print(message, file=sys.stderr))
+    with TemporaryDirectory() as folder:
+        try:
+            yield boto3.client(
+                "dynamodb",
+                endpoint_url=emulator.start(Path(folder), python).endpoint_url,
+                region_name="us-east-1",
+                aws_access_key_id="test",
+                aws_secret_access_key="test",  # noqa: S106
+                config=Config(
+                    max_pool_connections=WRITERS, read_timeout=10, retries={"total_max_attempts": 1}
+                ),
+            )
+        finally:
+            emulator.stop(Path(folder))
+
+
+def _create(client: Any, table: str, key: dict[str, str]) -> None:
+    client.create_table(
+        TableName=table,
+        KeySchema=[
+            {"AttributeName": name, "KeyType": kind}
+            for name, kind in zip(key, ("HASH", "RANGE"), strict=False)
+        ],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in key.items()],
+        BillingMode="PAY_PER_REQUEST",
+    )

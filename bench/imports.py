@@ -1,0 +1,73 @@
+"""How long the functions take to import, over what nearly every Lambda function in Python imports."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.figures import Figure
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYER = ROOT / "layers" / "fanin" / "python"
+ROUNDS = 7
+BASELINE = "import boto3; from aws_lambda_powertools import Logger"
+BOTO3_TOO = "import boto3; import handler"
+
+_TIMED = """\
+import time
+start = time.process_time()
+{code}
+print(time.process_time() - start)
+"""
+
+
+def imports() -> list[Figure]:
+    """Every function, as it is and with boto3, which it needs at its first call at the latest.
+
+    CPU time, since that of other processes is not in it; each sample in a fresh interpreter, after a round
+    that leaves the compiled files behind.
+    """
+    functions = sorted(path.parent for path in ROOT.glob("functions/*/handler.py"))
+    with TemporaryDirectory() as cache:
+        samples: dict[tuple[str, Path], list[float]] = {}
+        for counted in [False] + [True] * ROUNDS:
+            for code, folder in [(BASELINE, ROOT)] + [
+                (c, f) for f in functions for c in ("import handler", BOTO3_TOO)
+            ]:
+                seconds = _seconds(code, folder, cache)
+                if counted:
+                    samples.setdefault((code, folder), []).append(seconds)
+    medians = {key: statistics.median(values) for key, values in samples.items()}
+    base = medians.pop((BASELINE, ROOT))
+    alone = {folder.name: medians[("import handler", folder)] / base for folder in functions}
+    whole = {folder.name: medians[(BOTO3_TOO, folder)] / base for folder in functions}
+    return [
+        Figure(
+            "import of the slowest function, over boto3 and Logger",
+            max(alone.values()),
+            at_most=1.25,
+            note=_list(alone),
+        ),
+        Figure("the same, when it imports boto3 besides", max(whole.values()), note=_list(whole)),
+    ]
+
+
+def _seconds(code: str, folder: Path, cache: str) -> float:
+    """CPU seconds of running the code, with the import path that the function has in Lambda."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {
+        "PYTHONPYCACHEPREFIX": cache,
+        "PYTHONPATH": os.pathsep.join([str(folder), str(LAYER)]),
+    }
+    command = [sys.executable, "-c", _TIMED.format(code=code)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)  # noqa: S603
+    return float(done.stdout)
+
+
+def _list(ratios: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())

@@ -1,0 +1,57 @@
+"""How fast item ids are read, on one core."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+from bench.figures import Figure
+from bench.world import World, span
+from fanin.app.limits import MAX_IDS
+from fanin.domain import ids
+from fanin.domain.tree import Tree
+
+PARSE_ROUNDS = 50
+ITEMS = 1_000_000
+
+
+def parsing() -> list[Figure]:
+    """Item ids of one request, in random order, to bits grouped by word; then the same with all else."""
+    world = World()
+    batch = world.batch(ITEMS)
+    prefix = span(batch, 0, ITEMS).prefix
+    order = random.Random(1).sample(range(ITEMS), MAX_IDS)  # noqa: S311
+    named = [f"{prefix}:{ordinal}" for ordinal in order]
+    tree, ledger = Tree(), world.process()
+
+    def parse() -> None:
+        for text, indices in ids.group_by_prefix(named).items():
+            block = ids.parse_prefix(text)
+            if block.genuine(batch.salt):
+                tree.marks(ids.parse_indices(block, indices))
+
+    return [
+        Figure(
+            "item ids parsed and grouped a second, one core",
+            MAX_IDS / _median(parse),
+            at_least=1_000_000,
+            note=f"median of {PARSE_ROUNDS} requests of {MAX_IDS:,} random ids",
+        ),
+        Figure(
+            "item ids acknowledged a second, receipts and memory store included",
+            MAX_IDS / _median(lambda: ledger.ack(named)),
+            note="the same requests; all but the first are duplicates",
+        ),
+    ]
+
+
+def _median(work: Callable[[], None]) -> float:
+    """Seconds."""
+    times = []
+    for _ in range(PARSE_ROUNDS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
