@@ -60,7 +60,7 @@ class DynamoWords:
             ":bits": {"NS": bits},
         }
         untouched = "attribute_not_exists(word)"
-        if mask == self._full:
+        if mask == self._full:  # the same condition as below, at a thirtieth of its length
             condition = f"{untouched} OR word = :full"
         else:
             values[":zero"] = {"N": "0"}
