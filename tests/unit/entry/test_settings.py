@@ -1,0 +1,97 @@
+"""The environment: each value checked when it is asked for."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fanin
+from fanin import names
+from fanin.app.ports import Defaults
+from fanin.domain.batch import OpenBatch
+from fanin.entry import wiring
+from fanin.entry.settings import Settings
+from fanin.errors import NotConfigured
+
+TABLES = {
+    names.ENV_BATCHES_TABLE: "b",
+    names.ENV_WORDS_TABLE: "w",
+    names.ENV_PARTS_TABLE: "p",
+}
+TEXTS = {
+    "batches_table": names.ENV_BATCHES_TABLE,
+    "words_table": names.ENV_WORDS_TABLE,
+    "parts_table": names.ENV_PARTS_TABLE,
+    "bus": names.ENV_BUS,
+    "schedule_group": names.ENV_SCHEDULE_GROUP,
+    "schedule_role_arn": names.ENV_SCHEDULE_ROLE_ARN,
+    "timer_arn": names.ENV_TIMER_ARN,
+    "timer_dlq_arn": names.ENV_TIMER_DLQ_ARN,
+    "ack_queue_url": names.ENV_ACK_QUEUE_URL,
+    "retry_queue_url": names.ENV_RETRY_QUEUE_URL,
+}
+
+
+@pytest.mark.parametrize(("setting", "variable"), TEXTS.items())
+def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, variable: str) -> None:
+    assert getattr(Settings({variable: "there"}), setting) == "there"
+    for environment in ({}, {variable: ""}):
+        with pytest.raises(NotConfigured, match=variable):
+            getattr(Settings(environment), setting)
+
+
+def test_durations_have_defaults() -> None:
+    assert Settings({}).defaults == Defaults()
+    assert Settings({names.ENV_LIFETIME: "3600", names.ENV_OPEN_IDLE_TTL: "60"}).defaults == Defaults(
+        open_idle_ttl=60, lifetime=3600
+    )
+
+
+@pytest.mark.parametrize("value", ["0", "-5", "1.5", "2h", "٣"])
+def test_a_duration_that_is_no_number_of_seconds_is_refused(value: str) -> None:
+    with pytest.raises(NotConfigured, match=names.ENV_CLOSED_IDLE_TTL):
+        _ = Settings({names.ENV_CLOSED_IDLE_TTL: value}).defaults
+
+
+def test_tables_must_be_named_and_the_rest_may_wait() -> None:
+    # Given settings with tables only
+    ports = wiring.connect(Settings(TABLES))
+
+    # Then alarms and bus say what is missing when they are called
+    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
+        ports.timers.set(1, 2)
+    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
+        ports.timers.clear(1)
+    with pytest.raises(NotConfigured, match=names.ENV_BUS):
+        ports.events.publish(None)
+
+    # And tables say so at once
+    with pytest.raises(NotConfigured, match=names.ENV_WORDS_TABLE):
+        wiring.connect(Settings(TABLES | {names.ENV_WORDS_TABLE: ""}))
+
+
+def test_wiring_makes_one_ledger_for_a_process(monkeypatch) -> None:
+    for cached in (wiring.settings, wiring.ports, wiring.ledger, wiring.retry_queue, wiring.ack_queue):
+        cached.cache_clear()
+    for name, value in {**TABLES, names.ENV_LIFETIME: "3600"}.items():
+        monkeypatch.setenv(name, value)
+
+    assert wiring.ledger() is wiring.ledger()
+    assert wiring.ledger().ports.defaults.lifetime == 3600
+    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
+        wiring.ledger().open(OpenBatch(deadline=wiring.ports().clock.now() + 60_000))
+    for cached in (wiring.settings, wiring.ports, wiring.ledger):
+        cached.cache_clear()
+
+
+def test_nothing_else_in_the_functions_code_reads_the_environment() -> None:
+    root = Path(fanin.__file__).parent
+    readers = set()
+    for room in ("domain", "app", "adapters", "entry"):
+        for path in (root / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv"):
+                    readers.add(str(path.relative_to(root)))
+    assert readers == {"entry/settings.py"}

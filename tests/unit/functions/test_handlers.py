@@ -1,0 +1,206 @@
+"""The functions' handlers, from the event of their source to what they return."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.adapters.dynamodb import rows
+from fanin.adapters.memory import Memory
+from fanin.app.ports import Clear, WordKey
+from fanin.app.service import LedgerService
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.entry import wiring
+from fanin.entry.http import application
+from fanin.entry.observe import metrics as metrics_of_process
+from tests.unit.entry.conftest import CONTEXT
+from tests.unit.entry.test_queues import letter, message
+from tests.unit.entry.test_streams import image, record, word
+
+FUNCTIONS = Path(__file__).parents[3] / "functions"
+
+
+class Queue:
+    """A queue that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send(self, messages) -> None:
+        self.sent += messages
+
+
+@pytest.fixture(autouse=True)
+def _no_metrics_of_other_tests() -> None:
+    metrics_of_process.clear_metrics()
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def ledger(memory: Memory, monkeypatch) -> LedgerService:
+    ledger = LedgerService(memory.ports())
+    monkeypatch.setattr(wiring, "ledger", lambda: ledger)
+    return ledger
+
+
+@pytest.fixture
+def retries(monkeypatch) -> Queue:
+    queue = Queue()
+    monkeypatch.setattr(wiring, "retry_queue", lambda: queue)
+    return queue
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"functions_{name}", FUNCTIONS / name / "handler.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def metrics(capsys) -> dict[str, list[float]]:
+    """The metrics that an invocation wrote, by name; with a check that nothing warned of none."""
+    written: dict[str, list[float]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        entry = json.loads(line)
+        for group in entry.get("_aws", {}).get("CloudWatchMetrics", []):
+            assert group["Namespace"] == names.METRICS_NAMESPACE
+            written |= {metric["Name"]: entry[metric["Name"]] for metric in group["Metrics"]}
+    return written
+
+
+def ended(ledger: LedgerService) -> Batch:
+    batch = ledger.open(OpenBatch(user_key="k"))
+    return ledger.close(batch.batch_id)
+
+
+def test_every_function_has_a_handler_and_every_handler_is_short() -> None:
+    found = {path.parent.name for path in FUNCTIONS.glob("*/handler.py")}
+    assert found == {"api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"}
+    for path in FUNCTIONS.glob("*/handler.py"):
+        assert len(path.read_text().splitlines()) <= 30
+        assert callable(load(path.parent.name).handler)
+
+
+def test_api(ledger: LedgerService, capsys) -> None:
+    application._application.cache_clear()
+    group = ledger.add(ledger.open(OpenBatch()).batch_id, 2)
+    event = {
+        "rawPath": "/v1/acks",
+        "headers": {"X-Correlation-Id": "trip-9"},
+        "requestContext": {
+            "http": {"method": "POST", "path": "/v1/acks"},
+            "requestId": "r",
+            "stage": "$default",
+        },
+        "body": json.dumps({"items": [group[0], group[0], group[1]]}),
+    }
+    answer = load("api").handler(event, CONTEXT)
+    application._application.cache_clear()
+    assert answer["statusCode"] == 200
+    assert answer["headers"][names.CORRELATION_HEADER] == "trip-9"
+    assert metrics(capsys)[names.METRIC_FIRST] == [2.0]
+
+
+def test_acks(ledger: LedgerService, capsys) -> None:
+    group = ledger.add(ledger.open(OpenBatch()).batch_id, 3)
+    ledger.ack([group[0]])
+    event = {"Records": [message({"items": [item]}, item) for item in group] + [message("bad", "bad")]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = load("acks").handler(event, CONTEXT)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "bad"}]}
+    written = metrics(capsys)
+    assert (written[names.METRIC_FIRST], written[names.METRIC_DUPLICATE]) == ([2.0], [1.0])
+
+
+def test_dead_letters(ledger: LedgerService, retries: Queue, capsys) -> None:
+    group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
+    event = {"Records": [letter(group[0], "d1"), letter(None, "d2")]}
+    assert load("dead_letters").handler(event, CONTEXT) == {"batchItemFailures": []}
+    assert [sent["messageId"] for sent in retries.sent] == ["d2"]
+    written = metrics(capsys)
+    assert (written[names.METRIC_FAILED], written[names.METRIC_PARKED]) == ([1.0], [1.0])
+
+
+def test_notifier(ledger: LedgerService, memory: Memory, retries: Queue, capsys) -> None:
+    # Given the end of a batch, a change that is none, and poison
+    batch = ended(ledger)
+    event = {
+        "Records": [
+            record(image(batch)),
+            record(image(batch), image(batch)),
+            record({"state": {"S": "complete"}}),
+        ]
+    }
+
+    # When the stream brings them
+    answer = load("notifier").handler(event, CONTEXT)
+
+    # Then one event goes out, and the poison is parked
+    assert answer == {"batchItemFailures": []}
+    assert [published.id for published in memory.events.published] == [f"{batch.batch_id}.complete"]
+    assert len(retries.sent) == 1
+    written = metrics(capsys)
+    assert (written[names.METRIC_ENDED], written[names.METRIC_PARKED]) == ([1.0], [1.0])
+
+
+def test_settler(ledger: LedgerService, memory: Memory, retries: Queue) -> None:
+    # Given a closed batch whose last word was cleared by a process that crashed then
+    batch = ledger.open(OpenBatch())
+    ledger.add(batch.batch_id, 128)
+    ledger.close(batch.batch_id)
+    keys = [WordKey(batch.batch_id, 0, number) for number in (0, 1)]
+    memory.words.clear([Clear(key, (1 << 64) - 1, batch.expires_at) for key in keys])
+    assert ledger.status(batch.batch_id).batch.state is State.CLOSED
+
+    # When the stream of words brings them, with a word that is no word
+    event = {"Records": [word(rows.word_id(key), "0") for key in keys] + [word("x/y", "0")]}
+    answer = load("settler").handler(event, CONTEXT)
+
+    # Then the batch is complete
+    assert answer == {"batchItemFailures": []}
+    assert ledger.status(batch.batch_id).batch.state is State.COMPLETE
+    assert len(retries.sent) == 1
+
+
+def test_timer(ledger: LedgerService, memory: Memory) -> None:
+    batch = ledger.open(OpenBatch(deadline=memory.clock.now() + 60_000))
+    handler = load("timer").handler
+    handler({"batch_id": batch.batch_id}, CONTEXT)
+    assert ledger.status(batch.batch_id).batch.state is State.OPEN
+    memory.clock.advance(60_000)
+    handler({"batch_id": batch.batch_id}, CONTEXT)
+    assert ledger.status(batch.batch_id).batch.state is State.TIMED_OUT
+    handler({"batch_id": 5}, CONTEXT)
+
+
+def test_reaper(ledger: LedgerService, memory: Memory, capsys) -> None:
+    # Given an idle batch that is open, and one that is closed
+    ledger.open(OpenBatch(idle_ttl=60))
+    waiting = ledger.open(OpenBatch(idle_ttl=60)).batch_id
+    ledger.add(waiting, 1)
+    ledger.close(waiting)
+    memory.clock.advance(120_000)
+
+    # When the reaper comes twice
+    first = load("reaper").handler({}, CONTEXT)
+    written = metrics(capsys)
+    load("reaper").handler({}, CONTEXT)
+
+    # Then both are orphaned, and the alarm's metric says how many somebody waits for, even if none
+    assert (first["orphaned"], first["stuck"]) == (2, 1)
+    assert (written[names.METRIC_ORPHANED], written[names.METRIC_STUCK]) == ([2.0], [1.0])
+    assert metrics(capsys) == {names.METRIC_STUCK: [0.0]}
