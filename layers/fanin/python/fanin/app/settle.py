@@ -45,21 +45,33 @@ class Settler:
         for key, mask in marks.items():
             pending.setdefault(key.level, {})[key] = mask
         outcomes: dict[WordKey, Cleared] = {}
+        words: dict[WordKey, int] = {}
         while pending:
             level = min(pending)
             masks = pending.pop(level)
-            clears = [
-                Clear(key, mask, self._row(key).expires_at, failed and level == 0)
-                for key, mask in masks.items()
-            ]
-            cleared = dict(zip(masks, self._ports.words.clear(clears), strict=True))
+            cleared = self._clear(masks, words, failed=failed and level == 0)
             outcomes |= {key: cleared[key] for key in masks if key in marks}
+            if any(cleared[key].first != mask for key, mask in masks.items()):
+                words |= self._ports.words.read([key for above in pending.values() for key in above])
             done = self._done({key: answer.word for key, answer in cleared.items()})
             if parents := self._above(done):
                 above = pending.setdefault(level + 1, {})
                 for key, mask in parents.items():
                     above[key] = above.get(key, 0) | mask
         return outcomes
+
+    def _clear(
+        self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: bool
+    ) -> dict[WordKey, Cleared]:
+        """Clear the bits of words of one level; of ``words``, which were read, only what is still pending.
+
+        A range that meets items already done on one level meets them on others too. Each refused write
+        would be written again, so the words above are read first, from then on.
+        """
+        todo = {key: mask & words.get(key, mask) for key, mask in masks.items()}
+        clears = [Clear(key, mask, self._row(key).expires_at, failed) for key, mask in todo.items() if mask]
+        answers = iter(self._ports.words.clear(clears))
+        return {key: next(answers) if mask else Cleared(words[key], 0) for key, mask in todo.items()}
 
     def finish(self, batch: Batch) -> Batch:
         """Complete a closed batch if all its items are done, from at most one word of each level.
