@@ -50,11 +50,10 @@ def measure(groups: Iterable[str]) -> list[Figure]:
     """Measure groups: what is counted on all cores at once, then what is timed, one after the other."""
     chosen = set(groups)
     with ProcessPoolExecutor() as pool:
-        running = [pool.submit(m) for group in COUNTED if group in chosen for m in COUNTED[group]]
+        running = [pool.submit(m) for group, ms in COUNTED.items() if group in chosen for m in ms]
         figures = [figure for answer in running for figure in answer.result()]
-    for group in TIMED:
-        if group in chosen:
-            figures += [figure for measurement in TIMED[group] for figure in measurement()]
+    timed = [measurement for group, ms in TIMED.items() if group in chosen for measurement in ms]
+    figures += [figure for measurement in timed for figure in measurement()]
     by_name: dict[str, list[Figure]] = {}
     for figure in figures:
         by_name.setdefault(figure.name, []).append(figure)
@@ -72,10 +71,10 @@ def machine() -> dict[str, str | int | None]:
 
 
 def show(figures: Iterable[Figure]) -> None:
-    where = machine()
+    here = machine()
     table = Table(
-        title="fanin, counted in rows on the in-memory store unless the note says otherwise",
-        caption=f"{where['measured_at']}, Python {where['python']}, {where['machine']}, {where['cores']} cores",
+        title="fanin: rows read and written, on the in-memory store unless the figure says otherwise",
+        caption=f"{here['measured_at']}, Python {here['python']}, {here['machine']}, {here['cores']} cores",
     )
     table.add_column("figure", overflow="fold")
     table.add_column("measured", justify="right", no_wrap=True)

@@ -78,7 +78,7 @@ def expressions() -> list[Figure]:
 
 
 def alternatives() -> list[Figure]:
-    """What ``fanin plan`` computes for a million items; ``single`` shows that it holds."""
+    """What ``fanin plan`` computes for a million items; its first line is what ``single`` measures."""
     prices = Prices()
     return [
         Figure(

@@ -37,7 +37,7 @@ class Figure:
     @property
     def must_be(self) -> str:
         if self.at_most is not None:
-            return f"≤ {number(self.at_most)}"
+            return f"≤ {number(self.at_most)}" if self.at_most else "0"
         return f"≥ {number(self.at_least)}" if self.at_least is not None else ""
 
     def as_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fanin.domain.tree import Tree
 
 MILLION, BILLION = 10**6, 10**9
 NAMES = {MILLION: "10⁶", BILLION: "10⁹"}
-SEEDED_RANGES = 2_000
+SEEDED_RANGES = 1_000
 WIDTH = Tree().width
 
 
@@ -58,12 +58,12 @@ def any_range() -> list[Figure]:
 
 
 def overlapping() -> list[Figure]:
-    """The worst of ranges of which a part is done already, in every word that they touch.
+    """The worst of ranges of which a part is done already, in every word that they touch from a level on.
 
-    Each such word refuses the first write, since the mask meets bits that are clear, and takes a second.
+    Such a word refuses the first write, since the mask meets bits that are clear, and takes a second.
     """
     return [
-        worst(_again(items, bound, *ends) for ends in _ranges(items))
+        worst(_again(items, bound, *ends, lowest) for ends in _ranges(items) for lowest in range(3))
         for items, bound in ((MILLION, 14), (BILLION, 18))
     ]
 
@@ -74,8 +74,8 @@ def _fresh(items: int, bound: int, start: int, stop: int, *, closed: bool) -> Fi
     return Figure(name, spent, at_most=bound, note=f"worst found: {start:,} to {stop:,}")
 
 
-def _again(items: int, bound: int, start: int, stop: int) -> Figure:
-    spent = _spent(items, start, stop, inside=_done_inside(start, stop))
+def _again(items: int, bound: int, start: int, stop: int, lowest: int) -> Figure:
+    spent = _spent(items, start, stop, inside=_done_inside(start, stop, lowest))
     name = f"the same within {NAMES[items]}, a part of every word done before"
     return Figure(name, spent, at_most=bound, note=f"worst found: {start:,} to {stop:,}")
 
@@ -95,9 +95,9 @@ def _spent(
     return spent.writes
 
 
-def _done_inside(start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """One whole word of each level next to either end of the range, those that lie within it."""
-    span = 1
+def _done_inside(start: int, stop: int, lowest: int) -> Iterator[tuple[int, int]]:
+    """One child of a word of each level from ``lowest`` on, next to either end of the range, within it."""
+    span = WIDTH**lowest
     while span < stop - start:
         first, last = -(-start // span) * span, stop // span * span
         if first // span % WIDTH and first + span <= stop:

@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+from bench import __main__ as bench
+from bench.figures import Figure, number, worst
+
+
+@pytest.mark.parametrize(
+    ("figure", "ok", "must_be"),
+    [
+        (Figure("writes", 1.02, at_most=1.02), True, "≤ 1.02"),
+        (Figure("writes", 1.03, at_most=1.02), False, "≤ 1.02"),
+        (Figure("failed writes", 1, at_most=0), False, "0"),
+        (Figure("ids", 1_000_000, at_least=1_000_000), True, "≥ 1,000,000"),
+        (Figure("ids", 999_999, at_least=1_000_000), False, "≥ 1,000,000"),
+        (Figure("for information", 10**9), True, ""),
+    ],
+)
+def test_a_figure_is_held_against_its_bound(figure, ok, must_be):
+    assert (figure.ok, figure.must_be) == (ok, must_be)
+
+
+def test_the_worst_of_many_is_the_highest_under_an_upper_bound_and_the_lowest_over_a_lower_one():
+    assert worst(Figure("w", value, at_most=9) for value in (1, 3, 2)).measured == 3
+    assert worst(Figure("w", value, at_least=9) for value in (2, 1, 3)).measured == 1
+
+
+def test_numbers_are_short():
+    assert [number(value) for value in (7, 1.0158765, 1_533_539.4, 3.8e-05)] == [
+        "7",
+        "1.016",
+        "1,533,539",
+        "3.8e-05",
+    ]
+
+
+@pytest.mark.parametrize(("measured", "code"), [(1, 0), (2, 1)])
+def test_the_bench_fails_where_a_figure_falls_short(monkeypatch, capsys, measured, code):
+    # Given
+    monkeypatch.setattr("sys.argv", ["bench", "--json", "ranges"])
+    monkeypatch.setattr(bench, "measure", lambda groups: [Figure(*groups, measured, at_most=1)])
+    # When
+    ended = bench.main()
+    # Then
+    assert ended == code
+    (figure,) = json.loads(capsys.readouterr().out)["figures"]
+    assert (figure["figure"], figure["measured"], figure["ok"]) == ("ranges", measured, not code)
+
+
+def test_figures_measured_several_times_appear_once_with_their_worst(monkeypatch):
+    # Given
+    twice = [lambda: [Figure("w", 1, at_most=9)], lambda: [Figure("w", 5, at_most=9)]]
+    monkeypatch.setattr(bench, "COUNTED", {})
+    monkeypatch.setattr(bench, "TIMED", {"w": twice})
+    # When
+    figures = bench.measure(["w"])
+    # Then
+    assert [figure.measured for figure in figures] == [5]
