@@ -161,7 +161,8 @@ class Reading:
         for level, number, word in walk:
             if level == 0:
                 pending += self._leaf(batch, number, word, start).bit_count()
-            residue = 0 if batch.state is State.OPEN else tree.residue(level, number, batch.items)
+            # A batch that ended without a close was never settled at its edge.
+            residue = 0 if batch.closed_at is None else tree.residue(level, number, batch.items)
             if word != residue:
                 continue
             if level < root:
