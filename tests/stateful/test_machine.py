@@ -1,0 +1,73 @@
+"""The ledger against a plain model, over both kinds of stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+from moto import mock_aws
+
+from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.ports import Ports
+from fanin.domain.tree import Tree
+from tests.integration.conftest import on_dynamodb
+from tests.stateful.machine import LedgerMachine
+
+WIDTHS = [2, 3, 64]
+
+
+def quick(examples: int, steps: int) -> settings:
+    """The same examples at every run."""
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def written(memory: Memory) -> int:
+    """Rows written so far; a write that its condition refused wrote none."""
+    calls = memory.calls
+    plain = sum(calls.writes[call] - calls.refused[call] for call in ("words.clear", "parts.put_failures"))
+    return len(memory.batches.changes) + plain
+
+
+def in_memory(width: int) -> type[LedgerMachine]:
+    class InMemory(LedgerMachine):
+        @staticmethod
+        def world() -> tuple[Ports, FixedClock, Callable[[], int]]:
+            clock = FixedClock()
+            memory = Memory(tree=Tree(width), clock=clock)
+            return memory.ports(), clock, lambda: written(memory)
+
+    return InMemory
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_ledger_in_memory_does_as_plain_sets_do(width: int) -> None:
+    run_state_machine_as_test(in_memory(width), settings=quick(150, 50))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_ledger_in_memory_does_so_for_a_long_time(width: int) -> None:
+    run_state_machine_as_test(in_memory(width), settings=settings(quick(1_500, 60), derandomize=False))
+
+
+def test_the_ledger_on_dynamodb_does_as_plain_sets_do() -> None:
+    class OnDynamo(LedgerMachine):
+        @staticmethod
+        def world() -> tuple[Ports, FixedClock, Callable[[], int]]:
+            clock, tree = FixedClock(), Tree(3)
+            memory, tables = Memory(clock=clock, tree=tree), on_dynamodb(None, tree)
+            stores = {"batches": tables.batches, "words": tables.words, "parts": tables.parts}
+            return replace(memory.ports(), **stores), clock, lambda: 0
+
+    with mock_aws():
+        run_state_machine_as_test(OnDynamo, settings=quick(8, 20))
