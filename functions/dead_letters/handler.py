@@ -10,4 +10,4 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return queues.fail_dead(event, wiring.ledger(), lambda message: wiring.retry_queue().send([message]))
+    return queues.fail_dead(event, wiring.ledger(), wiring.park)

@@ -12,7 +12,7 @@ from fanin.entry.observe import count, observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return streams.consume(event, _announce, lambda record: wiring.retry_queue().send([record]))
+    return streams.consume(event, _announce, wiring.park)
 
 
 def _announce(records: Sequence[streams.Record]) -> None:

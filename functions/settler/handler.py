@@ -11,7 +11,7 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return streams.consume(event, _heal, lambda record: wiring.retry_queue().send([record]), together=True)
+    return streams.consume(event, _heal, wiring.park, together=True)
 
 
 def _heal(records: Sequence[streams.Record]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from aws_lambda_powertools import Logger, Metrics, Tracer
 
@@ -47,13 +47,26 @@ def count_receipts(receipts: Iterable[Receipt]) -> None:
 
 
 def observed(handler: Handler) -> Handler:
-    """Make a function of a handler: JSON logs with the request id, a trace, metrics written at the end."""
-    logged = logger.inject_lambda_context(handler, clear_state=True)
+    """Make a function of a handler: JSON logs with a correlation id, a trace, metrics written at the end.
+
+    The correlation id is that of the invocation; a handler that knows a better one sets it.
+    """
+
+    @wraps(handler)
+    def correlated(event: dict[str, Any], context: Any) -> Any:
+        logger.set_correlation_id(context.aws_request_id)
+        return handler(event, context)
+
+    logged = logger.inject_lambda_context(correlated, clear_state=True)
+
+    @cache
+    def traced() -> Handler:
+        return cast("Handler", tracer().capture_lambda_handler(logged, capture_response=False))
 
     @wraps(handler)
     def invoke(event: dict[str, Any], context: Any) -> Any:
         try:
-            return tracer().capture_lambda_handler(logged, capture_response=False)(event, context)
+            return traced()(event, context)
         finally:
             if metrics.metric_set:
                 metrics.flush_metrics()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 from fanin.adapters.dynamodb.batches import DynamoBatches
@@ -60,6 +61,11 @@ def ledger() -> LedgerService:
 def retry_queue() -> SqsQueue:
     """Where records and messages go that could not be handled."""
     return SqsQueue(settings().retry_queue_url)
+
+
+def park(message: Mapping[str, object]) -> None:
+    """Send a record or message that could not be handled to the retry queue."""
+    retry_queue().send([message])
 
 
 @cache
