@@ -1,0 +1,56 @@
+"""docs/api.md against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fanin.app import limits
+from fanin.domain.ids import MAX_COUNT
+from fanin.entry.http import problems
+from fanin.entry.http.routing import MAX_BODY
+from fanin.entry.http.schemas import SCHEMAS
+from fanin.entry.http.table import ROUTES
+
+TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+
+
+def test_it_has_every_route_and_no_other() -> None:
+    told = set(re.findall(r"`(GET|POST|DELETE|PUT|PATCH) (/[^`\s]*)`", TEXT.split("## Routes")[1]))
+    assert told == {(route.method, route.path) for route in ROUTES}
+
+
+def test_it_has_every_problem_with_its_status() -> None:
+    table = TEXT.split("## Problems")[1].split("## ")[0]
+    told = {
+        (int(status), code)
+        for status, codes in re.findall(r"^\| (\d{3}) \| (.+?) \|", table, re.MULTILINE)
+        for code in re.findall(r"`([a-z-]+)`", codes)
+    }
+    ours = {(404, "no-such-path"), (405, "method-not-allowed"), (500, "internal-error")}
+    assert told == ours | {(status, error.code) for error, status in problems.STATUS.items()}
+
+
+def test_it_has_the_limits_as_they_are() -> None:
+    table = TEXT.split("## Limits")[1].split("## ")[0]
+    rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", table, re.MULTILINE))
+    assert rows["body"] == f"{MAX_BODY // 2**20} MiB"
+    assert rows["item ids"] == f"{limits.MAX_IDS:,}"
+    assert limits.MAX_RANGES == limits.MAX_COUNTS == limits.MAX_FAILURES
+    assert rows["ranges, counts, failures"] == f"{limits.MAX_RANGES:,} each"
+    assert rows["items added"].startswith(f"{MAX_COUNT:,} ")
+    assert rows["`user_key`"] == f"{limits.MAX_USER_KEY} characters"
+    assert rows["`Idempotency-Key`"] == f"{limits.MAX_IDEMPOTENCY_KEY} characters"
+    assert rows["`metadata`"] == (
+        f"{limits.MAX_METADATA} pairs, keys of {limits.MAX_METADATA_KEY} "
+        f"and values of {limits.MAX_METADATA_VALUE} characters"
+    )
+    assert rows["`reason`"] == f"{limits.MAX_REASON:,} characters"
+    assert rows["`limit` of a batch"] == f"{limits.MAX_LIMIT:,}"
+    assert rows["`lifetime`"] == f"{limits.MIN_LIFETIME} seconds to {limits.MAX_LIFETIME // 86_400} days"
+    assert rows["page"] == f"{limits.MAX_PAGE:,}"
+
+
+def test_it_names_every_option_of_a_batch() -> None:
+    (row,) = [line for line in TEXT.splitlines() if line.startswith("| `POST /v1/batches` |")]
+    assert set(SCHEMAS["OpenBatch"]["properties"]) <= set(re.findall(r"`(\w+)`", row))
