@@ -1,0 +1,64 @@
+"""The demo, whole: on an emulator of its own, to the end, and stopped half-way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fanin.local import status
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Starts the demo; whatever happens, it ends."""
+    command = [sys.executable, "-m", "examples.catalog.demo", "--items", "120", "--root", str(tmp_path)]
+    process = subprocess.Popen(  # noqa: S603
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()  # it stops its emulator, which is in a process group of its own
+            process.wait(30)
+
+
+def test_it_adds_up(demo, tmp_path):
+    # When the demo runs to its end
+    said, _ = demo.communicate(timeout=240)
+
+    # Then everything added up, which it checks by itself
+    assert demo.returncode == 0, said
+    assert "Batch Completed, as the subscriber received it" in said
+    assert said.count("✓") == 7
+    assert "✗" not in said
+    # And nothing is left running
+    assert status(tmp_path).state == "down"
+
+
+def test_ctrl_c_cleans_up(demo, tmp_path):
+    # Given a demo whose emulator is up
+    for line in demo.stdout:
+        if "deploying the example" in line:
+            break
+    assert status(tmp_path).state == "up"
+
+    # When it is interrupted
+    demo.send_signal(signal.SIGINT)
+    said, _ = demo.communicate(timeout=60)
+
+    # Then it says so, and nothing is left running
+    assert demo.returncode == 130, said
+    assert "interrupted" in said
+    assert status(tmp_path).state == "down"

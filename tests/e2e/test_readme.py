@@ -1,0 +1,55 @@
+"""The readme's shell sessions, word by word, against the deployed stack."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SESSIONS = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+# The stack is up already, and stays up for the other tests.
+GIVEN = (". .venv/bin/activate\n", "fanin local up\n", "fanin local down\n")
+
+
+def session(beginning_with: str) -> str:
+    (found,) = (text for text in SESSIONS if text.startswith(beginning_with))
+    for line in GIVEN:
+        found = found.replace(line, "")
+    return found
+
+
+@pytest.fixture
+def shell(stack, stack_root):
+    """Runs a script as a user would, in the folder of the stack, with the venv on the path."""
+
+    def run(script: str) -> str:
+        done = subprocess.run(  # noqa: S603
+            ["/bin/bash", "-eu", "-c", script],
+            cwd=stack_root,
+            env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(stack_root)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_batch_by_hand(shell):
+    said = shell(session(". .venv/bin/activate"))
+    assert re.search(r"^ +2 +1000 +998 ", said, re.MULTILINE), said  # what was missing
+    assert re.search(r"done +1,?000 of 1,?000", said), said
+
+
+def test_curl(shell):
+    batch = json.loads(shell(session("api=")))
+    assert (batch["user_key"], batch["state"]) == ("by-hand", "open")
