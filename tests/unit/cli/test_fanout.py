@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -11,19 +12,20 @@ import pyarrow as pa
 import pytest
 from moto import mock_aws
 from pyarrow import parquet
+from rich.console import Console
+from typer.testing import CliRunner
 
-from fanin import Tracker
 from fanin.cli import rows
 from fanin.cli.exits import ExitCode
+from fanin.cli.main import app
 from fanin.cli.rows import Format, Malformed, bodies
+from fanin.cli.session import Session
 from fanin.client.backoff import Backoff
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 
 
 def read(data, kind, *, most_bytes=10_000):
-    import io
-
     malformed = Malformed()
     return list(bodies(io.BytesIO(data), kind, malformed, most_bytes=most_bytes)), malformed
 
@@ -137,6 +139,14 @@ class TestFanout:
         assert (batch.items, batch.user_key, batch.metadata) == (25, "k", {"a": "b"})
         assert self.waiting(queue) == 25
 
+    def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file):
+        screen = io.StringIO()
+        session = Session(given=tracker)
+        session.aside = Console(file=screen, force_terminal=True, width=100)
+        result = CliRunner().invoke(app, ["fanout", str(csv_file), "--queue", queue], obj=session)
+        assert result.exit_code == 0, result.exception
+        assert "25/?" in screen.getvalue()
+
     def test_malformed_rows_are_named_and_exit_with_1(self, run, tracker, queue, csv_file):
         csv_file.write_text("a,b\n1,2\n3\n")
         result = run("fanout", csv_file, "--queue", queue)
@@ -188,4 +198,3 @@ class TestFanout:
 
     def test_a_missing_file_is_wrong_usage(self, run, queue):
         assert run("fanout", "/no/such.csv", "--queue", queue).exit_code == ExitCode.USAGE
-        assert isinstance(Tracker.in_memory(), Tracker)

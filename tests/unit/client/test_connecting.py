@@ -56,6 +56,14 @@ def test_no_local_stack_says_how_to_start_one(monkeypatch):
         Tracker.from_env()
 
 
+@pytest.mark.parametrize("text", ["{", "{}", "[]"])
+@pytest.mark.usefixtures("local_stack")
+def test_a_description_of_another_version_says_what_to_do(tmp_path, text):
+    (tmp_path / ".fanin/local.json").write_text(text)
+    with pytest.raises(NotConfigured, match="again"):
+        Tracker.local()
+
+
 def test_another_profile_is_refused(monkeypatch):
     monkeypatch.setenv("FANIN_PROFILE", "prod")
     with pytest.raises(NotConfigured, match="prod"):

@@ -91,13 +91,13 @@ class TestLambda:
         @tracker.sqs_handler
         def handle(message):
             if message.body == "1":
-                raise ItemFailed("no such airport")
+                raise ItemFailed("no such airport \udcff")
 
         group = batch.add(3)
         batch.close()
         assert failed(handle(event(group))) == []
         [failure] = tracker.iter_failures(batch.id)
-        assert (failure.ordinal, failure.item, failure.reason) == (1, group[1], "no such airport")
+        assert (failure.ordinal, failure.item, failure.reason) == (1, group[1], "no such airport ?")
         assert batch.status().batch.state is State.COMPLETE
 
     def test_a_message_without_an_item_is_handled_and_that_is_all(self, tracker):

@@ -13,7 +13,7 @@ from fanin import Message, SendFailed
 from fanin.client.backoff import Backoff
 from fanin.client.sending import Sender
 from fanin.domain.batch import State
-from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable
+from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable, Throttled
 
 from .conftest import received
 
@@ -154,6 +154,34 @@ class TestBounded:
         monkeypatch.setattr(Backoff, "wait", consume)
         with tracker.batch(limit=limit) as batch:
             assert batch.send(queue, map(str, range(9))) == 9
+
+    def test_an_addition_that_is_throttled_is_tried_again_under_its_key(self, tracker, queue, monkeypatch):
+        # Given: a ledger whose answer is lost once, after it has added
+        add, keys = tracker.ledger.add, []
+
+        def throttled_once(batch_id, count, *, key):
+            group = add(batch_id, count, key=key)
+            keys.append(key)
+            if len(keys) == 1:
+                raise Throttled("slow down")
+            return group
+
+        monkeypatch.setattr(tracker.ledger, "add", throttled_once)
+        # When
+        with tracker.batch() as batch:
+            batch.send(queue, ["a", "b"])
+        # Then
+        assert keys[0] == keys[1]
+        assert batch.status().batch.items == 2
+
+    def test_an_addition_that_is_throttled_for_good_is_given_up(self, tracker, queue, monkeypatch):
+        def throttled(batch_id, count, *, key):
+            raise Throttled("slow down")
+
+        monkeypatch.setattr(tracker.ledger, "add", throttled)
+        with pytest.raises(Throttled), tracker.batch() as batch:
+            batch.send(queue, ["a"])
+        assert batch.status().batch.state is State.CANCELLED
 
 
 class TestFifo:

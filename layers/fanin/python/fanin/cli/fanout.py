@@ -14,8 +14,8 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import Deadline, Limit, Metadata, UserKey
 from fanin.cli.rows import Format, Malformed, bodies, format_of
 from fanin.cli.session import Session, session
-from fanin.cli.watching import follow
-from fanin.domain.batch import Failure, State
+from fanin.cli.watching import complete, follow
+from fanin.domain.batch import Batch, Failure
 from fanin.errors import SendFailed
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def fanout(
         rows = bodies(stream, source, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
         with _count(run) as told:
             sent, unsent = _send(batch, queue, rows, told)
-    state = follow(run, batch.id).batch.state if wait else batch.row.state
-    _answer(run, batch.id, state, sent=sent, malformed=malformed, unsent=unsent)
-    if malformed.count or unsent or (wait and state is not State.COMPLETE):
+    row = follow(run, batch.id).batch if wait else batch.row
+    _answer(run, row, sent=sent, malformed=malformed, unsent=unsent)
+    if malformed.count or unsent or (wait and not complete(row)):
         raise typer.Exit(ExitCode.WRONG)
 
 
@@ -105,20 +105,18 @@ def _count(run: Session) -> Iterator[Callable[[int], None]]:
     if run.as_json or not run.aside.is_terminal:
         yield lambda _: None
         return
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("sent"), MofNCompleteColumn(), TextColumn("{task.speed:.0f}/s"))
+    columns = (SpinnerColumn(), TextColumn("sent"), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=run.aside, transient=True) as shown:
         task = shown.add_task("", total=None)
         yield lambda taken: shown.advance(task, taken)
 
 
-def _answer(
-    run: Session, batch_id: int, state: State, *, sent: int, malformed: Malformed, unsent: dict[str, str]
-) -> None:
+def _answer(run: Session, row: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
     document = {
-        "batch_id": batch_id,
-        "state": state.value,
+        "batch_id": row.batch_id,
+        "state": row.state.value,
         "sent": sent,
         "malformed": {
             "count": malformed.count,
@@ -126,7 +124,7 @@ def _answer(
         },
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
-    run.answer(document, f"{batch_id}  {state}  {sent:,} sent")
+    run.answer(document, f"{row.batch_id}  {row.state}  {sent:,} sent")
     if run.as_json:
         return
     for row, reason in malformed.named:

@@ -9,6 +9,7 @@ import typer
 
 from fanin.cli.exits import ExitCode
 from fanin.cli.session import session
+from fanin.errors import NotConfigured
 
 app = typer.Typer()
 local = typer.Typer(help="The whole service on this machine.", no_args_is_help=True)
@@ -77,8 +78,11 @@ def local_status(ctx: typer.Context) -> None:
 @app.command()
 def openapi(ctx: typer.Context) -> None:
     """Print the API's OpenAPI document."""
-    from fanin.entry.http.openapi import document
-    from fanin.entry.http.table import ROUTES
+    try:
+        from fanin.entry.http.openapi import document
+        from fanin.entry.http.table import ROUTES
+    except ImportError as error:
+        raise NotConfigured("the document needs Powertools: pip install 'fanin[lambda]'") from error
 
     run = session(ctx)
     run.as_json = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -14,12 +14,15 @@ from fanin.cli.options import BatchId
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
 from fanin.domain import wire
-from fanin.domain.batch import Progress, State
+from fanin.domain.batch import Batch, Progress, State
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 app = typer.Typer()
+
+Draw: TypeAlias = Callable[[Progress, Pace], None]
+"""Shows one look at a batch."""
 
 _COUNTED: Final = 16_384
 """Batches of up to so many items are counted exactly: 260 words at most."""
@@ -39,8 +42,8 @@ def watch(
     """Watch a batch until it has ended.
 
     Exits with 0 if it is complete, else with 1. Shows what is done, the rate over the last 30
-    seconds and the time left. Large batches are shown by their lower bound, which costs at most
-    66 reads a look.
+    seconds and the time left. Batches of more than 16,384 items are shown by the lower bound of
+    what is done, which costs at most 66 reads a look.
     """
     run = session(ctx)
     patience = parsing.span(timeout).total_seconds() if timeout else None
@@ -52,8 +55,13 @@ def finish(run: Session, progress: Progress) -> None:
     from fanin.cli.tables import facts, progress_facts
 
     run.answer(wire.encode_progress(progress), facts(progress_facts(progress)))
-    if progress.batch.state is not State.COMPLETE or progress.batch.partial:
+    if not complete(progress.batch):
         raise typer.Exit(ExitCode.WRONG)
+
+
+def complete(batch: Batch) -> bool:
+    """Whether a batch ended as it should: with nothing missing."""
+    return batch.state is State.COMPLETE and not batch.partial
 
 
 def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float | None = None) -> Progress:
@@ -77,9 +85,6 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
             time.sleep(every)
     finally:
         end()
-
-
-Draw = Callable[[Progress, Pace], None]
 
 
 def describe(progress: Progress, pace: Pace) -> str:

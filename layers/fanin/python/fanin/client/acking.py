@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fanin.app.limits import MAX_REASON
+from fanin.app.limits import MAX_FAILURES, MAX_REASON
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.batch import Failure
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fanin")
 
 _REFUSALS: Final = (InvalidRequest, BatchNotFound, BatchGone)
+_ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,11 @@ class QueuedAcks:
                 self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
 
     def _bodies(self, outcomes: Sequence[Outcome]) -> Iterator[str]:
-        envelope = 64  # the braces and names around the lists
-        for page in pages(
-            outcomes, most=_MOST_IN_MESSAGE, size_of=_wire_bytes, most_bytes=self._message_bytes - envelope
-        ):
+        room = self._message_bytes - _ENVELOPE
+        for page in pages(outcomes, most=MAX_FAILURES, size_of=_wire_bytes, most_bytes=room):
             done, failed = split(page)
             acks = Acks(items=done, failures=failed)
             yield json.dumps(encode_acks(acks), separators=(",", ":"), ensure_ascii=False)
-
-
-_MOST_IN_MESSAGE: Final = 1_000
-"""Outcomes of one message: no more than the failures that one call may carry."""
 
 
 def _wire_bytes(outcome: Outcome) -> int:

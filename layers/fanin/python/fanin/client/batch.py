@@ -14,13 +14,14 @@ from fanin.client.queues import REQUEST_BYTES
 from fanin.client.sending import Sender
 from fanin.domain.batch import Batch, Failure, Progress, Receipt
 from fanin.domain.ids import Group
-from fanin.errors import LimitReached, SendFailed
+from fanin.errors import LimitReached, SendFailed, Throttled
 
 if TYPE_CHECKING:
     from fanin.client.tracker import Tracker
 
 _BLOCK: Final = 10_000
 _BLOCK_BYTES: Final = 64 * 2**20
+_PATIENCE: Final = 8  # tries of an addition that is throttled
 
 
 class TrackedBatch:
@@ -113,13 +114,16 @@ class TrackedBatch:
             yield zip(self._admitted(len(block)), block, strict=True)
 
     def _admitted(self, count: int) -> Group:
+        """Add items, waiting while the batch is full; that ends, at the latest when the batch does."""
         key = uuid.uuid4().hex
         attempt = 0
         while True:
             try:
                 return self.add(count, key=key)
-            except LimitReached as full:
-                self._backoff.wait(attempt, full.retry_after)
+            except (LimitReached, Throttled) as busy:
+                if isinstance(busy, Throttled) and attempt >= _PATIENCE:
+                    raise
+                self._backoff.wait(attempt, busy.retry_after)
                 attempt += 1
 
     def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:

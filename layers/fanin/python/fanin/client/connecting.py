@@ -64,17 +64,17 @@ def local(start: Path | None = None) -> Connection:
         raise NotConfigured(
             f"no {_LOCAL_FILE} in {here} or above; start the local stack with `fanin local up`"
         )
-    stack = json.loads(found.read_text())
-    session = boto3.Session(
-        aws_access_key_id=stack["access_key_id"],
-        aws_secret_access_key=stack["secret_access_key"],
-        region_name=stack["region"],
-    )
-    return Connection(
-        HttpsLedger(stack["api_url"], sign=SigV4(session, stack["region"])),
-        lambda: sqs_client(session, stack["endpoint_url"]),
-        stack["ack_queue_url"],
-    )
+    try:
+        stack = json.loads(found.read_text())
+        keys, region = (stack["access_key_id"], stack["secret_access_key"]), stack["region"]
+        api_url, endpoint_url, ack_queue_url = (
+            stack[name] for name in ("api_url", "endpoint_url", "ack_queue_url")
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotConfigured(f"{found} is not of this version; run `fanin local up` again") from error
+    session = boto3.Session(*keys, region_name=region)
+    ledger = HttpsLedger(api_url, sign=SigV4(session, region))
+    return Connection(ledger, lambda: sqs_client(session, endpoint_url), ack_queue_url)
 
 
 def over_https(

@@ -36,7 +36,7 @@ class Round:
         try:
             self._handle(message)
         except ItemFailed as failed:
-            failure = str(failed)
+            failure = str(failed).encode(errors="replace").decode()  # surrogates cannot be sent
         if message.item is not None:
             self._outcomes[message.message_id] = Outcome(message.item, failure)
 

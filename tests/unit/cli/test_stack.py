@@ -1,0 +1,76 @@
+"""The commands on the local stack, with its starting and stopping replaced."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from fanin import local
+from fanin.cli.exits import ExitCode
+from fanin.errors import LocalStackFailed
+from fanin.local import Stack, Status
+
+STACK = Stack(**{field.name: field.name for field in fields(Stack)})
+
+
+def test_up_says_where_everything_is(run, monkeypatch):
+    # Given
+    asked = []
+
+    def up(*, port, auth, report):
+        report("deploying")
+        asked.append((port, auth))
+        return STACK
+
+    monkeypatch.setattr(local, "up", up)
+    # When
+    result = run("local", "up", "--port", 4599, "--auth")
+    # Then
+    assert (result.exit_code, asked, result.stderr) == (0, [(4599, True)], "deploying\n")
+    assert "api_url" in result.stdout
+    assert run("local", "up", "--json").document["work_queue_url"] == "work_queue_url"
+    assert asked[1] == (None, None)
+
+
+def test_up_that_fails_says_why(run, monkeypatch):
+    def up(**options):
+        raise LocalStackFailed("port 4599 is taken")
+
+    monkeypatch.setattr(local, "up", up)
+    result = run("local", "up")
+    assert (result.exit_code, result.stderr) == (ExitCode.WRONG, "fanin: port 4599 is taken\n")
+
+
+@pytest.mark.parametrize(("was", "said"), [(True, "stopped"), (False, "nothing was running")])
+def test_down(run, monkeypatch, was, said):
+    monkeypatch.setattr(local, "down", lambda: was)
+    assert run("local", "down").stdout.strip() == said
+    assert run("local", "down", "--json").document == {"stopped": was}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (Status("up", STACK, Path("log")), ExitCode.OK),
+        (Status("down", None, Path("log")), ExitCode.WRONG),
+        (Status("unhealthy", None, Path("log")), ExitCode.WRONG),
+    ],
+    ids=lambda value: getattr(value, "state", ""),
+)
+def test_status_exits_with_1_unless_it_is_up(run, monkeypatch, status, code):
+    monkeypatch.setattr(local, "status", lambda: status)
+    result = run("local", "status")
+    assert result.exit_code == code
+    assert status.state in result.stdout
+    assert run("local", "status", "--json").document["state"] == status.state
+
+
+def test_openapi_without_powertools_says_what_to_install(run, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "fanin.entry.http.table", None)
+    result = run("openapi")
+    assert result.exit_code == ExitCode.DENIED
+    assert "fanin[lambda]" in result.stderr
