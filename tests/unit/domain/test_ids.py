@@ -1,0 +1,200 @@
+"""Identifiers: what goes out comes back, and nothing else gets in."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.domain import ids
+from fanin.domain.ids import Block, Group
+from fanin.errors import InvalidItemId, InvalidRequest
+
+SALT = bytes(range(16))
+
+batch_ids = st.integers(0, ids.MAX_BATCH_ID)
+blocks = st.builds(
+    ids.issue, batch_ids, st.integers(0, ids.MAX_ITEMS - 1), st.integers(1, ids.MAX_COUNT), st.just(SALT)
+)
+
+
+def flipped(block: Block, bit: int) -> str:
+    return f"{block.batch_id}:{UUID(int=UUID(block.group_id).int ^ 1 << bit)}"
+
+
+class TestBatchIds:
+    @given(st.integers(1_735_689_600_000, 1_735_689_600_000 + 2**41 - 1), st.integers(0, 4095))
+    def test_order_by_time_and_stay_exact_in_json(self, now: int, bits: int) -> None:
+        batch = ids.batch_id(now, bits)
+
+        assert 0 <= batch <= ids.MAX_BATCH_ID
+        assert batch == float(batch)
+        assert batch >> 12 == now - 1_735_689_600_000
+        assert batch & 4095 == bits
+
+    @given(batch_ids)
+    def test_read_back(self, batch: int) -> None:
+        assert ids.parse_batch_id(str(batch)) == batch
+
+    @pytest.mark.parametrize(
+        "text", ["", "-1", "+1", "01", " 1", "1 ", "1\n", "1.0", "1e3", "\uff11", "x", str(2**53), "9" * 40]
+    )
+    def test_refuse_what_is_no_canonical_number_below_2_to_the_53(self, text: str) -> None:
+        with pytest.raises(InvalidRequest, match="2\\^53"):
+            ids.parse_batch_id(text)
+
+    @given(batch_ids)
+    def test_have_a_uuid_form(self, batch: int) -> None:
+        text = ids.batch_uuid(batch)
+
+        assert UUID(text).version == 8
+        assert ids.parse_batch_uuid(text) == ids.parse_batch_uuid(text.upper()) == batch
+
+    @given(batch_ids, st.integers(53, 127))
+    def test_refuse_a_uuid_that_was_not_issued(self, batch: int, bit: int) -> None:
+        other = str(UUID(int=UUID(ids.batch_uuid(batch)).int ^ 1 << bit))
+
+        with pytest.raises(InvalidRequest):
+            ids.parse_batch_uuid(other)
+
+    @pytest.mark.parametrize("text", ["", "no", "{%s}", "urn:uuid:%s"])
+    def test_refuse_other_writings_of_a_uuid(self, text: str) -> None:
+        with pytest.raises(InvalidRequest):
+            ids.parse_batch_uuid(text.replace("%s", ids.batch_uuid(5)))
+
+
+class TestGroupIds:
+    @given(blocks)
+    def test_encode_their_range(self, block: Block) -> None:
+        parsed = ids.parse_prefix(block.prefix)
+
+        assert parsed == block
+        assert parsed.genuine(SALT)
+        assert UUID(block.group_id).version == 8
+        assert UUID(block.group_id).variant == "specified in RFC 4122"
+
+    @given(blocks, st.integers(0, 127))
+    def test_are_refused_with_any_bit_flipped(self, block: Block, bit: int) -> None:
+        """The chance that a forged check is right is 2^-50."""
+        try:
+            forged = ids.parse_prefix(flipped(block, bit))
+        except InvalidItemId:
+            return
+        assert forged != block
+        assert not forged.genuine(SALT)
+
+    @given(blocks)
+    def test_are_refused_for_another_batch_or_another_salt(self, block: Block) -> None:
+        assert not block._replace(batch_id=block.batch_id ^ 1).genuine(SALT)
+        assert not block.genuine(bytes(16))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            ":",
+            "5",
+            "5:",
+            ":%s",
+            "x:%s",
+            "05:%s",
+            "\uff15:%s",
+            "-5:%s",
+            "9007199254740992:%s",
+            "5:{%s}",
+            "5:urn:uuid:%s",
+            "5:%s ",
+            "5:00000000-0000-4000-8000-000000000001",
+            "5:00000000-0000-8000-8000-000000000000",
+            "5::%s",
+        ],
+    )
+    def test_are_refused_unless_written_as_they_were_given(self, text: str) -> None:
+        group = ids.issue(5, 0, 3, SALT).group_id
+
+        with pytest.raises(InvalidItemId):
+            ids.parse_prefix(text.replace("%s", group))
+
+    def test_are_refused_in_capitals(self) -> None:
+        group = ids.issue(5, 0xABCDEF, 3, SALT).group_id
+
+        with pytest.raises(InvalidItemId):
+            ids.parse_prefix(f"5:{group.upper()}")
+
+
+class TestItemIds:
+    @given(blocks, st.data())
+    def test_come_back_as_ordinals(self, block: Block, data: st.DataObject) -> None:
+        group = Group(block.batch_id, block.group_id, block.size)
+        index = data.draw(st.integers(0, block.size - 1))
+
+        ((prefix, indices),) = ids.group_by_prefix([group[index]]).items()
+
+        assert ids.parse_indices(ids.parse_prefix(prefix), indices) == [block.first + index]
+
+    def test_are_grouped_in_order_with_repeats(self) -> None:
+        assert ids.group_by_prefix(["a:b:1", "c:d:2", "a:b:1", "a:b:0"]) == {
+            "a:b": ["1", "1", "0"],
+            "c:d": ["2"],
+        }
+
+    def test_without_any_give_nothing(self) -> None:
+        assert ids.group_by_prefix([]) == {}
+
+    @pytest.mark.parametrize("item", [5, None, b"5:x:0", ["5"]])
+    def test_are_text(self, item: object) -> None:
+        with pytest.raises(InvalidItemId):
+            ids.group_by_prefix([item])  # type: ignore[list-item]
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            "",
+            "01",
+            "00",
+            "+1",
+            "-1",
+            " 1",
+            "1 ",
+            "1\n",
+            "\uff11",
+            "1.0",
+            "1_0",
+            "0x1",
+            "1,2",
+            ",",
+            "10",
+            "9" * 40,
+        ],
+    )
+    @pytest.mark.parametrize("beside", [[], ["0"], ["0", "1"]])
+    def test_are_refused_unless_their_index_is_canonical_and_in_range(
+        self, index: str, beside: list[str]
+    ) -> None:
+        block = ids.issue(5, 70, 10, SALT)
+
+        with pytest.raises(InvalidItemId, match="out of range") as refused:
+            ids.parse_indices(block, [*beside, index])
+
+        assert f"{block.prefix}:{index[:32]} " in str(refused.value)
+
+    def test_the_last_of_a_group_is_in_range(self) -> None:
+        assert ids.parse_indices(ids.issue(5, 70, 10, SALT), ["9", "0"]) == [79, 70]
+
+
+class TestGroup:
+    group = Group(5, ids.issue(5, 70, 10, SALT).group_id, 10)
+
+    def test_expands_lazily_to_all_its_ids(self) -> None:
+        assert len(self.group) == 10
+        assert list(self.group) == [f"{self.group.prefix}:{i}" for i in range(10)]
+        assert next(iter(Group(5, "g", ids.MAX_COUNT))) == "5:g:0"
+
+    def test_is_a_sequence(self) -> None:
+        assert self.group[-1] == f"{self.group.prefix}:9"
+        assert self.group[2:4] == [f"{self.group.prefix}:2", f"{self.group.prefix}:3"]
+        assert self.group[3] in self.group
+        with pytest.raises(IndexError):
+            self.group[10]

@@ -1,0 +1,183 @@
+"""The arithmetic of the tree, by brute force on small ones and by property on all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.domain.tree import Mark, Tree, positions, runs
+
+SMALL = [2, 3, 4]
+widths = st.integers(2, 64)
+sizes = st.one_of(st.integers(1, 300), st.integers(1, 2**40))
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> tuple[Tree, int, int, int]:
+    """A tree, a size it has reached, and a range within it; often at the edges of words."""
+    tree = Tree(draw(widths))
+    n = draw(sizes)
+    edges = st.integers(0, tree.root_level(n)).flatmap(
+        lambda level: st.integers(0, n // tree.span(level)).map(lambda i: i * tree.span(level))
+    )
+    points = st.one_of(st.integers(0, n), edges)
+    start, stop = sorted((draw(points), draw(points)))
+    return tree, n, start, stop
+
+
+def items_below(tree: Tree, mark: Mark) -> list[tuple[int, int]]:
+    """Ranges of items that the bits of a mark stand for."""
+    step = tree.span(mark.level) // tree.width
+    base = mark.number * tree.width
+    return [((base + bit) * step, (base + bit + 1) * step) for bit in positions(mark.mask)]
+
+
+class TestCover:
+    @given(ranges())
+    def test_covers_the_range_and_nothing_else(self, case: tuple[Tree, int, int, int]) -> None:
+        tree, n, start, stop = case
+
+        parts = sorted(part for mark in tree.cover(start, stop, n) for part in items_below(tree, mark))
+
+        at = start
+        for low, high in parts:
+            assert low == at
+            at = high
+        # The last bit may stand for a child that is shorter than others only at the end of the tree.
+        assert at == stop
+
+    @given(ranges())
+    def test_has_two_marks_a_level_at_the_most_lowest_first_and_none_above_the_root(
+        self, case: tuple[Tree, int, int, int]
+    ) -> None:
+        tree, n, start, stop = case
+
+        levels = [mark.level for mark in tree.cover(start, stop, n)]
+
+        assert levels == sorted(levels)
+        assert max(Counter(levels).values(), default=0) <= 2
+        assert max(levels, default=0) <= tree.root_level(n)
+
+    @given(ranges())
+    def test_marks_existing_bits_of_different_words(self, case: tuple[Tree, int, int, int]) -> None:
+        tree, n, start, stop = case
+
+        marks = list(tree.cover(start, stop, n))
+
+        assert len({(mark.level, mark.number) for mark in marks}) == len(marks)
+        assert all(0 < mark.mask <= tree.full for mark in marks)
+
+    def test_a_whole_batch_of_a_million_is_few_words(self) -> None:
+        assert len(list(Tree().cover(0, 10**6, 10**6))) <= 4
+        assert len(list(Tree().cover(0, 10**9, 10**9))) <= 5
+
+
+class TestShape:
+    @given(widths, sizes)
+    def test_the_root_is_the_lowest_word_that_covers_everything(self, width: int, n: int) -> None:
+        tree = Tree(width)
+
+        root = tree.root_level(n)
+
+        assert tree.span(root) >= n
+        assert root == 0 or tree.span(root - 1) < n
+        assert tree.last(root, n) == 0
+
+    def test_an_empty_batch_has_its_root_at_the_bottom(self) -> None:
+        assert Tree().root_level(0) == 0
+
+    @pytest.mark.parametrize(("n", "depth"), [(64, 1), (65, 2), (64**2, 2), (10**9, 5), (2**40, 7)])
+    def test_depth(self, n: int, depth: int) -> None:
+        assert Tree().root_level(n) + 1 == depth
+
+    @pytest.mark.parametrize("width", SMALL)
+    def test_residue_has_the_bits_of_children_that_do_not_exist(self, width: int) -> None:
+        tree = Tree(width)
+        for n in range(1, 80):
+            children = n
+            for level in range(tree.root_level(n) + 1):
+                words = -(-children // width)
+                for number in range(words):
+                    existing = {i - number * width for i in range(children) if i // width == number}
+                    absent = sum(1 << bit for bit in range(width) if bit not in existing)
+                    assert tree.residue(level, number, n) == absent
+                children = words
+
+    @given(widths, sizes, st.integers(0, 6), st.data())
+    def test_children_are_the_pending_ones_that_exist(
+        self, width: int, n: int, level: int, data: st.DataObject
+    ) -> None:
+        tree = Tree(width)
+        level = min(level, tree.root_level(n))
+        number = data.draw(st.integers(0, tree.last(level, n)))
+        word = data.draw(st.integers(0, tree.full))
+        below = n if level == 0 else tree.last(level - 1, n) + 1
+
+        children = list(tree.children(level, number, word, n))
+
+        every = range(number * width, min(below, (number + 1) * width))
+        assert children == [child for child in every if word >> child % width & 1]
+
+
+class TestMayBeLast:
+    @pytest.mark.parametrize("width", SMALL)
+    def test_is_true_exactly_if_the_word_is_done_for_some_size_yet_to_come(self, width: int) -> None:
+        tree = Tree(width)
+        reach = width**3 + width
+        for level in (0, 1, 2):
+            for number in range(3):
+                done_for: dict[int, set[int]] = {word: set() for word in range(1, tree.full)}
+                for n in range(1, 4 * reach):
+                    if number <= tree.last(level, n) and (residue := tree.residue(level, number, n)):
+                        done_for[residue].add(n)
+                for word, at in done_for.items():
+                    for at_least in range(reach):
+                        expected = any(n >= at_least for n in at)
+                        assert tree.may_be_last(level, number, word, at_least) is expected
+
+    @given(widths, sizes, sizes, st.integers(0, 5))
+    def test_never_misses_the_edge(self, width: int, n: int, seen: int, level: int) -> None:
+        """Whatever size a process saw before, the done word of the edge is one that it looks at again."""
+        tree = Tree(width)
+        seen = min(n, seen)
+        level = min(level, tree.root_level(n))
+        number = tree.last(level, n)
+
+        word = tree.residue(level, number, n)
+
+        assert word == 0 or tree.may_be_last(level, number, word, seen)
+
+
+class TestMarks:
+    @given(widths, st.lists(st.integers(0, 2**40)))
+    def test_group_items_by_word(self, width: int, ordinals: list[int]) -> None:
+        masks = Tree(width).marks(ordinals)
+
+        found = {number * width + bit for number, mask in masks.items() for bit in positions(mask)}
+        assert found == set(ordinals)
+        assert all(masks.values())
+
+    def test_bit_63_is_a_positive_number(self) -> None:
+        assert Tree().marks([63]) == {0: 1 << 63}
+
+
+class TestRuns:
+    @given(st.sets(st.integers(0, 60)))
+    def test_join_neighbours(self, ordinals: set[int]) -> None:
+        found = list(runs(sorted(ordinals)))
+
+        assert [i for start, stop in found for i in range(start, stop)] == sorted(ordinals)
+        assert all(a[1] < b[0] for a, b in pairwise(found))
+
+    def test_nothing_has_no_runs(self) -> None:
+        assert list(runs([])) == []
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_positions_are_those_of_the_bits(mask: int) -> None:
+    assert sum(1 << position for position in positions(mask)) == mask
+    assert list(positions(mask)) == sorted(positions(mask))
