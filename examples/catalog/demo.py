@@ -81,7 +81,9 @@ def fan_out(tracker: Tracker, queue_url: str, catalog: Catalog, sent: Callable[[
             if comes_again(int(entry["MessageAttributes"]["row"]["StringValue"]))
         ]
         for start in range(0, len(again), 10):
-            ten = [{"Id": str(number), **entry} for number, entry in enumerate(again[start : start + 10])]
+            ten: list[Any] = [
+                {"Id": str(number), **entry} for number, entry in enumerate(again[start : start + 10])
+            ]
             tracker.sqs.send_message_batch(QueueUrl=queue_url, Entries=ten)
     return batch.id
 
