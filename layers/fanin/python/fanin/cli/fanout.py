@@ -113,10 +113,10 @@ def _count(run: Session) -> Iterator[Callable[[int], None]]:
         yield lambda taken: shown.advance(task, taken)
 
 
-def _answer(run: Session, row: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
+def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
     document = {
-        "batch_id": row.batch_id,
-        "state": row.state.value,
+        "batch_id": batch.batch_id,
+        "state": batch.state.value,
         "sent": sent,
         "malformed": {
             "count": malformed.count,
@@ -124,7 +124,7 @@ def _answer(run: Session, row: Batch, *, sent: int, malformed: Malformed, unsent
         },
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
-    run.answer(document, f"{row.batch_id}  {row.state}  {sent:,} sent")
+    run.answer(document, f"{batch.batch_id}  {batch.state}  {sent:,} sent")
     if run.as_json:
         return
     for row, reason in malformed.named:
