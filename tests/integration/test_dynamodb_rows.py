@@ -32,7 +32,7 @@ def size(item: dict[str, Any]) -> int:
 
 @pytest.fixture
 def meter(dynamo: Dynamo) -> Meter:
-    return Meter(dynamo.connection.client)
+    return Meter(dynamo.connection.client, dynamo.connection.once)
 
 
 def put(dynamo: Dynamo, batch_id: int, **values: Any) -> Batch:
@@ -192,6 +192,31 @@ class TestBatchRows:
             "reason": {"S": "why"},
             "expires_at": {"N": str(LATER)},
         }
+
+
+def test_a_row_that_left_the_state_after_the_index_was_read_is_not_listed(
+    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an index that is behind: two batches close and one vanishes between its answer and their rows
+    batches = {batch_id: put(dynamo, batch_id) for batch_id in range(4)}
+    query = dynamo.connection.query
+
+    def behind(request: Any) -> Any:
+        answer = query(request)
+        if found := [row["batch_id"] for row in answer[0]]:
+            batch_id = int(found[0]["N"])
+            if batch_id in {0, 1}:
+                dynamo.batches.close(batch_id, now=NOW)
+            elif batch_id == 2:
+                dynamo.connection.client.delete_item(
+                    TableName=f"{dynamo.prefix}-batches", Key={"batch_id": found[0]}
+                )
+        return answer
+
+    monkeypatch.setattr(dynamo.connection, "query", behind)
+
+    # When they are listed, then only what is still there and open is
+    assert dynamo.batches.page(State.OPEN) == ([batches[3]], None)
 
 
 def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> None:
