@@ -51,7 +51,7 @@ _NO_CREDENTIALS: Final = (
 _FAULT: Final = 500
 
 
-def client_factory(service: str, *, connections: int = 10) -> Callable[[], Any]:
+def client_factory(service: str, *, connections: int = 10, attempts: int = 4) -> Callable[[], Any]:
     """Say how to make a client of the default session.
 
     Retries are botocore's ``standard``, not ``adaptive``: on-demand tables throttle the one partition that
@@ -60,6 +60,7 @@ def client_factory(service: str, *, connections: int = 10) -> Callable[[], Any]:
     Args:
         service: such as ``dynamodb``.
         connections: most requests at a time.
+        attempts: how often botocore sends a request whose answer does not come.
     """
 
     def make() -> Any:
@@ -72,7 +73,7 @@ def client_factory(service: str, *, connections: int = 10) -> Callable[[], Any]:
             config=Config(
                 connect_timeout=2,
                 read_timeout=8,
-                retries={"mode": "standard", "total_max_attempts": 4},
+                retries={"mode": "standard", "total_max_attempts": attempts},
                 max_pool_connections=connections,
                 tcp_keepalive=True,
             ),

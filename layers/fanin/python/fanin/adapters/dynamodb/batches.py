@@ -13,7 +13,7 @@ from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode,
 from fanin.app.ports import Activity, Page
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.errors import IdempotencyKeyReused
+from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
 
 _IS_OPEN: Final = "#state = :open"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
@@ -51,8 +51,7 @@ class DynamoBatches:
         return {row.batch_id: row for row in rows}
 
     def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
-        row, moved = self._update(batch_id, _allocation(n, activity, room))
-        return row if moved else None
+        return self._add(batch_id, _allocation(n, activity, room))
 
     def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
         room = None if batch.limit is None else batch.limit - n
@@ -115,8 +114,7 @@ class DynamoBatches:
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         when = [_IS_LIVE, "#mode = :estimated"]
         values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED}
-        row, moved = self._update(batch_id, Change(when, values, _activity(activity), {"acked": n}))
-        return row if moved else None
+        return self._add(batch_id, Change(when, values, _activity(activity), {"acked": n}))
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         when = [f"NOT {_IS_LIVE}", "#expires_at > :now"]
@@ -145,6 +143,18 @@ class DynamoBatches:
         request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
         done, row = self._connection.update(request)
         return None if row is None else decode(row), done
+
+    def _add(self, batch_id: int, change: Change) -> Batch | None:
+        """Add to a number of the row: sent once, since a repeat would add again."""
+        request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
+        try:
+            done, row = self._connection.update_once(request)
+        except ServiceUnavailable as error:
+            raise ServiceUnavailable(
+                f"the answer for batch {batch_id} was lost, and it may have been counted;"
+                " add items with an idempotency key, and repeating it is safe"
+            ) from error
+        return decode(row) if done and row is not None else None
 
 
 def _key(batch_id: int) -> dict[str, Any]:

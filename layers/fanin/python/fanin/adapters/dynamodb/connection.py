@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -23,6 +23,8 @@ _MOST_READ: Final = 100  # keys in a BatchGetItem
 _MOST_WRITTEN: Final = 25  # rows in a BatchWriteItem
 _CONDITION: Final = "ConditionalCheckFailed"
 _CONFLICT: Final = "TransactionConflict"
+_BUSY: Final = frozenset({f"{_CONFLICT}Exception"})
+_THROTTLED: Final = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException"})
 _TRY_AGAIN: Final = {_CONFLICT, "ThrottlingError", "ProvisionedThroughputExceeded"}
 
 
@@ -43,10 +45,12 @@ class Connection:
 
     A plain write that meets a transaction on its row, and rows that a batch call left unprocessed, are
     tried again with jitter; neither has changed anything, so that is safe. botocore may itself repeat a
-    call whose answer was lost: a clear that took place then reports its bits as cleared before.
+    call whose answer was lost: a clear that took place then reports its bits as cleared before. What must
+    not be repeated is written by ``update_once``.
 
     Args:
         client: makes the client, at the first call.
+        once: makes a client that sends every request only once; None takes the other.
         threads: most calls at a time.
         backoff: the waits between tries.
     """
@@ -55,10 +59,12 @@ class Connection:
         self,
         client: Callable[[], DynamoDBClient] | None = None,
         *,
+        once: Callable[[], DynamoDBClient] | None = None,
         threads: int = 16,
         backoff: Backoff | None = None,
     ) -> None:
         self._make_client = client or client_factory("dynamodb", connections=threads)
+        self._make_once = once or client or client_factory("dynamodb", connections=threads, attempts=1)
         self._threads = threads
         self._backoff = backoff or Backoff()
 
@@ -67,6 +73,12 @@ class Connection:
         """The client; made here once."""
         with translated():
             return self._make_client()
+
+    @cached_property
+    def once(self) -> DynamoDBClient:
+        """The client whose requests are sent only once; made here once."""
+        with translated():
+            return self._make_once()
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -89,6 +101,20 @@ class Connection:
             Throttled: also when transactions kept the row busy for all tries.
         """
         call = self.client.put_item if "Item" in request else self.client.update_item
+        return self._write(call, request, again=_BUSY)
+
+    def update_once(self, request: Mapping[str, Any]) -> Written:
+        """Write one row by an update that must not be repeated, since its condition would hold again.
+
+        Raises:
+            ServiceUnavailable: the answer was lost, so the row may have been written.
+            Throttled: it was not, for all tries.
+        """
+        return self._write(self.once.update_item, request, again=_BUSY | _THROTTLED)
+
+    def _write(
+        self, call: Callable[..., Any], request: Mapping[str, Any], *, again: Collection[str]
+    ) -> Written:
         with translated():
             for _ in self._backoff:
                 try:
@@ -96,7 +122,7 @@ class Connection:
                 except ClientError as error:
                     if error_code(error) == f"{_CONDITION}Exception":
                         return Written(done=False, item=cast("Item", error.response).get("Item"))
-                    if error_code(error) != f"{_CONFLICT}Exception":
+                    if error_code(error) not in again:
                         raise
                 else:
                     return Written(done=True, item=answer.get("Attributes"))

@@ -23,10 +23,10 @@ _ROWS: Final[Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
 
 
 class Meter:
-    """Counts the calls of one client by operation, such as ``UpdateItem``; safe with threads.
+    """Counts the calls of clients by operation, such as ``UpdateItem``; safe with threads.
 
     Example:
-        >>> meter = Meter(connection.client)  # doctest: +SKIP
+        >>> meter = Meter(connection.client, connection.once)  # doctest: +SKIP
         >>> meter.writes.total()  # doctest: +SKIP
         1
 
@@ -37,15 +37,16 @@ class Meter:
         refused: writes whose condition failed.
     """
 
-    def __init__(self, client: DynamoDBClient) -> None:
+    def __init__(self, *clients: DynamoDBClient) -> None:
         self.requests: Counter[str] = Counter()
         self.reads: Counter[str] = Counter()
         self.writes: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self._lock = Lock()
-        events: Any = client.meta.events
-        events.register("provide-client-params.dynamodb", self._asked)
-        events.register("after-call.dynamodb", self._answered)
+        for client in clients:
+            events: Any = client.meta.events
+            events.register("provide-client-params.dynamodb", self._asked)
+            events.register("after-call.dynamodb", self._answered)
 
     def reset(self) -> None:
         """Start again at nothing."""
