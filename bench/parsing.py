@@ -47,7 +47,7 @@ def parsing() -> list[Figure]:
     ]
 
 
-def _median(work: Callable[[], None]) -> float:
+def _median(work: Callable[[], object]) -> float:
     """CPU seconds, which those of other processes are not in."""
     times = []
     for _ in range(PARSE_ROUNDS):
