@@ -106,9 +106,9 @@ class KnownBatches:
         return Activity(at, batch.active(at).due_at)
 
     def touch(self, batch: Batch) -> None:
-        """Record activity on a live batch, at most once in each tenth of its idle time."""
+        """Record activity, if the batch is live, at most once in each tenth of its idle time."""
         at = touched(self._clock.now(), batch.idle_ttl)
-        if at > batch.touched_at:
+        if at > batch.touched_at and not batch.state.terminal:
             self._batches.touch(batch.batch_id, self.activity(batch))
             self.saw(batch.active(at))
 
