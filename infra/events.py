@@ -14,7 +14,7 @@ from constructs import Construct
 
 from fanin import names
 from infra.functions import Function
-from infra.permissions import allow
+from infra.permissions import allow_sending
 from infra.queues import RedrivenQueue
 from infra.settings import Settings
 
@@ -48,7 +48,12 @@ class Bus(Construct):
 
 
 def feed_from_stream(
-    function: Function, table: dynamodb.Table, only: Mapping[str, object], retries: RedrivenQueue
+    function: Function,
+    table: dynamodb.Table,
+    only: Mapping[str, object],
+    retries: RedrivenQueue,
+    *,
+    settings: Settings,
 ) -> None:
     """Feed a function from a table's stream, and again from its queue of records that failed.
 
@@ -69,7 +74,7 @@ def feed_from_stream(
         )
     )
     feed_from_queue(function, retries.queue)
-    allow(function.function, ["sqs:SendMessage"], retries.queue.queue_arn)
+    allow_sending(function.function, retries.queue.queue_arn, settings=settings)
 
 
 def feed_from_queue(

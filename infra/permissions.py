@@ -6,6 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from aws_cdk import aws_iam as iam
 
+from infra.settings import Settings
+
+
+def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings) -> None:
+    """Let a role send messages to a queue, one by one and in batches.
+
+    On AWS ``sqs:SendMessage`` covers both; the emulator has an action of its own for batches.
+    """
+    batches = ["sqs:SendMessageBatch"] if settings.local else []
+    allow(grantee, ["sqs:SendMessage", *batches], queue_arn)
+
 
 def allow(
     grantee: iam.IGrantable,

@@ -21,7 +21,7 @@ from infra.events import (
 )
 from infra.functions import TIMEOUT, Function
 from infra.layers import Layers
-from infra.permissions import allow
+from infra.permissions import allow, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
@@ -109,7 +109,7 @@ class FaninTracker(Construct):
         """Let a role ack and fail items: over the API, on the tables, or through the queue of acks."""
         self.api.grant_invoke(grantee, "POST/v1/acks", "POST/v1/failures")
         self.storage.grant(grantee, ACK)
-        allow(grantee, ["sqs:SendMessage"], self.acks.queue.queue_arn)
+        allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
         missed = dead_end(self, "TimerDeadLetters", enforce_ssl=self._tls)
@@ -141,7 +141,7 @@ class FaninTracker(Construct):
             ACK,
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
         )
-        allow(dead_letters.function, ["sqs:SendMessage"], parked.queue_arn)
+        allow_sending(dead_letters.function, parked.queue_arn, settings=self.settings)
         work = TrackedQueue(
             self, "WorkQueue", dead_letters_function=dead_letters.function, enforce_ssl=self._tls
         )
@@ -170,14 +170,18 @@ class FaninTracker(Construct):
         )
         allow(notifier.function, ["events:PutEvents"], self.bus.event_bus_arn)
         self.deadlines.grant_clear(notifier.function)
-        feed_from_stream(notifier, self.storage.batches, BATCH_ENDED, retries["notifier"])
+        feed_from_stream(
+            notifier, self.storage.batches, BATCH_ENDED, retries["notifier"], settings=self.settings
+        )
         settler = self._function(
             "settler",
             "carries finished words on towards the end of their batch",
             SETTLE,
             environment={names.ENV_RETRY_QUEUE_URL: retries["settler"].queue.queue_url},
         )
-        feed_from_stream(settler, self.storage.words, WORD_FINISHED, retries["settler"])
+        feed_from_stream(
+            settler, self.storage.words, WORD_FINISHED, retries["settler"], settings=self.settings
+        )
         return retries
 
     def _api(self) -> Api:
