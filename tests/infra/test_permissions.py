@@ -173,6 +173,8 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
             asked.update(request["Key"], request["ExpressionAttributeNames"].values())
             return Written(done=True, item=None)
 
+        update_once = update
+
     store = DynamoBatches("batches", "parts", Noting())
     activity = Activity(touched_at=1, due_at=2)
     # When everything is done that acks, timer, reaper, settler and notifier do

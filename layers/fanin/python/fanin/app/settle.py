@@ -52,7 +52,8 @@ class Settler:
             cleared = self._clear(masks, words, failed=failed and level == 0)
             outcomes |= {key: cleared[key] for key in masks if key in marks}
             if any(cleared[key].first != mask for key, mask in masks.items()):
-                words |= self._ports.words.read([key for above in pending.values() for key in above])
+                ahead = [key for above in pending.values() for key in above if key not in words]
+                words |= self._ports.words.read(ahead)
             done = self._done({key: answer.word for key, answer in cleared.items()})
             if parents := self._above(done):
                 above = pending.setdefault(level + 1, {})
