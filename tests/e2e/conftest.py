@@ -1,6 +1,7 @@
 """The whole service from the real template, deployed once for the session, with policies enforced."""
 
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from fanin.client.tracker import Tracker
 from fanin.local import Stack, down, environment, up
+from tests.e2e.deployment import Deployment, Subscriber
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +55,26 @@ def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) ->
 @pytest.fixture
 def tracker(new_tracker: Callable[[], Tracker]) -> Tracker:
     return new_tracker()
+
+
+@pytest.fixture(scope="session")
+def deployment(stack: Stack) -> Deployment:
+    return Deployment(stack)
+
+
+@pytest.fixture(scope="session")
+def subscriber(deployment: Deployment) -> Subscriber:
+    return Subscriber(deployment)
+
+
+@pytest.fixture
+def queue_url(stack: Stack) -> str:
+    """A queue of the test's own."""
+    url: str = stack.client("sqs").create_queue(QueueName=f"test-{uuid.uuid4()}")["QueueUrl"]
+    return url
+
+
+@pytest.fixture
+def direct(local_environment: None) -> Tracker:
+    """A tracker straight on the tables, with root's keys."""
+    return Tracker.direct()
