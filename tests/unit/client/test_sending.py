@@ -199,6 +199,25 @@ class TestFifo:
             [{"MessageAttributes": entry["MessageAttributes"]} for entry in entries]
         )
 
+    @pytest.mark.parametrize(("name", "most"), [("fifo_queue", 1), ("queue", 4)])
+    def test_requests_overlap_only_where_order_does_not_matter(self, request, tracker, faulty, name, most):
+        # Given: a queue that takes its time
+        queue_url, running, seen = request.getfixturevalue(name), set(), []
+
+        def slow(real, arguments):
+            running.add(threading.get_ident())
+            seen.append(len(running))
+            time.sleep(0.02)
+            running.discard(threading.get_ident())
+            return real(**arguments)
+
+        faulty.instead("send_message_batch", slow)
+        # When
+        with tracker.batch() as batch:
+            batch.send(queue_url, map(str, range(120)), workers=4)
+        # Then
+        assert max(seen) == most
+
     def test_groups_and_deduplication_may_be_the_callers(self, tracker, faulty, fifo_queue):
         with tracker.batch() as batch:
             batch.send(fifo_queue, [Message("x", group_id="g", dedup_id="d")])

@@ -73,8 +73,7 @@ class Urllib3Transport:
                 request.url,
                 body=request.body,
                 headers=dict(request.headers),
-                retries=False,
-                redirect=False,
+                retries=False,  # of redirects too: their target is not what was signed
             )
         except HTTPError as error:
             host = urlsplit(request.url).netloc
