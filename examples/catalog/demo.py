@@ -20,7 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from examples.catalog.report import Counts, Outcome, metrics, report
@@ -52,12 +54,18 @@ class Listener(threading.Thread):
         self.heard: list[tuple[int, dict[str, Any]]] = []
 
     def run(self) -> None:
-        while not self._over.is_set():
-            answer = self._sqs.receive_message(QueueUrl=self._queue_url, WaitTimeSeconds=1)
-            now = time.time_ns() // 1_000_000
-            for message in answer.get("Messages", []):
-                self.heard.append((now, json.loads(message["Body"])))
-                self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+        try:
+            while not self._over.is_set():
+                self._listen()
+        except BotoCoreError:
+            return  # the emulator is gone, which the main thread finds out and reports
+
+    def _listen(self) -> None:
+        answer = self._sqs.receive_message(QueueUrl=self._queue_url, WaitTimeSeconds=1)
+        now = time.time_ns() // 1_000_000
+        for message in answer.get("Messages", []):
+            self.heard.append((now, json.loads(message["Body"])))
+            self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
 
     def stop(self) -> None:
         self._over.set()
@@ -179,8 +187,10 @@ def main() -> int:
     except KeyboardInterrupt:
         console.print("[yellow]interrupted; everything is stopped")
         return 130
-    except (FaninError, TimeoutError) as error:
-        console.print(f"[red]{error}\n[dim]the emulator's log: {options.root / '.fanin' / 'emulator.log'}")
+    except (FaninError, BotoCoreError, ClientError, TimeoutError) as error:
+        console.print(
+            f"[red]{escape(str(error))}\n[dim]the emulator's log: {options.root / '.fanin' / 'emulator.log'}"
+        )
         return 1
 
 

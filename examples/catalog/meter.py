@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any, Self
@@ -74,6 +74,12 @@ def _proxy(upstream: str, count: Any) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             count(self.headers["X-Amz-Target"], body)
+            try:
+                self._forward(body)
+            except (OSError, HTTPException):
+                self.close_connection = True  # one of the two is gone; the client makes what it can of it
+
+        def _forward(self, body: bytes) -> None:
             self.emulator.request("POST", self.path, body, dict(self.headers))
             answer = self.emulator.getresponse()
             content = answer.read()
