@@ -109,7 +109,7 @@ def test_the_document_is_served_and_printed() -> None:
         for context in [{"http": {"method": "GET", "path": path}, "requestId": "r", "stage": "$default"}]
     ]
     printed = subprocess.run(
-        [sys.executable, "-m", "fanin.entry.http.openapi"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "fanin.entry.http"], capture_output=True, text=True, check=True
     )
     assert [json.loads(answer["body"]) for answer in served] == [DOCUMENT, DOCUMENT]
     assert json.loads(printed.stdout) == DOCUMENT

@@ -1,10 +1,8 @@
-"""The OpenAPI 3.1 document, made from the route table; ``python -m fanin.entry.http.openapi`` prints it."""
+"""The OpenAPI 3.1 document, made from the route table; ``python -m fanin.entry.http`` prints it."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
@@ -132,15 +130,3 @@ def _problem(status: int) -> dict[str, Any]:
             "application/json": {"schema": _GATEWAY},
         },
     }
-
-
-def main() -> None:
-    """Print the document."""
-    from fanin.entry.http.table import ROUTES  # noqa: PLC0415  the table serves this document
-
-    json.dump(document(ROUTES), sys.stdout, indent=2)
-    sys.stdout.write("\n")
-
-
-if __name__ == "__main__":
-    main()

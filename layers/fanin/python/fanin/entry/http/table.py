@@ -7,8 +7,7 @@ from typing import Final
 from fanin import names
 from fanin.app.ledger import Ledger
 from fanin.domain.wire import Json
-from fanin.entry import carlyle_v1
-from fanin.entry.http import v1
+from fanin.entry.http import carlyle_v1, v1
 from fanin.entry.http.routing import Request, Route
 
 
