@@ -64,7 +64,7 @@ class Walk:
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[tuple[int, int, int]]:
         tree, batch = self._ports.tree, self._batch
         while chunk := list(islice(numbers, CHUNK)):
-            if self.reads >= self._budget:
+            if self.stopped_at is None and self.reads >= self._budget:
                 self.stopped_at = max(self._start, chunk[0] * tree.span(level))
             if self.stopped_at is not None:
                 return
