@@ -28,6 +28,7 @@ class FaninStack(Stack):
             names.OUTPUT_BATCHES_TABLE: tracker.storage.batches.table_name,
             names.OUTPUT_WORDS_TABLE: tracker.storage.words.table_name,
             names.OUTPUT_PARTS_TABLE: tracker.storage.parts.table_name,
+            names.OUTPUT_DIRECTORY_TABLE: tracker.storage.directory.table_name,
             names.OUTPUT_BUS: tracker.bus.event_bus_name,
             names.OUTPUT_WORK_QUEUE: tracker.work.queue.queue_url,
             names.OUTPUT_ACK_QUEUE: tracker.acks.queue.queue_url,

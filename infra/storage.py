@@ -33,6 +33,7 @@ class Access:
         listing: whether it may query the index by state.
         words: actions on the words table.
         parts: actions on the parts table.
+        directory: actions on the directory table.
     """
 
     batches: tuple[str, ...] = ("BatchGetItem", "GetItem")
@@ -40,6 +41,7 @@ class Access:
     listing: bool = False
     words: tuple[str, ...] = ("BatchGetItem", "UpdateItem")
     parts: tuple[str, ...] = ()
+    directory: tuple[str, ...] = ()
 
 
 SETTLE = Access()
@@ -55,19 +57,21 @@ SERVE = Access(
     progress=False,
     listing=True,
     words=("BatchGetItem", "GetItem", "UpdateItem"),
-    parts=("BatchWriteItem", "GetItem", "PutItem", "Query"),
+    parts=("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem", "DeleteItem"),
+    directory=("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
 )
 """Everything the ledger does: the API, and whoever uses the library straight on the tables."""
 
 
 class Storage(Construct):
-    """The three tables of the ledger: on-demand, encrypted, restorable, and emptied by time to live.
+    """The tables of the ledger: on-demand, encrypted, restorable, and emptied by time to live.
 
     Attributes:
         batches: the batch rows, with the index by state and a stream of both images.
         words: the words of the trees, with a stream of new images.
-        parts: what else belongs to a batch: failures and idempotency keys.
-        tables: the three, by name.
+        parts: what else belongs to a batch: failures, idempotency keys, recipients and replies.
+        directory: registrations, routes and buffers, with a stream of both images.
+        tables: the four, by name.
         environment: the tables' names, for the functions.
     """
 
@@ -98,11 +102,25 @@ class Storage(Construct):
         self.parts = self._table(
             "Parts", removal, names.BATCH_ID, dynamodb.AttributeType.NUMBER, sort_key=names.PART
         )
-        self.tables = {"batches": self.batches, "words": self.words, "parts": self.parts}
+        self.directory = self._table(
+            "Directory",
+            removal,
+            names.TOPIC,
+            dynamodb.AttributeType.STRING,
+            sort_key=names.NAME,
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+        )
+        self.tables = {
+            "batches": self.batches,
+            "words": self.words,
+            "parts": self.parts,
+            "directory": self.directory,
+        }
         self.environment = {
             names.ENV_BATCHES_TABLE: self.batches.table_name,
             names.ENV_WORDS_TABLE: self.words.table_name,
             names.ENV_PARTS_TABLE: self.parts.table_name,
+            names.ENV_DIRECTORY_TABLE: self.directory.table_name,
         }
 
     def _table(
@@ -144,6 +162,8 @@ class Storage(Construct):
         allow(grantee, _actions(*access.words), words)
         if access.parts:
             allow(grantee, _actions(*access.parts), parts)
+        if access.directory:
+            allow(grantee, _actions(*access.directory), self.directory.table_arn)
 
 
 def _actions(*actions: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.rows import decode, encode, shelf, word_id, word_key
 from fanin.app.ports import WordKey
-from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
 
 BATCH = Batch(
     batch_id=2**53 - 1,
@@ -19,6 +19,7 @@ BATCH = Batch(
     closed_idle_ttl=5,
     state=State.COMPLETE,
     mode=Mode.ESTIMATED,
+    kind=Kind.FRAME,
     user_key="k",
     items=2**40,
     closed_at=6,

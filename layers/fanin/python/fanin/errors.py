@@ -8,6 +8,7 @@
     ├── BatchNotFound           no such batch, or it was removed after its lifetime
     ├── BatchGone               the batch is past its lifetime and about to be removed
     ├── BatchClosed             the batch takes no more items
+    ├── ChannelRefused          no such queue, or it does not carry the tag fanin:channel
     ├── LimitReached            a bounded batch is full: back-pressure, try again later
     ├── Throttled               DynamoDB or SQS asked us to slow down, try again later
     ├── AccessDenied            the caller's credentials do not allow this call
@@ -70,6 +71,10 @@ class BatchGone(FaninError):
 
 class BatchClosed(FaninError):
     code = "batch-closed"
+
+
+class ChannelRefused(FaninError):
+    code = "channel-refused"
 
 
 class LimitReached(FaninError):

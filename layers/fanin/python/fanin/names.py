@@ -11,6 +11,7 @@ from typing import Final
 ENV_BATCHES_TABLE: Final = "FANIN_BATCHES_TABLE"
 ENV_WORDS_TABLE: Final = "FANIN_WORDS_TABLE"
 ENV_PARTS_TABLE: Final = "FANIN_PARTS_TABLE"
+ENV_DIRECTORY_TABLE: Final = "FANIN_DIRECTORY_TABLE"
 ENV_BUS: Final = "FANIN_BUS"
 ENV_ACK_QUEUE_URL: Final = "FANIN_ACK_QUEUE_URL"
 ENV_RETRY_QUEUE_URL: Final = "FANIN_RETRY_QUEUE_URL"
@@ -44,6 +45,10 @@ FAILED: Final = "failed"
 # The parts table.
 PART: Final = "part"  # "add/<idempotency key>", "failure/<ordinal>"
 
+# The directory table.
+TOPIC: Final = "topic"
+NAME: Final = "name"
+
 # The time-to-live attribute of every table, in seconds since the epoch.
 EXPIRES_AT: Final = "expires_at"
 
@@ -51,6 +56,11 @@ TERMINAL_STATES: Final = ("complete", "timed_out", "cancelled", "orphaned")
 
 # Messages.
 ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the item id
+
+ATTRIBUTE_CORRELATION: Final = "fanin-correlation"
+ATTRIBUTE_REPLY_TO: Final = "fanin-reply-to"
+ATTRIBUTE_TYPE: Final = "fanin-type"
+CHANNEL_TAG: Final = "fanin:channel"  # queues that fanin may send to carry it
 
 # Events on the bus.
 EVENT_SOURCE: Final = "fanin"
@@ -86,6 +96,7 @@ OUTPUT_API_URL: Final = "ApiUrl"
 OUTPUT_BATCHES_TABLE: Final = "BatchesTable"
 OUTPUT_WORDS_TABLE: Final = "WordsTable"
 OUTPUT_PARTS_TABLE: Final = "PartsTable"
+OUTPUT_DIRECTORY_TABLE: Final = "DirectoryTable"
 OUTPUT_BUS: Final = "Bus"
 OUTPUT_WORK_QUEUE: Final = "WorkQueueUrl"
 OUTPUT_ACK_QUEUE: Final = "AckQueueUrl"

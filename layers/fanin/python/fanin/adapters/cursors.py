@@ -5,18 +5,34 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from fanin.errors import InvalidRequest
 
-_LONGEST: Final = 256
+_LONGEST: Final = 1024
 _HIGHEST: Final = 2**53
 
 
 def encode(listing: str, *position: int) -> str:
     """Make the cursor of a position within the named listing."""
-    text = json.dumps([listing, *position], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return _pack([listing, *position])
+
+
+def encode_name(listing: str, name: str) -> str:
+    """Make the cursor of the record of that name within the named listing."""
+    return _pack([listing, name])
+
+
+def decode_name(listing: str, cursor: str) -> str:
+    """Read the name back.
+
+    Raises:
+        InvalidRequest: it is no cursor of this listing.
+    """
+    made_for, *rest = _unpack(cursor)
+    if made_for != listing or len(rest) != 1 or not isinstance(rest[0], str) or not rest[0]:
+        raise _foreign(cursor)
+    return rest[0]
 
 
 def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]:
@@ -30,14 +46,29 @@ def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]
     Raises:
         InvalidRequest: it is no cursor of this listing.
     """
-    try:
-        if len(cursor) > _LONGEST:
-            raise ValueError(cursor)  # noqa: TRY301
-        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        name, *position = json.loads(text)
-    except (ValueError, TypeError):
-        name, position = None, []
+    name, *position = _unpack(cursor)
     genuine = name == listing and len(position) in sizes
     if not genuine or not all(type(part) is int and 0 <= part < _HIGHEST for part in position):
-        raise InvalidRequest(f"cursor {cursor[:64]!r} is not one that this listing gave; start without one")
+        raise _foreign(cursor)
     return tuple(position)
+
+
+def _pack(parts: list[object]) -> str:
+    text = json.dumps(parts, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _unpack(cursor: str) -> list[Any]:
+    try:
+        if len(cursor) <= _LONGEST:
+            text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+            parts = json.loads(text)
+            if isinstance(parts, list) and parts:
+                return parts
+    except (ValueError, TypeError):
+        pass
+    raise _foreign(cursor)
+
+
+def _foreign(cursor: str) -> InvalidRequest:
+    return InvalidRequest(f"cursor {cursor[:64]!r} is not one that this listing gave; start without one")

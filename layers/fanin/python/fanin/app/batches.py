@@ -15,6 +15,7 @@ from fanin.domain.batch import (
     Batch,
     Batches,
     Expired,
+    Kind,
     Mode,
     OnDeadline,
     OpenBatch,
@@ -53,7 +54,7 @@ class BatchLife:
                 # alarm would wait for the reaper.
                 self._ports.timers.set(batch_id, batch.deadline)
             if self._ports.batches.create(batch):
-                return self._known.saw(batch)
+                return self._settler.finish(self._known.saw(batch))
         raise Throttled("no free batch id was found; try again", retry_after=1)
 
     def close(self, batch_id: int) -> Batch:
@@ -134,6 +135,8 @@ class BatchLife:
             limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
             if request.mode is Mode.ESTIMATED:
                 raise InvalidRequest("an estimated batch cannot be bounded: leave out limit, or mode")
+        if request.size is not None:
+            limits.whole("size", request.size, 0, ids.MAX_COUNT)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)
         return Batch(
@@ -145,6 +148,9 @@ class BatchLife:
             open_idle_ttl=request.idle_ttl or defaults.open_idle_ttl,
             closed_idle_ttl=request.idle_ttl or defaults.closed_idle_ttl,
             mode=Mode(request.mode),
+            kind=Kind(request.kind),
+            state=State.OPEN if request.size is None else State.CLOSED,
+            items=request.size or 0,
             user_key=request.user_key,
             deadline=request.deadline,
             on_deadline=OnDeadline(request.on_deadline),
@@ -160,6 +166,7 @@ class BatchLife:
             salt=self._ports.random.bytes(ids.SALT_BYTES),
             created_at=now,
             touched_at=touched(now, template.idle_ttl),
+            closed_at=None if template.state is State.OPEN else now,
             expires_at=now // 1000 + template.expires_at,
         )
 

@@ -42,6 +42,15 @@ class Mode(StrEnum):
     ESTIMATED = "estimated"
 
 
+class Kind(StrEnum):
+    """What a batch stands for; it decides what its end and its deadline mean."""
+
+    BATCH = "batch"
+    SCATTER = "scatter"
+    FRAME = "frame"
+    BUFFER = "buffer"
+
+
 class OnDeadline(StrEnum):
     TIME_OUT = "time_out"
     COMPLETE = "complete"
@@ -56,6 +65,7 @@ class Batch:
         salt: key of the group ids' check.
         state: where the batch is in its life.
         mode: ``exact`` (the tree) or ``estimated`` (one counter).
+        kind: a plain batch, or the pattern that stands on it.
         user_key: the caller's own name for the batch, returned with its events.
         items: how many items were added.
         created_at: when it was opened.
@@ -84,6 +94,7 @@ class Batch:
     closed_idle_ttl: int
     state: State = State.OPEN
     mode: Mode = Mode.EXACT
+    kind: Kind = Kind.BATCH
     user_key: str = ""
     items: int = 0
     closed_at: int | None = None
@@ -148,6 +159,8 @@ class OpenBatch:
         limit: most items that may be pending at a time; exact mode only.
         parent_item: item id of another batch, acknowledged when this one completes.
         metadata: small map of strings, returned with events.
+        kind: a plain batch, or the pattern that stands on it.
+        size: opens the batch closed, with so many items; for the patterns that know it beforehand.
     """
 
     user_key: str = ""
@@ -159,6 +172,8 @@ class OpenBatch:
     limit: int | None = None
     parent_item: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    kind: Kind = Kind.BATCH
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

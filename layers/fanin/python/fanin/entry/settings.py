@@ -42,6 +42,10 @@ class Settings:
         return self._text(names.ENV_PARTS_TABLE)
 
     @property
+    def directory_table(self) -> str:
+        return self._text(names.ENV_DIRECTORY_TABLE)
+
+    @property
     def bus(self) -> str:
         return self._text(names.ENV_BUS)
 

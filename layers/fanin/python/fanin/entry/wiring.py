@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from fanin.adapters.channels import SqsChannels
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import DynamoParts
+from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
 from fanin.adapters.scheduler import SchedulerTimers
@@ -45,6 +47,9 @@ def connect(where: Settings) -> Ports:
         parts=DynamoParts(where.parts_table, connection),
         timers=_timers(where, clock),
         events=_events(where),
+        records=DynamoRecords.of_batches(where.parts_table, connection, clock),
+        directory=DynamoRecords.of_directory(where.directory_table, connection, clock),
+        channels=SqsChannels(),
         clock=clock,
         random=SystemRandom(),
         defaults=where.defaults,

@@ -21,6 +21,7 @@ OUTPUTS: Final = {
     "batches_table": names.OUTPUT_BATCHES_TABLE,
     "words_table": names.OUTPUT_WORDS_TABLE,
     "parts_table": names.OUTPUT_PARTS_TABLE,
+    "directory_table": names.OUTPUT_DIRECTORY_TABLE,
     "bus": names.OUTPUT_BUS,
     "work_queue_url": names.OUTPUT_WORK_QUEUE,
     "ack_queue_url": names.OUTPUT_ACK_QUEUE,
@@ -36,6 +37,7 @@ VARIABLES: Final = {
     names.ENV_BATCHES_TABLE: "batches_table",
     names.ENV_WORDS_TABLE: "words_table",
     names.ENV_PARTS_TABLE: "parts_table",
+    names.ENV_DIRECTORY_TABLE: "directory_table",
     names.ENV_BUS: "bus",
     names.ENV_ACK_QUEUE_URL: "ack_queue_url",
     names.ENV_SCHEDULE_GROUP: "schedule_group",
@@ -64,6 +66,7 @@ class Stack:
         batches_table: name of the table of batches.
         words_table: name of the table of words.
         parts_table: name of the table of parts.
+        directory_table: name of the directory's table.
         bus: name of the event bus.
         work_queue_url: queue for work, whose dead messages fail their items.
         ack_queue_url: queue that takes acks.
@@ -87,6 +90,7 @@ class Stack:
     batches_table: str
     words_table: str
     parts_table: str
+    directory_table: str
     bus: str
     work_queue_url: str
     ack_queue_url: str

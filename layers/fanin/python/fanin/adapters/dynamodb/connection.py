@@ -128,6 +128,17 @@ class Connection:
                     return Written(done=True, item=answer.get("Attributes"))
         raise _busy("UpdateItem")
 
+    def delete(self, request: Mapping[str, Any]) -> bool:
+        """Delete one row under its condition; False if that failed."""
+        try:
+            with translated():
+                self.client.delete_item(**request)
+        except ClientError as error:
+            if error_code(error) != f"{_CONDITION}Exception":
+                raise
+            return False
+        return True
+
     def transact(self, writes: Sequence[Mapping[str, Any]]) -> list[Item | None] | None:
         """Write some rows together, each under its condition, or none.
 

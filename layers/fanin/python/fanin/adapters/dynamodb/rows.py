@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.ports import WordKey
-from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
 
 Item = Mapping[str, Any]
 """Attributes in the low-level form, such as ``{"word": {"N": "7"}}``."""
@@ -19,6 +19,7 @@ Value = int | str | bool | bytes | Mapping[str, str]
 _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "state": State,
     "mode": Mode,
+    "kind": Kind,
     "on_deadline": OnDeadline,
 }
 _FIELDS: Final = tuple(field.name for field in fields(Batch))

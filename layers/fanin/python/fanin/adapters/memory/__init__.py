@@ -10,16 +10,26 @@ many separate reads or writes, and other threads may come in between.
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.words import MemoryWords
-from fanin.adapters.memory.world import FixedClock, Memory, MemoryEvents, MemoryTimers, SeededRandom
+from fanin.adapters.memory.world import (
+    FixedClock,
+    Memory,
+    MemoryChannels,
+    MemoryEvents,
+    MemoryTimers,
+    SeededRandom,
+)
 
 __all__ = [
     "Calls",
     "FixedClock",
     "Memory",
     "MemoryBatches",
+    "MemoryChannels",
     "MemoryEvents",
     "MemoryParts",
+    "MemoryRecords",
     "MemoryTimers",
     "MemoryWords",
     "OnCall",

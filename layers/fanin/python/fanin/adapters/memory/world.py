@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ports import Clock, Defaults, Event, Ports, Random
+from fanin.app.ports import Clock, Defaults, Event, Outgoing, Ports, Random
 from fanin.domain.tree import Tree
+from fanin.errors import ChannelRefused
 
 
 class FixedClock:
@@ -82,6 +85,32 @@ class MemoryEvents:
         self._calls.send("events.publish", lambda: self.published.append(event))
 
 
+class MemoryChannels:
+    """Queues that keep what they were sent.
+
+    Attributes:
+        queues: URL → messages, in order. A URL that is not in it is no queue.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self.queues: dict[str, list[Outgoing]] = {}
+        self._calls = calls
+
+    def resolve(self, channel: str) -> str:
+        if channel not in self.queues:
+            raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")
+        return channel
+
+    def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
+        return [self._calls.send("channels.send", lambda: self._put(message)) for message in messages]  # noqa: B023
+
+    def _put(self, message: Outgoing) -> str | None:
+        if message.channel not in self.queues:
+            return "there is no such queue"
+        self.queues[message.channel].append(message)
+        return None
+
+
 class Memory:
     """Everything that ``Ports`` names, in memory, counted by one ``Calls``.
 
@@ -106,6 +135,9 @@ class Memory:
         self.words = MemoryWords(self.tree, self.calls)
         self.batches = MemoryBatches(self.calls)
         self.parts = MemoryParts(self.calls)
+        self.records = MemoryRecords("records", self.calls, self.clock)
+        self.directory = MemoryRecords("directory", self.calls, self.clock)
+        self.channels = MemoryChannels(self.calls)
         self.timers = MemoryTimers(self.calls)
         self.events = MemoryEvents(self.calls)
 
@@ -117,6 +149,9 @@ class Memory:
             parts=self.parts,
             timers=self.timers,
             events=self.events,
+            records=self.records,
+            directory=self.directory,
+            channels=self.channels,
             clock=self.clock,
             random=self.random,
             defaults=defaults or Defaults(),

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from fanin import names
 from fanin.app import limits
-from fanin.domain.batch import Mode, OnDeadline, State
+from fanin.domain.batch import Kind, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, MAX_ITEMS
 
 Schema: TypeAlias = dict[str, Any]
@@ -58,6 +58,7 @@ NUMBER: Final = whole(0)
 BATCH_ID: Final = whole(0, MAX_BATCH_ID)
 STATE: Final[Schema] = {"type": "string", "enum": STATES}
 MODE: Final[Schema] = {"type": "string", "enum": [mode.value for mode in Mode]}
+KIND: Final[Schema] = {"type": "string", "enum": [kind.value for kind in Kind]}
 ON_DEADLINE: Final[Schema] = {"type": "string", "enum": [choice.value for choice in OnDeadline]}
 CURSOR: Final = or_null(text())
 ITEM_ID: Final = text() | {
@@ -86,6 +87,7 @@ BATCH: Final = {
     "batch_id": BATCH_ID,
     "state": STATE,
     "mode": MODE,
+    "kind": KIND,
     "user_key": text(),
     "items": NUMBER,
     "acked": NUMBER,

@@ -1,0 +1,164 @@
+"""Records on DynamoDB: one JSON document a row, with a version that every write checks or raises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from fanin import names
+from fanin.adapters import cursors
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.rows import Item, attribute
+from fanin.app.ports import Clock, Record, RecordPage
+
+_VALUE = "value"
+_VERSION = "version"
+
+
+class DynamoRecords:
+    """A ``Records``.
+
+    Args:
+        table: name of the table.
+        room_key: its partition key.
+        name_key: its sort key.
+        room: makes the partition key of a room; the parts table's is a number.
+        connection: the client.
+        clock: tells what is past its time to live.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        room_key: str,
+        name_key: str,
+        room: Callable[[str], int | str],
+        *,
+        connection: Connection,
+        clock: Clock,
+    ) -> None:
+        self._table = table
+        self._room_key = room_key
+        self._name_key = name_key
+        self._room = room
+        self._connection = connection
+        self._clock = clock
+
+    @classmethod
+    def of_batches(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
+        """Records of the parts table; rooms are batch ids."""
+        return cls(table, names.BATCH_ID, names.PART, int, connection=connection, clock=clock)
+
+    @classmethod
+    def of_directory(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
+        """Records of the directory table; rooms are topics."""
+        return cls(table, names.TOPIC, names.NAME, str, connection=connection, clock=clock)
+
+    def read(self, room: str, names: Collection[str]) -> dict[str, Record]:
+        rows = self._connection.read(self._table, [self._key(room, name) for name in dict.fromkeys(names)])
+        records = (self._record(row) for row in rows)
+        return {record.name: record for record in records if self._lives(record)}
+
+    def page(self, room: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100) -> RecordPage:
+        listing = f"{self._table} {room} {prefix}"
+        values = {":room": attribute(self._room(room))}
+        condition = "#room = :room"
+        aliases = {"#room": self._room_key}
+        if prefix:
+            condition += " AND begins_with(#name, :prefix)"
+            aliases["#name"] = self._name_key
+            values[":prefix"] = attribute(prefix)
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeNames": aliases,
+            "ExpressionAttributeValues": values,
+            "ConsistentRead": True,
+            "Limit": limit,
+        }
+        if cursor is not None:
+            request["ExclusiveStartKey"] = self._key(room, cursors.decode_name(listing, cursor))
+        rows, last = self._connection.query(request)
+        records = [record for record in map(self._record, rows) if self._lives(record)]
+        after = None if last is None else cursors.encode_name(listing, last[self._name_key]["S"])
+        return RecordPage(records, after)
+
+    def put(
+        self,
+        room: str,
+        name: str,
+        value: Mapping[str, Any],
+        *,
+        expires_at: int,
+        if_version: int | None = None,
+    ) -> tuple[Record | None, bool]:
+        values: dict[str, Any] = {
+            ":value": attribute(json.dumps(value, separators=(",", ":"))),
+            ":expires": attribute(expires_at),
+            ":zero": attribute(0),
+            ":one": attribute(1),
+        }
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "Key": self._key(room, name),
+            "UpdateExpression": "SET #value = :value, #expires = :expires,"
+            " #version = if_not_exists(#version, :zero) + :one",
+            "ExpressionAttributeNames": {
+                "#value": _VALUE,
+                "#expires": names.EXPIRES_AT,
+                "#version": _VERSION,
+            },
+            "ExpressionAttributeValues": values,
+            "ReturnValues": "ALL_NEW",
+        }
+        if if_version == 0:
+            values[":now"] = attribute(self._clock.now() // 1000)
+            request["ConditionExpression"] = "attribute_not_exists(#version) OR #expires <= :now"
+        elif if_version is not None:
+            values[":seen"] = attribute(if_version)
+            request["ConditionExpression"] = "#version = :seen"
+        done, row = self._connection.update(request)
+        record = self._record(row) if row else None
+        return (record if record and self._lives(record) else None), done
+
+    def put_all(self, room: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
+        self._connection.put(
+            self._table,
+            (
+                {
+                    **self._key(room, name),
+                    _VALUE: attribute(json.dumps(value, separators=(",", ":"))),
+                    _VERSION: attribute(1),
+                    names.EXPIRES_AT: attribute(expires_at),
+                }
+                for name, value in values.items()
+            ),
+        )
+
+    def delete(self, room: str, name: str, *, if_version: int | None = None) -> bool:
+        return self._connection.delete(
+            {
+                "TableName": self._table,
+                "Key": self._key(room, name),
+                "ExpressionAttributeNames": {"#version": _VERSION},
+                "ConditionExpression": "attribute_exists(#version)"
+                if if_version is None
+                else "#version = :seen",
+            }
+            | ({} if if_version is None else {"ExpressionAttributeValues": {":seen": attribute(if_version)}})
+        )
+
+    def _key(self, room: str, name: str) -> dict[str, Any]:
+        return {self._room_key: attribute(self._room(room)), self._name_key: attribute(name)}
+
+    def _record(self, row: Item) -> Record:
+        return Record(
+            row[self._name_key]["S"],
+            json.loads(row[_VALUE]["S"]),
+            int(row[_VERSION]["N"]),
+            int(row[names.EXPIRES_AT]["N"]),
+        )
+
+    def _lives(self, record: Record) -> bool:
+        return record.expires_at * 1000 > self._clock.now()
