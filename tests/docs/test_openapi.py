@@ -20,6 +20,7 @@ from werkzeug.wrappers import Request, Response
 
 from fanin.adapters.memory import Memory
 from fanin.app.service import LedgerService
+from fanin.app.services import Services
 from fanin.entry.http.application import application, serve
 from fanin.entry.http.openapi import document
 from fanin.entry.http.problems import STATUS
@@ -36,8 +37,8 @@ class Gateway:
     """An HTTP API in front of the function, as a WSGI application."""
 
     def __init__(self) -> None:
-        ledger = LedgerService(Memory().ports())
-        self.app = application(lambda: ledger)
+        services = Services(LedgerService(Memory().ports()))
+        self.app = application(lambda: services)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
         request = Request(environ)

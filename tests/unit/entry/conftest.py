@@ -13,6 +13,7 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.service import LedgerService
+from fanin.app.services import Services
 from fanin.entry.http.application import application, serve
 
 CONTEXT = SimpleNamespace(
@@ -87,7 +88,7 @@ def ledger(memory: Memory) -> LedgerService:
 
 @pytest.fixture
 def call(ledger: LedgerService) -> Client:
-    return Client(application(lambda: ledger))
+    return Client(application(lambda: Services(ledger)))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from fanin import errors
 from fanin.adapters.memory import Memory
+from fanin.app.services import Services
 from fanin.entry.http import problems
 from fanin.entry.http.application import application
 from fanin.entry.http.routing import MAX_BODY
@@ -143,7 +144,7 @@ class Failing:
 
 
 def failing(error: Exception) -> Client:
-    return Client(application(lambda: Failing(error)))
+    return Client(application(lambda: Services(Failing(error))))
 
 
 def test_a_defect_is_500_and_tells_nothing_but_the_request_id(caplog) -> None:

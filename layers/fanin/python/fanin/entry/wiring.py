@@ -17,6 +17,7 @@ from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ports import Clock, Event, Events, Ports, Timers
 from fanin.app.service import LedgerService
+from fanin.app.services import Services
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
@@ -60,6 +61,12 @@ def connect(where: Settings) -> Ports:
 def ledger() -> LedgerService:
     """The ledger over ``ports``."""
     return LedgerService(ports())
+
+
+@cache
+def services() -> Services:
+    """The ledger and the patterns on it."""
+    return Services(ledger())
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from fanin import names
-from fanin.app.ledger import Ledger
+from fanin.app.services import Services
 from fanin.entry import wiring
 from fanin.entry.http import problems
 from fanin.entry.http.routing import Decoder, Route
@@ -21,13 +21,13 @@ from fanin.errors import FaninError, InvalidRequest
 
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer an event of an HTTP API (payload format 2.0) from the ledger that the environment names."""
+    """Answer an event of an HTTP API (payload format 2.0) from the tables that the environment names."""
     return serve(_application(), event, context)
 
 
 @cache
 def _application() -> APIGatewayHttpResolver:
-    return application(wiring.ledger)
+    return application(wiring.services)
 
 
 def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -45,11 +45,11 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
     return answer
 
 
-def application(ledger: Callable[[], Ledger], routes: Sequence[Route] = ROUTES) -> APIGatewayHttpResolver:
+def application(services: Callable[[], Services], routes: Sequence[Route] = ROUTES) -> APIGatewayHttpResolver:
     """Make the resolver of a route table.
 
     Args:
-        ledger: gives the ledger; called with each request, so that its errors are answers too.
+        services: gives the use cases; called with each request, so that its errors are answers too.
         routes: the table.
     """
     app = APIGatewayHttpResolver()
@@ -81,7 +81,7 @@ def application(ledger: Callable[[], Ledger], routes: Sequence[Route] = ROUTES) 
 
     for route in routes:
         rule = route.path.replace("{", "<").replace("}", ">")
-        app.route(rule, method=route.method)(_endpoint(app, route, ledger))
+        app.route(rule, method=route.method)(_endpoint(app, route, services))
     app.not_found(not_found)
     app.exception_handler(FaninError)(refused)
     app.exception_handler(Exception)(crashed)
@@ -89,13 +89,13 @@ def application(ledger: Callable[[], Ledger], routes: Sequence[Route] = ROUTES) 
 
 
 def _endpoint(
-    app: APIGatewayHttpResolver, route: Route, ledger: Callable[[], Ledger]
+    app: APIGatewayHttpResolver, route: Route, services: Callable[[], Services]
 ) -> Callable[..., Response[str]]:
     decode = Decoder(route)
 
     def endpoint(**path: str) -> Response[str]:
         request = decode(app.current_event, path)
-        answer = route.act(ledger(), request)
+        answer = route.act(services(), request)
         if route.answer is None:
             return Response(route.status, body="")
         return Response(route.status, "application/json", json.dumps(answer, separators=(",", ":")))

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Final
 
 from fanin import names
-from fanin.app.ledger import Ledger
+from fanin.app.services import Services
 from fanin.domain.batch import Batch, Count, Expired, Mode, OpenBatch, Receipt, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.wire import Json, decode_time
@@ -32,16 +32,16 @@ def _user_key(of: Batch | Receipt) -> str | None:
     return of.user_key or None
 
 
-def _open(ledger: Ledger, request: Request, mode: Mode) -> Batch:
-    return ledger.open(OpenBatch(user_key=request.body.get("userKey") or "", mode=mode))
+def _open(services: Services, request: Request, mode: Mode) -> Batch:
+    return services.ledger.open(OpenBatch(user_key=request.body.get("userKey") or "", mode=mode))
 
 
-def _create_exact(ledger: Ledger, request: Request) -> Json:
-    return {"batchId": _open(ledger, request, Mode.EXACT).batch_id}
+def _create_exact(services: Services, request: Request) -> Json:
+    return {"batchId": _open(services, request, Mode.EXACT).batch_id}
 
 
-def _get_exact(ledger: Ledger, request: Request) -> Json:
-    batch = ledger.status(parse_batch_id(request.path["batch_id"])).batch
+def _get_exact(services: Services, request: Request) -> Json:
+    batch = services.ledger.status(parse_batch_id(request.path["batch_id"])).batch
     return {"batchId": batch.batch_id, **_standing(batch)}
 
 
@@ -53,31 +53,31 @@ def _standing(batch: Batch) -> Json:
     }
 
 
-def _close_exact(ledger: Ledger, request: Request) -> Json:
-    batch = ledger.close(parse_batch_id(request.path["batch_id"]))
+def _close_exact(services: Services, request: Request) -> Json:
+    batch = services.ledger.close(parse_batch_id(request.path["batch_id"]))
     return {"isComplete": batch.state is State.COMPLETE}
 
 
-def _add_exact(ledger: Ledger, request: Request) -> Json:
-    group = ledger.add(parse_batch_id(str(request.body["batchId"])), request.body["items"])
+def _add_exact(services: Services, request: Request) -> Json:
+    group = services.ledger.add(parse_batch_id(str(request.body["batchId"])), request.body["items"])
     return {"batchItemGroupIds": [{"id": group.id, "upto": group.upto}]}
 
 
-def _ack_exact(ledger: Ledger, request: Request) -> Json:
-    receipts = ledger.ack(request.body["batchItemIds"])
+def _ack_exact(services: Services, request: Request) -> Json:
+    receipts = services.ledger.ack(request.body["batchItemIds"])
     count_receipts(receipts)
     complete = [receipt for receipt in receipts if receipt.complete]
     return {"batchCompletions": [{"batchId": r.batch_id, "userKey": _user_key(r)} for r in complete]}
 
 
-def _delete_open(ledger: Ledger, request: Request) -> Json:
-    return _removed(ledger.expire(State.OPEN, idle_since=_since(request)))
+def _delete_open(services: Services, request: Request) -> Json:
+    return _removed(services.ledger.expire(State.OPEN, idle_since=_since(request)))
 
 
-def _delete_closed(ledger: Ledger, request: Request) -> Json:
+def _delete_closed(services: Services, request: Request) -> Json:
     since = _since(request)
     # Ended ones first: those that this call ends are left for the next to remove.
-    parts = [ledger.expire(state, idle_since=since) for state in _ENDED_THEN_CLOSED]
+    parts = [services.ledger.expire(state, idle_since=since) for state in _ENDED_THEN_CLOSED]
     return _removed(Expired(sum(part.batches for part in parts), sum(part.items for part in parts)))
 
 
@@ -90,34 +90,34 @@ def _since(request: Request) -> int:
     return int(since) if re.fullmatch("[0-9]{1,15}", since) else decode_time(since)
 
 
-def _create_estimated(ledger: Ledger, request: Request) -> Json:
-    return {"batchId": batch_uuid(_open(ledger, request, Mode.ESTIMATED).batch_id)}
+def _create_estimated(services: Services, request: Request) -> Json:
+    return {"batchId": batch_uuid(_open(services, request, Mode.ESTIMATED).batch_id)}
 
 
-def _get_estimated(ledger: Ledger, request: Request) -> Json:
-    return _standing(ledger.status(_uuid(request)).batch)
+def _get_estimated(services: Services, request: Request) -> Json:
+    return _standing(services.ledger.status(_uuid(request)).batch)
 
 
-def _close_estimated(ledger: Ledger, request: Request) -> Json:
-    batch = ledger.close(_uuid(request))
+def _close_estimated(services: Services, request: Request) -> Json:
+    batch = services.ledger.close(_uuid(request))
     return _completion(batch, complete=batch.state is State.COMPLETE)
 
 
-def _increment(ledger: Ledger, request: Request) -> None:
-    ledger.add(_uuid(request), request.query["by"])
+def _increment(services: Services, request: Request) -> None:
+    services.ledger.add(_uuid(request), request.query["by"])
 
 
-def _decrement(ledger: Ledger, request: Request) -> Json:
+def _decrement(services: Services, request: Request) -> Json:
     totals: Counter[int] = Counter()
     for ack in request.body["acks"]:
         totals[parse_batch_uuid(ack["batchId"])] += ack.get("by", 1)
-    receipts = ledger.ack(counts=[Count(batch_id, n) for batch_id, n in totals.items()])
+    receipts = services.ledger.ack(counts=[Count(batch_id, n) for batch_id, n in totals.items()])
     count_receipts(receipts)
     return {"results": [_completion(receipt, complete=receipt.complete) for receipt in receipts]}
 
 
-def _delete_estimated(ledger: Ledger, request: Request) -> None:
-    ledger.cancel(_uuid(request))
+def _delete_estimated(services: Services, request: Request) -> None:
+    services.ledger.cancel(_uuid(request))
 
 
 def _completion(of: Batch | Receipt, *, complete: bool) -> Json:

@@ -1,4 +1,4 @@
-"""What a route is, and how a request becomes a call of the ledger."""
+"""What a route is, and how a request becomes a call of a use case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from fanin.app.ledger import Ledger
+from fanin.app.services import Services
 from fanin.entry.http.schemas import Schema, record
 from fanin.entry.http.validation import compiled, parse
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
@@ -60,7 +60,7 @@ class Route(NamedTuple):
     path: str
     operation: str
     summary: str
-    act: Callable[[Ledger, Request], Any]
+    act: Callable[[Services, Request], Any]
     answer: str | None
     status: int = 200
     body: str | None = None

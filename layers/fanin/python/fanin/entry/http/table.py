@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from fanin import names
-from fanin.app.ledger import Ledger
+from fanin.app.services import Services
 from fanin.domain.wire import Json
 from fanin.entry.http import carlyle_v1, v1
 from fanin.entry.http.routing import Request, Route
 
 
-def _document(_ledger: Ledger, _request: Request) -> Json:
+def _document(_services: Services, _request: Request) -> Json:
     from fanin.entry.http.openapi import document  # noqa: PLC0415  rarely asked for
 
     return document(ROUTES)

@@ -7,7 +7,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app import limits
-from fanin.app.ledger import Ledger
+from fanin.app.services import Services
 from fanin.domain import wire
 from fanin.domain.batch import Receipt, State
 from fanin.domain.ids import parse_batch_id
@@ -32,60 +32,62 @@ def _batch_id(request: Request) -> int:
     return parse_batch_id(request.path["batch_id"])
 
 
-def _open(ledger: Ledger, request: Request) -> Json:
-    return wire.encode_batch(ledger.open(wire.decode_open(request.body)))
+def _open(services: Services, request: Request) -> Json:
+    return wire.encode_batch(services.ledger.open(wire.decode_open(request.body)))
 
 
-def _list(ledger: Ledger, request: Request) -> Json:
-    return wire.encode_batches(ledger.list(State(request.query["state"]), **_page(request)))
+def _list(services: Services, request: Request) -> Json:
+    return wire.encode_batches(services.ledger.list(State(request.query["state"]), **_page(request)))
 
 
-def _expire(ledger: Ledger, request: Request) -> Json:
+def _expire(services: Services, request: Request) -> Json:
     idle_since = wire.decode_time(request.query["idle_since"])
-    return wire.encode_expired(ledger.expire(State(request.query["state"]), idle_since=idle_since))
+    return wire.encode_expired(services.ledger.expire(State(request.query["state"]), idle_since=idle_since))
 
 
-def _status(ledger: Ledger, request: Request) -> Json:
+def _status(services: Services, request: Request) -> Json:
     exact = request.query.get("exact", False)
-    return wire.encode_progress(ledger.status(_batch_id(request), exact=exact))
+    return wire.encode_progress(services.ledger.status(_batch_id(request), exact=exact))
 
 
-def _add(ledger: Ledger, request: Request) -> Json:
+def _add(services: Services, request: Request) -> Json:
     key = request.headers.get(names.IDEMPOTENCY_HEADER)
-    return wire.encode_group(ledger.add(_batch_id(request), request.body["count"], key=key))
+    return wire.encode_group(services.ledger.add(_batch_id(request), request.body["count"], key=key))
 
 
-def _close(ledger: Ledger, request: Request) -> Json:
-    return wire.encode_batch(ledger.close(_batch_id(request)))
+def _close(services: Services, request: Request) -> Json:
+    return wire.encode_batch(services.ledger.close(_batch_id(request)))
 
 
-def _cancel(ledger: Ledger, request: Request) -> Json:
-    return wire.encode_batch(ledger.cancel(_batch_id(request)))
+def _cancel(services: Services, request: Request) -> Json:
+    return wire.encode_batch(services.ledger.cancel(_batch_id(request)))
 
 
-def _missing(ledger: Ledger, request: Request) -> Json:
-    return wire.encode_missing(ledger.missing(_batch_id(request), **_page(request)))
+def _missing(services: Services, request: Request) -> Json:
+    return wire.encode_missing(services.ledger.missing(_batch_id(request), **_page(request)))
 
 
-def _failures(ledger: Ledger, request: Request) -> Json:
-    return wire.encode_failures(ledger.failures(_batch_id(request), **_page(request)))
+def _failures(services: Services, request: Request) -> Json:
+    return wire.encode_failures(services.ledger.failures(_batch_id(request), **_page(request)))
 
 
-def _verify(ledger: Ledger, request: Request) -> Json:
+def _verify(services: Services, request: Request) -> Json:
     query = request.query
-    verdict = ledger.verify(_batch_id(request), cursor=query.get("cursor"), repair=query.get("repair", True))
+    verdict = services.ledger.verify(
+        _batch_id(request), cursor=query.get("cursor"), repair=query.get("repair", True)
+    )
     return wire.encode_verdict(verdict)
 
 
-def _ack(ledger: Ledger, request: Request) -> Json:
+def _ack(services: Services, request: Request) -> Json:
     acks = wire.decode_acks(request.body)
-    receipts = ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
+    receipts = services.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
     count_receipts(receipts)
     return wire.encode_receipts(receipts)
 
 
-def _fail(ledger: Ledger, request: Request) -> Json:
-    receipts: Sequence[Receipt] = ledger.fail(wire.decode_acks(request.body).failures)
+def _fail(services: Services, request: Request) -> Json:
+    receipts: Sequence[Receipt] = services.ledger.fail(wire.decode_acks(request.body).failures)
     count(names.METRIC_FAILED, sum(receipt.first for receipt in receipts))
     return wire.encode_receipts(receipts)
 
