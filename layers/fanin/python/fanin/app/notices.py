@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from fanin import names
 from fanin.app import limits
+from fanin.app.kinds import Kinds
 from fanin.app.ledger import Ledger
 from fanin.app.ports import Event, Ports
 from fanin.domain.batch import Batch, FailedItem, Failure, Mode, State
@@ -21,7 +22,7 @@ COUNTED = 100
 """Pages of failed items, of a thousand each, that are counted for an event."""
 
 
-def announce(ports: Ports, ledger: Ledger, batch: Batch) -> None:
+def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Tell everyone that a batch has ended: its parent's batch, the bus, and its alarm.
 
     Every step may be repeated: the acknowledgement is idempotent, and the event's id is made of batch and
@@ -31,6 +32,7 @@ def announce(ports: Ports, ledger: Ledger, batch: Batch) -> None:
         ports: the bus and the alarms.
         ledger: acknowledges the parent item, and reads what failed and is missing.
         batch: the row, in its terminal state.
+        kinds: what the patterns make of the event.
 
     Raises:
         Throttled: something was busy; call again.
@@ -40,14 +42,15 @@ def announce(ports: Ports, ledger: Ledger, batch: Batch) -> None:
         _tell_parent(ledger, batch, batch.parent_item)
     if batch.deadline is not None:
         ports.timers.clear(batch.batch_id)
-    ports.events.publish(
-        Event(
-            id=f"{batch.batch_id}.{batch.state}",
-            detail_type=names.DETAIL_TYPES[batch.state],
-            detail=_detail(ledger, batch),
-            time=batch.ended_at or ports.clock.now(),
-        )
+    event = Event(
+        id=f"{batch.batch_id}.{batch.state}",
+        detail_type=names.DETAIL_TYPES[batch.state],
+        detail=_detail(ledger, batch),
+        time=batch.ended_at or ports.clock.now(),
     )
+    if retell := kinds.ended.get(batch.kind):
+        event = retell(ledger, batch, event)
+    ports.events.publish(event)
 
 
 def _tell_parent(ledger: Ledger, batch: Batch, item: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fanin.app.deadlines import meet_deadline
@@ -31,12 +32,15 @@ class Reaped:
     more: bool = False
 
 
-def reap(ports: Ports, settler: Settler, *, budget: int = 1_000) -> Reaped:
+def reap(
+    ports: Ports, settler: Settler, put_off: Callable[[Batch], Batch | None], *, budget: int = 1_000
+) -> Reaped:
     """Look at up to ``budget`` due batches; the next run finds the rest.
 
     Args:
         ports: the stores.
         settler: completes what is done.
+        put_off: see ``meet_deadline``.
         budget: batches to look at.
     """
     total = Reaped()
@@ -45,7 +49,7 @@ def reap(ports: Ports, settler: Settler, *, budget: int = 1_000) -> Reaped:
         while True:
             page = ports.batches.page(state, due_before=ports.clock.now(), cursor=cursor)
             for batch in page.batches:
-                total = _reap(ports, settler, batch, replace(total, seen=total.seen + 1))
+                total = _reap(ports, settler, put_off, batch, replace(total, seen=total.seen + 1))
             cursor = page.cursor
             if cursor is None:
                 break
@@ -54,10 +58,12 @@ def reap(ports: Ports, settler: Settler, *, budget: int = 1_000) -> Reaped:
     return total
 
 
-def _reap(ports: Ports, settler: Settler, batch: Batch, total: Reaped) -> Reaped:
+def _reap(
+    ports: Ports, settler: Settler, put_off: Callable[[Batch], Batch | None], batch: Batch, total: Reaped
+) -> Reaped:
     now = ports.clock.now()
     if batch.deadline is not None and batch.deadline + 60_000 <= now:
-        after = meet_deadline(ports, settler, batch.batch_id)
+        after = meet_deadline(ports, settler, batch.batch_id, put_off)
         ended = after is not None and after.state.terminal
         return replace(total, timed_out=total.timed_out + ended)
     if batch.idle_at > now:

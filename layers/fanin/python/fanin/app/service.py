@@ -8,6 +8,7 @@ from fanin.app.acks import Acks
 from fanin.app.adding import Adding
 from fanin.app.batches import BatchLife
 from fanin.app.deadlines import meet_deadline
+from fanin.app.kinds import Kinds
 from fanin.app.known import KnownBatches
 from fanin.app.notices import announce
 from fanin.app.ports import Ports, WordKey
@@ -36,10 +37,15 @@ class LedgerService:
     """Implements ``fanin.app.ledger.Ledger`` over ports, and the chores that keep it going.
 
     One instance serves one process; it remembers the batches it has seen, and is safe to use from threads.
+
+    Args:
+        ports: the stores and the rest of the world.
+        kinds: what the patterns say to the ends and deadlines of their batches.
     """
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, kinds: Kinds | None = None) -> None:
         self.ports = ports
+        self._kinds = kinds or Kinds()
         known = KnownBatches(ports.batches, ports.clock)
         self._settler = Settler(ports, known)
         self._reading = Reading(ports, known, self._settler)
@@ -97,12 +103,16 @@ class LedgerService:
 
     def announce(self, batch: Batch) -> None:
         """Tell everyone that a batch has ended; see ``notices.announce``."""
-        announce(self.ports, self, batch)
+        announce(self.ports, self, batch, self._kinds)
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
-        return meet_deadline(self.ports, self._settler, batch_id)
+        return meet_deadline(self.ports, self._settler, batch_id, self._put_off)
 
     def reap(self, *, budget: int = 1_000) -> Reaped:
         """Look at due batches; see ``reaper.reap``."""
-        return reap(self.ports, self._settler, budget=budget)
+        return reap(self.ports, self._settler, self._put_off, budget=budget)
+
+    def _put_off(self, batch: Batch) -> Batch | None:
+        put_off = self._kinds.due.get(batch.kind)
+        return None if put_off is None else put_off(self, batch)
