@@ -14,7 +14,12 @@ from infra import Settings
 from infra.layers import ROOT, Layers, PipInstall
 
 FUNCTIONS = ("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters")
-TABLES = (names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE)
+TABLES = (
+    names.ENV_BATCHES_TABLE,
+    names.ENV_WORDS_TABLE,
+    names.ENV_PARTS_TABLE,
+    names.ENV_DIRECTORY_TABLE,
+)
 SCHEDULES = (
     names.ENV_SCHEDULE_GROUP,
     names.ENV_SCHEDULE_ROLE_ARN,

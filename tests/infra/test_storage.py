@@ -6,7 +6,7 @@ import pytest
 
 from fanin import names
 
-TABLES = ("batches", "words", "parts")
+TABLES = ("batches", "words", "parts", "directory")
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -24,6 +24,11 @@ def test_a_table_is_on_demand_encrypted_restorable_and_emptied_by_time(fanin, tr
         ("batches", [("batch_id", "HASH", "N")], {"StreamViewType": "NEW_AND_OLD_IMAGES"}),
         ("words", [("word_id", "HASH", "S")], {"StreamViewType": "NEW_IMAGE"}),
         ("parts", [("batch_id", "HASH", "N"), ("part", "RANGE", "S")], None),
+        (
+            "directory",
+            [("topic", "HASH", "S"), ("name", "RANGE", "S")],
+            {"StreamViewType": "NEW_AND_OLD_IMAGES"},
+        ),
     ],
 )
 def test_a_table_has_its_key_and_its_stream(fanin, tracker, table, key, stream):
@@ -58,5 +63,6 @@ def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(synthesize, re
     holders = [
         r for r in stack.resources.values() if r["Type"] in ("AWS::DynamoDB::Table", "AWS::Logs::LogGroup")
     ]
-    assert len(holders) == 3 + 8
+    access_log = 1
+    assert len(holders) == len(TABLES) + len(stack.stack.tracker.functions) + access_log
     assert {(r["DeletionPolicy"], r["UpdateReplacePolicy"]) for r in holders} == {(policy, policy)}

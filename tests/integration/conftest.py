@@ -14,10 +14,10 @@ from moto import mock_aws
 
 from fanin import names
 from fanin.adapters.aws import Backoff
-from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoWords
+from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoRecords, DynamoWords
 from fanin.adapters.dynamodb.rows import word_id
-from fanin.adapters.memory import Memory
-from fanin.app.ports import BatchStore, PartStore, WordKey, WordStore
+from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.ports import BatchStore, PartStore, Records, WordKey, WordStore
 from fanin.domain.tree import Tree
 
 MEMORY = "memory"
@@ -30,6 +30,9 @@ class Stores:
     batches: BatchStore
     words: WordStore
     parts: PartStore
+    records: Records
+    directory: Records
+    clock: FixedClock
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,9 @@ def racing(request: pytest.FixtureRequest) -> Iterator[Stores]:
 def opened(kind: str, tree: Tree | None = None) -> Iterator[Any]:
     """Stores of one kind, on tables of their own."""
     if kind == MEMORY:
-        memory = Memory(tree=tree)
-        yield Stores(memory.batches, memory.words, memory.parts)
+        clock = FixedClock()
+        memory = Memory(tree=tree, clock=clock)
+        yield Stores(memory.batches, memory.words, memory.parts, memory.records, memory.directory, clock)
     elif kind == MOTO:
         with mock_aws():
             yield on_dynamodb(None, tree)
@@ -96,17 +100,21 @@ def on_dynamodb(endpoint: str | None, tree: Tree | None) -> Dynamo:
         backoff=Backoff(base=0.001),
     )
     create_tables(connection, prefix)
+    clock = FixedClock()
     return Dynamo(
         batches=DynamoBatches(f"{prefix}-batches", f"{prefix}-parts", connection),
         words=DynamoWords(f"{prefix}-words", connection, tree),
         parts=DynamoParts(f"{prefix}-parts", connection),
+        records=DynamoRecords.of_batches(f"{prefix}-parts", connection, clock),
+        directory=DynamoRecords.of_directory(f"{prefix}-directory", connection, clock),
+        clock=clock,
         connection=connection,
         prefix=prefix,
     )
 
 
 def create_tables(connection: Connection, prefix: str) -> None:
-    """The three tables, as the stack makes them, less what the stores do not see."""
+    """The four tables, as the stack makes them, less what the stores do not see."""
     create = connection.client.create_table
     on_demand: dict[str, Any] = {"BillingMode": "PAY_PER_REQUEST"}
     create(
@@ -144,6 +152,18 @@ def create_tables(connection: Connection, prefix: str) -> None:
         AttributeDefinitions=[
             {"AttributeName": names.BATCH_ID, "AttributeType": "N"},
             {"AttributeName": names.PART, "AttributeType": "S"},
+        ],
+        **on_demand,
+    )
+    create(
+        TableName=f"{prefix}-directory",
+        KeySchema=[
+            {"AttributeName": names.TOPIC, "KeyType": "HASH"},
+            {"AttributeName": names.NAME, "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": names.TOPIC, "AttributeType": "S"},
+            {"AttributeName": names.NAME, "AttributeType": "S"},
         ],
         **on_demand,
     )

@@ -85,7 +85,7 @@ def test_nothing_set_names_what_could_be():
 
 def test_tables(monkeypatch):
     # Given
-    for table in ("BATCHES", "WORDS", "PARTS"):
+    for table in ("BATCHES", "WORDS", "PARTS", "DIRECTORY"):
         monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
     monkeypatch.setenv("FANIN_ACK_QUEUE_URL", "https://sqs/acks")
     # When

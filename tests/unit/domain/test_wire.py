@@ -86,7 +86,6 @@ def test_what_is_left_to_the_service_is_left_out() -> None:
     assert wire.encode_open(b.OpenBatch()) == {
         "user_key": "",
         "mode": "exact",
-        "kind": "batch",
         "on_deadline": "time_out",
         "metadata": {},
     }

@@ -19,11 +19,13 @@ TABLES = {
     names.ENV_BATCHES_TABLE: "b",
     names.ENV_WORDS_TABLE: "w",
     names.ENV_PARTS_TABLE: "p",
+    names.ENV_DIRECTORY_TABLE: "d",
 }
 TEXTS = {
     "batches_table": names.ENV_BATCHES_TABLE,
     "words_table": names.ENV_WORDS_TABLE,
     "parts_table": names.ENV_PARTS_TABLE,
+    "directory_table": names.ENV_DIRECTORY_TABLE,
     "bus": names.ENV_BUS,
     "schedule_group": names.ENV_SCHEDULE_GROUP,
     "schedule_role_arn": names.ENV_SCHEDULE_ROLE_ARN,

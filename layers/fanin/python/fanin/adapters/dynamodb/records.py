@@ -112,12 +112,13 @@ class DynamoRecords:
             "ExpressionAttributeValues": values,
             "ReturnValues": "ALL_NEW",
         }
-        if if_version == 0:
+        if if_version is not None:
             values[":now"] = attribute(self._clock.now() // 1000)
+        if if_version == 0:
             request["ConditionExpression"] = "attribute_not_exists(#version) OR #expires <= :now"
         elif if_version is not None:
             values[":seen"] = attribute(if_version)
-            request["ConditionExpression"] = "#version = :seen"
+            request["ConditionExpression"] = "#version = :seen AND #expires > :now"
         done, row = self._connection.update(request)
         record = self._record(row) if row else None
         return (record if record and self._lives(record) else None), done
@@ -137,16 +138,21 @@ class DynamoRecords:
         )
 
     def delete(self, room: str, name: str, *, if_version: int | None = None) -> bool:
+        names_used = {"#expires": names.EXPIRES_AT}
+        values = {":now": attribute(self._clock.now() // 1000)}
+        condition = "#expires > :now"
+        if if_version is not None:
+            names_used["#version"] = _VERSION
+            values[":seen"] = attribute(if_version)
+            condition += " AND #version = :seen"
         return self._connection.delete(
             {
                 "TableName": self._table,
                 "Key": self._key(room, name),
-                "ExpressionAttributeNames": {"#version": _VERSION},
-                "ConditionExpression": "attribute_exists(#version)"
-                if if_version is None
-                else "#version = :seen",
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names_used,
+                "ExpressionAttributeValues": values,
             }
-            | ({} if if_version is None else {"ExpressionAttributeValues": {":seen": attribute(if_version)}})
         )
 
     def _key(self, room: str, name: str) -> dict[str, Any]:

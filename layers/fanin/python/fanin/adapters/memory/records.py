@@ -61,7 +61,7 @@ class MemoryRecords:
             if if_version is not None and version != if_version:
                 self._calls.refused[f"{self._table}.put"] += 1
                 return self._get(room, name), False
-            new = Record(name, dict(value), version + 1, expires_at)
+            new = Record(name, dict(value), (old.version if old else 0) + 1, expires_at)
             self._rooms.setdefault(room, {})[name] = new
             self.changes.append((room, old, new))
             return new, True

@@ -14,6 +14,7 @@ from fanin.errors import (
     BatchClosed,
     BatchGone,
     BatchNotFound,
+    ChannelRefused,
     FaninError,
     IdempotencyKeyReused,
     InvalidItemId,
@@ -27,6 +28,7 @@ from fanin.errors import (
 STATUS: Final[dict[type[FaninError], int]] = {
     InvalidRequest: 400,
     InvalidItemId: 400,
+    ChannelRefused: 400,
     AccessDenied: 403,
     BatchNotFound: 404,
     IdempotencyKeyReused: 409,

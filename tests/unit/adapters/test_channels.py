@@ -1,0 +1,113 @@
+"""Queues of others, on moto: only those that carry the tag, and what cannot be sent is told."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from fanin import names
+from fanin.adapters.aws import Backoff
+from fanin.adapters.channels import SqsChannels
+from fanin.app.ports import Outgoing
+from fanin.errors import ChannelRefused, Throttled
+
+MISSING = "https://sqs.eu-west-1.amazonaws.com/123456789012/missing"
+
+
+def channels(client: Any) -> SqsChannels:
+    return SqsChannels(lambda: client, backoff=Backoff(tries=2, sleep=lambda _: None))
+
+
+@pytest.fixture
+def sqs() -> Iterator[Any]:
+    with mock_aws():
+        yield boto3.client("sqs")
+
+
+def tagged(sqs: Any, name: str = "vehicle-1") -> str:
+    return sqs.create_queue(QueueName=name, tags={names.CHANNEL_TAG: ""})["QueueUrl"]
+
+
+def received(sqs: Any, url: str) -> list[Any]:
+    found: list[Any] = []
+    while messages := sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+    ).get("Messages"):
+        found += messages
+    return found
+
+
+def test_a_tagged_queue_is_found_by_url_and_by_arn(sqs: Any) -> None:
+    url = tagged(sqs)
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+
+    assert channels(sqs).resolve(url) == url
+    assert channels(sqs).resolve(arn) == url
+
+
+def test_a_queue_without_the_tag_or_none_at_all_is_refused(sqs: Any) -> None:
+    bare = sqs.create_queue(QueueName="bare")["QueueUrl"]
+
+    for channel in (bare, MISSING, "arn:aws:sqs:eu-west-1:123456789012:missing"):
+        with pytest.raises(ChannelRefused, match=names.CHANNEL_TAG):
+            channels(sqs).resolve(channel)
+
+
+def test_messages_go_to_their_queues_with_their_attributes(sqs: Any) -> None:
+    # Given messages for two queues, more than one request takes, some of them large
+    one, two = tagged(sqs, "one"), tagged(sqs, "two")
+    messages = [
+        Outgoing(one if n % 2 else two, f"{n}" + "x" * (60_000 if n < 8 else 0), {"kind": "trip", "none": ""})
+        for n in range(30)
+    ]
+
+    # When they are sent
+    refused = channels(sqs).send(messages)
+
+    # Then each is there, and an empty attribute is left out
+    assert refused == [None] * 30
+    assert sorted(m["Body"] for m in received(sqs, one)) == sorted(m.body for m in messages[1::2])
+    arrived = received(sqs, two)
+    assert sorted(m["Body"] for m in arrived) == sorted(m.body for m in messages[::2])
+    assert [list(m["MessageAttributes"]) for m in arrived] == [["kind"]] * 15
+
+
+def test_what_a_queue_will_never_take_is_told_and_holds_up_nobody(sqs: Any) -> None:
+    url = tagged(sqs)
+
+    refused = channels(sqs).send([Outgoing(MISSING, "a", {}), Outgoing(url, "b", {})])
+
+    assert refused[0] is not None
+    assert "NonExistentQueue" in refused[0]
+    assert refused[1] is None
+    assert [m["Body"] for m in received(sqs, url)] == ["b"]
+
+
+def test_nothing_to_send_is_no_error(sqs: Any) -> None:
+    assert channels(sqs).send([]) == []
+
+
+def answers(*failures: dict[str, Any]) -> Any:
+    """A client whose requests fail for some messages, one answer after the other."""
+    client = boto3.client("sqs")
+    stubber = Stubber(client)
+    for failed in failures:
+        stubber.add_response("send_message_batch", {"Successful": [], "Failed": [failed]})
+    stubber.activate()
+    return client
+
+
+def test_a_queue_that_keeps_failing_is_throttled() -> None:
+    busy = {"Id": "0", "SenderFault": False, "Code": "InternalError"}
+
+    with pytest.raises(Throttled, match="1 messages"):
+        channels(answers(busy, busy)).send([Outgoing(MISSING, "a", {})])
+
+
+def test_a_message_refused_for_good_is_not_sent_again() -> None:
+    bad = {"Id": "0", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "bad"}
+
+    assert channels(answers(bad)).send([Outgoing(MISSING, "a", {})]) == ["bad"]
