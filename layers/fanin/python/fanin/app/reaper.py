@@ -18,7 +18,7 @@ class Reaped:
     Attributes:
         seen: live batches that were due.
         settled: found done, and completed: a message or a process was lost before.
-        timed_out: ended by a deadline whose alarm did not come.
+        timed_out: ended by a deadline whose alarm did not come, or by their pattern's idle time.
         orphaned: ended for want of activity.
         stuck: of these, how many were closed, so that somebody waits for them.
         more: whether the run's budget ended it.
@@ -33,7 +33,12 @@ class Reaped:
 
 
 def reap(
-    ports: Ports, settler: Settler, put_off: Callable[[Batch], Batch | None], *, budget: int = 1_000
+    ports: Ports,
+    settler: Settler,
+    put_off: Callable[[Batch], Batch | None],
+    end_of: Callable[[Batch], State | None],
+    *,
+    budget: int = 1_000,
 ) -> Reaped:
     """Look at up to ``budget`` due batches; the next run finds the rest.
 
@@ -41,6 +46,7 @@ def reap(
         ports: the stores.
         settler: completes what is done.
         put_off: see ``meet_deadline``.
+        end_of: gives the state that an idle batch ends in, or None if its pattern spares it.
         budget: batches to look at.
     """
     total = Reaped()
@@ -49,7 +55,7 @@ def reap(
         while True:
             page = ports.batches.page(state, due_before=ports.clock.now(), cursor=cursor)
             for batch in page.batches:
-                total = _reap(ports, settler, put_off, batch, replace(total, seen=total.seen + 1))
+                total = _reap(ports, settler, put_off, end_of, batch, replace(total, seen=total.seen + 1))
             cursor = page.cursor
             if cursor is None:
                 break
@@ -59,7 +65,12 @@ def reap(
 
 
 def _reap(
-    ports: Ports, settler: Settler, put_off: Callable[[Batch], Batch | None], batch: Batch, total: Reaped
+    ports: Ports,
+    settler: Settler,
+    put_off: Callable[[Batch], Batch | None],
+    end_of: Callable[[Batch], State | None],
+    batch: Batch,
+    total: Reaped,
 ) -> Reaped:
     now = ports.clock.now()
     if batch.deadline is not None and batch.deadline + 60_000 <= now:
@@ -72,9 +83,14 @@ def _reap(
         return total
     if settler.finish(batch).state.terminal:
         return replace(total, settled=total.settled + 1)
+    state = end_of(batch)
+    if state is None:
+        return total
     # Only from the state that was judged: a close may have come in between, and then nobody has waited long.
     _, moved = ports.batches.end(
-        batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
+        batch.batch_id, state, now=now, sources=(batch.state,), touched_at=batch.touched_at
     )
+    if state is State.TIMED_OUT:
+        return replace(total, timed_out=total.timed_out + moved)
     stuck = moved and batch.state is State.CLOSED
     return replace(total, orphaned=total.orphaned + moved, stuck=total.stuck + stuck)

@@ -111,8 +111,12 @@ class LedgerService:
 
     def reap(self, *, budget: int = 1_000) -> Reaped:
         """Look at due batches; see ``reaper.reap``."""
-        return reap(self.ports, self._settler, self._put_off, budget=budget)
+        return reap(self.ports, self._settler, self._put_off, self._end_of, budget=budget)
 
     def _put_off(self, batch: Batch) -> Batch | None:
         put_off = self._kinds.due.get(batch.kind)
         return None if put_off is None else put_off(self, batch)
+
+    def _end_of(self, batch: Batch) -> State | None:
+        end_of = self._kinds.idle.get(batch.kind)
+        return State.ORPHANED if end_of is None else end_of(self, batch)
