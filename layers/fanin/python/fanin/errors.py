@@ -9,6 +9,9 @@
     ├── BatchGone               the batch is past its lifetime and about to be removed
     ├── BatchClosed             the batch takes no more items
     ├── ChannelRefused          no such queue, or it does not carry the tag fanin:channel
+    ├── NotRegistered           nobody is registered by that name, or no longer
+    ├── RouteNotFound           no such route
+    ├── CorrelationIdAlive      a scatter of that correlation id has not ended yet
     ├── LimitReached            a bounded batch is full: back-pressure, try again later
     ├── Throttled               DynamoDB or SQS asked us to slow down, try again later
     ├── AccessDenied            the caller's credentials do not allow this call
@@ -75,6 +78,18 @@ class BatchClosed(FaninError):
 
 class ChannelRefused(FaninError):
     code = "channel-refused"
+
+
+class NotRegistered(FaninError):
+    code = "not-registered"
+
+
+class RouteNotFound(FaninError):
+    code = "route-not-found"
+
+
+class CorrelationIdAlive(FaninError):
+    code = "correlation-id-alive"
 
 
 class LimitReached(FaninError):

@@ -19,6 +19,10 @@ ENV_SCHEDULE_GROUP: Final = "FANIN_SCHEDULE_GROUP"
 ENV_SCHEDULE_ROLE_ARN: Final = "FANIN_SCHEDULE_ROLE_ARN"
 ENV_TIMER_ARN: Final = "FANIN_TIMER_ARN"
 ENV_TIMER_DLQ_ARN: Final = "FANIN_TIMER_DLQ_ARN"
+ENV_ROUTER_ARN: Final = "FANIN_ROUTER_ARN"
+ENV_UNROUTED_QUEUE_URL: Final = (
+    "FANIN_UNROUTED_QUEUE_URL"  # empty: events that match no route are only counted
+)
 ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
 ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
@@ -61,6 +65,7 @@ ATTRIBUTE_CORRELATION: Final = "fanin-correlation"
 ATTRIBUTE_REPLY_TO: Final = "fanin-reply-to"
 ATTRIBUTE_TYPE: Final = "fanin-type"
 CHANNEL_TAG: Final = "fanin:channel"  # queues that fanin may send to carry it
+ROUTE_RULE: Final = "fanin-route-"  # the rule of a route on the bus: this and the route's name
 
 # Events on the bus.
 EVENT_SOURCE: Final = "fanin"
@@ -70,6 +75,11 @@ DETAIL_TYPES: Final = {
     "cancelled": "Batch Cancelled",
     "orphaned": "Batch Orphaned",
 }
+INSTANCE_REGISTERED: Final = "Instance Registered"
+INSTANCE_MOVED: Final = "Instance Moved"
+INSTANCE_DEREGISTERED: Final = "Instance Deregistered"
+INSTANCE_CREATED: Final = "Instance Created"  # told by others, as is the next
+INSTANCE_DESTROYED: Final = "Instance Destroyed"
 
 # Metrics of the functions; their only dimension is ``service``.
 METRICS_NAMESPACE: Final = "fanin"
@@ -83,6 +93,10 @@ METRIC_SETTLED: Final = "BatchesSettled"
 METRIC_ORPHANED: Final = "BatchesOrphaned"
 METRIC_TIMED_OUT: Final = "BatchesTimedOut"
 METRIC_STUCK: Final = "BatchesStuck"
+METRIC_DROPPED: Final = "RegistrationsDropped"
+METRIC_ROUTED: Final = "EventsRouted"
+METRIC_UNROUTED: Final = "EventsUnrouted"
+METRIC_REFUSED: Final = "MessagesRefused"
 
 # The API.
 API_ROOT: Final = "/v1"

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fanin import names
 from fanin.adapters.aws import client_factory, translated
 from fanin.app.ports import Event
 from fanin.errors import ServiceUnavailable, Throttled
@@ -36,15 +35,16 @@ class EventBridgeEvents:
         with translated():
             return self._make_client()
 
-    def publish(self, event: Event) -> None:
+    def publish(self, event: Event) -> str:
+        detail = {**event.detail, "id": event.id} if event.id else event.detail
         with translated():
             answer = self._client.put_events(
                 Entries=[
                     {
                         "EventBusName": self._bus,
-                        "Source": names.EVENT_SOURCE,
+                        "Source": event.source,
                         "DetailType": event.detail_type,
-                        "Detail": json.dumps({**event.detail, "id": event.id}, separators=(",", ":")),
+                        "Detail": json.dumps(detail, separators=(",", ":")),
                         "Time": datetime.fromtimestamp(event.time / 1000, UTC),
                     }
                 ]
@@ -54,3 +54,4 @@ class EventBridgeEvents:
             if "Throttl" in code:
                 raise Throttled(f"the bus asked to slow down ({code}); try again later", retry_after=1)
             raise ServiceUnavailable(f"the bus did not take event {event.id} ({code}); try again")
+        return answer["Entries"][0]["EventId"]

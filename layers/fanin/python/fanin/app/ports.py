@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from fanin import names
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import Tree
 
@@ -51,8 +52,57 @@ class Cleared(NamedTuple):
     first: int
 
 
+class Claim(NamedTuple):
+    """A lease to take on one bit, so that only one works on its item at a time.
+
+    Attributes:
+        key: the word, of level 0.
+        position: the bit.
+        now: seconds; a lease that ends at or before this time is over.
+        until: seconds; when the new lease ends.
+        expires_at: time to live of the row, seconds.
+    """
+
+    key: WordKey
+    position: int
+    now: int
+    until: int
+    expires_at: int
+
+
+class Claimed(NamedTuple):
+    """What a ``Claim`` found.
+
+    Attributes:
+        pending: whether the bit is still set.
+        until: when the lease on it ends that is alive now, whoever holds it; 0 if the bit is clear.
+        taken: whether it is the one that this call asked for.
+    """
+
+    pending: bool
+    until: int
+    taken: bool
+
+
 class WordStore(Protocol):
     """Keeps the words of the trees. A word without a row reads as all ones."""
+
+    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+        """Take leases on pending bits, each by one conditional write; all are written in parallel.
+
+        Only the leaf word is looked at: a bit that a range has cleared higher up counts as pending.
+
+        Args:
+            claims: at most one for each bit.
+
+        Returns:
+            One answer for each, in order. A claim whose answer was lost finds its own lease when it is
+            repeated, and cannot tell: the item is free again when that lease is over.
+
+        Raises:
+            Throttled: the store asked to slow down; some leases may have been taken.
+        """
+        ...
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         """Clear bits, each word by one conditional write; words are written in parallel.
@@ -182,12 +232,22 @@ class BatchStore(Protocol):
         """
         ...
 
+    def put_off(
+        self, batch_id: int, *, deadline: int, until: int, activity: Activity
+    ) -> tuple[Batch | None, bool]:
+        """Move the deadline of a live batch from ``deadline`` to ``until``, and count the retry.
+
+        Returns:
+            The row (None if unknown), and whether this call moved it.
+        """
+        ...
+
     def touch(self, batch_id: int, activity: Activity) -> None:
         """Record activity on a live batch; nothing if it has ended or was touched later than that."""
         ...
 
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
-        """Add n to ``acked`` of a live estimated batch; None if there is none."""
+        """Add n to ``acked`` of a live batch that counts, estimated or a scatter; None if there is none."""
         ...
 
     def page(
@@ -364,19 +424,50 @@ class Event(NamedTuple):
         detail_type: such as ``Batch Completed``.
         detail: JSON object.
         time: ms since the epoch.
+        source: who says it; an event of others carries no id of ours.
     """
 
     id: str
     detail_type: str
     detail: Mapping[str, object]
     time: int
+    source: str = names.EVENT_SOURCE
 
 
 class Events(Protocol):
     """The bus."""
 
-    def publish(self, event: Event) -> None:
-        """Put one event; raises Throttled or ServiceUnavailable when the bus did not take it."""
+    def publish(self, event: Event) -> str:
+        """Put one event, and return the id that the bus gave it.
+
+        Raises:
+            Throttled, ServiceUnavailable: the bus did not take it.
+        """
+        ...
+
+
+class Rules(Protocol):
+    """The bus's rules, one for each route: an event that matches the pattern reaches the router."""
+
+    def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+        """Whether an event, as EventBridge delivers it, matches a pattern.
+
+        Raises:
+            InvalidRequest: the pattern is none that EventBridge takes.
+        """
+        ...
+
+    def put(self, route: str, pattern: Mapping[str, Any]) -> None:
+        """Make or change the rule of a route.
+
+        Raises:
+            InvalidRequest: the pattern is none that EventBridge takes.
+            LimitReached: the bus has as many rules as it may have.
+        """
+        ...
+
+    def delete(self, route: str) -> None:
+        """Delete the rule of a route; none being there is no error."""
         ...
 
 
@@ -417,6 +508,7 @@ class Ports:
     records: Records
     directory: Records
     channels: Channels
+    rules: Rules
     clock: Clock
     random: Random
     defaults: Defaults = Defaults()

@@ -66,6 +66,15 @@ class Settings:
         return self._text(names.ENV_TIMER_DLQ_ARN)
 
     @property
+    def router_arn(self) -> str:
+        return self._text(names.ENV_ROUTER_ARN)
+
+    @property
+    def unrouted_queue_url(self) -> str | None:
+        """Where events go that match no route; None where they are only counted."""
+        return self.environment.get(names.ENV_UNROUTED_QUEUE_URL) or None
+
+    @property
     def ack_queue_url(self) -> str:
         return self._text(names.ENV_ACK_QUEUE_URL)
 

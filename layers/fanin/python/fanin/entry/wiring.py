@@ -12,10 +12,11 @@ from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
+from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers
 from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
-from fanin.app.ports import Clock, Event, Events, Ports, Timers
+from fanin.app.ports import Clock, Event, Events, Ports, Rules, Timers
 from fanin.app.service import LedgerService
 from fanin.app.services import Services
 from fanin.entry.settings import Settings
@@ -51,6 +52,7 @@ def connect(where: Settings) -> Ports:
         records=DynamoRecords.of_batches(where.parts_table, connection, clock),
         directory=DynamoRecords.of_directory(where.directory_table, connection, clock),
         channels=SqsChannels(),
+        rules=_rules(where),
         clock=clock,
         random=SystemRandom(),
         defaults=where.defaults,
@@ -106,8 +108,15 @@ def _events(where: Settings) -> Events:
         return _Unconfigured(missing)
 
 
+def _rules(where: Settings) -> Rules:
+    try:
+        return EventBridgeRules(where.bus, where.router_arn)
+    except NotConfigured as missing:
+        return _Unconfigured(missing)
+
+
 class _Unconfigured:
-    """Alarms and a bus that are not there: whoever calls them learns which setting is missing."""
+    """Alarms, a bus and its rules that are not there: whoever calls them learns which setting is missing."""
 
     def __init__(self, missing: NotConfigured) -> None:
         self._missing = missing
@@ -118,5 +127,14 @@ class _Unconfigured:
     def clear(self, batch_id: int) -> None:  # noqa: ARG002
         raise self._missing
 
-    def publish(self, event: Event) -> None:  # noqa: ARG002
+    def publish(self, event: Event) -> str:  # noqa: ARG002
+        raise self._missing
+
+    def matches(self, pattern: Mapping[str, object], event: Mapping[str, object]) -> bool:  # noqa: ARG002
+        raise self._missing
+
+    def put(self, route: str, pattern: Mapping[str, object]) -> None:  # noqa: ARG002
+        raise self._missing
+
+    def delete(self, route: str) -> None:  # noqa: ARG002
         raise self._missing

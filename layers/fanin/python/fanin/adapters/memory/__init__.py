@@ -11,6 +11,7 @@ from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.records import MemoryRecords
+from fanin.adapters.memory.rules import MemoryRules
 from fanin.adapters.memory.words import MemoryWords
 from fanin.adapters.memory.world import (
     FixedClock,
@@ -30,6 +31,7 @@ __all__ = [
     "MemoryEvents",
     "MemoryParts",
     "MemoryRecords",
+    "MemoryRules",
     "MemoryTimers",
     "MemoryWords",
     "OnCall",

@@ -9,6 +9,7 @@ from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.records import MemoryRecords
+from fanin.adapters.memory.rules import MemoryRules
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports import Clock, Defaults, Event, Outgoing, Ports, Random
 from fanin.domain.tree import Tree
@@ -81,8 +82,9 @@ class MemoryEvents:
         self.published: list[Event] = []
         self._calls = calls
 
-    def publish(self, event: Event) -> None:
+    def publish(self, event: Event) -> str:
         self._calls.send("events.publish", lambda: self.published.append(event))
+        return f"event-{len(self.published)}"
 
 
 class MemoryChannels:
@@ -138,6 +140,7 @@ class Memory:
         self.records = MemoryRecords("records", self.calls, self.clock)
         self.directory = MemoryRecords("directory", self.calls, self.clock)
         self.channels = MemoryChannels(self.calls)
+        self.rules = MemoryRules(self.calls)
         self.timers = MemoryTimers(self.calls)
         self.events = MemoryEvents(self.calls)
 
@@ -152,6 +155,7 @@ class Memory:
             records=self.records,
             directory=self.directory,
             channels=self.channels,
+            rules=self.rules,
             clock=self.clock,
             random=self.random,
             defaults=defaults or Defaults(),
