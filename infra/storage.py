@@ -16,6 +16,7 @@ from infra.settings import Settings
 PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.SHELF, names.DUE_AT, names.TOUCHED_AT),
     *("acked", "ended_at", "mode", "partial"),
+    *("deadline", "kind", "retries"),
 )
 """Attributes of a batch row that an ack may name: what moves a batch forward, and what guards that move.
 

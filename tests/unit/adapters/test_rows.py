@@ -32,6 +32,7 @@ BATCH = Batch(
     metadata={"m": "v"},
     acked=11,
     partial=True,
+    retries=2,
 )
 
 

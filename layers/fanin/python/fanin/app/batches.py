@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from fanin.app import limits
@@ -42,13 +43,20 @@ class BatchLife:
         self._known = known
         self._settler = settler
 
-    def open(self, request: OpenBatch) -> Batch:
-        """See ``Ledger.open``."""
+    def open(self, request: OpenBatch, before: Callable[[Batch], bool] | None = None) -> Batch:
+        """See ``Ledger.open``.
+
+        Args:
+            request: what to open.
+            before: called with the row that is about to be written; False draws another id.
+        """
         template = self._template(request)
         for _ in range(TRIES):
             now = self._ports.clock.now()
             batch_id = ids.batch_id(now, self._ports.random.bits(12))
             batch = self._stamp(template, batch_id, now)
+            if before is not None and not before(batch):
+                continue
             if batch.deadline is not None:
                 # First the alarm, then the row: an alarm without a row does nothing, but a row without its
                 # alarm would wait for the reaper.

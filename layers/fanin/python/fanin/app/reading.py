@@ -42,6 +42,7 @@ class Walk:
         ports: the stores.
         batch: the row; its ``items`` bound the walk.
         start: first ordinal of interest; words wholly before it are not visited.
+        stop: one past the last; words wholly behind it are not visited. None for the end.
         budget: words to read at the most, rounded up to a chunk.
 
     Attributes:
@@ -49,16 +50,19 @@ class Walk:
         stopped_at: ordinal to start again from, if the budget ended the walk; all before it was visited.
     """
 
-    def __init__(self, ports: Ports, batch: Batch, *, start: int = 0, budget: int) -> None:
+    def __init__(
+        self, ports: Ports, batch: Batch, *, start: int = 0, stop: int | None = None, budget: int
+    ) -> None:
         self._ports = ports
         self._batch = batch
         self._start = start
+        self._stop = batch.items if stop is None else min(stop, batch.items)
         self._budget = budget
         self.reads = 0
         self.stopped_at: int | None = None
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
-        if self._start < self._batch.items:
+        if self._start < self._stop:
             yield from self._descend(self._ports.tree.root_level(self._batch.items), iter([0]))
 
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[tuple[int, int, int]]:
@@ -79,10 +83,10 @@ class Walk:
 
     def _children(self, level: int, visited: list[tuple[int, int]]) -> Iterator[int]:
         tree = self._ports.tree
-        first = self._start // tree.span(level - 1)
+        first, last = (at // tree.span(level - 1) for at in (self._start, self._stop - 1))
         for number, word in visited:
             for child in tree.children(level, number, word, self._batch.items):
-                if child >= first:
+                if first <= child <= last:
                     yield child
 
 
@@ -121,6 +125,14 @@ class Reading:
         walk = Walk(self._ports, batch, budget=self._budget if budget is None else budget)
         count = sum(self._leaf(batch, number, word).bit_count() for level, number, word in walk if level == 0)
         return count if walk.stopped_at is None else None
+
+    def pending_between(self, batch_id: int, start: int, stop: int) -> set[int]:
+        """The pending ordinals from ``start`` to ``stop``, which must lie within the budget of reads."""
+        batch = self._exact(batch_id)
+        if batch.state is State.COMPLETE and not batch.partial:
+            return set()
+        walk = Walk(self._ports, batch, start=start, stop=stop, budget=self._budget)
+        return {ordinal for ordinal in self._ordinals(batch, walk, start) if ordinal < stop}
 
     def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
         """See ``Ledger.missing``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from fanin.app.acks import Acks
 from fanin.app.adding import Adding
@@ -53,8 +53,9 @@ class LedgerService:
         self._adding = Adding(ports, known, self._reading)
         self._acks = Acks(ports, known, self._settler)
 
-    def open(self, request: OpenBatch) -> Batch:
-        return self._life.open(request)
+    def open(self, request: OpenBatch, *, before: Callable[[Batch], bool] | None = None) -> Batch:
+        """See ``Ledger.open``; ``before`` is called with the row before it is written."""
+        return self._life.open(request, before)
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         return self._adding.add(batch_id, count, key=key)
@@ -94,6 +95,10 @@ class LedgerService:
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
         return self._life.expire(state, idle_since=idle_since)
+
+    def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
+        """The ordinals from ``start`` to ``stop`` that are not done; at the cost of their words."""
+        return self._reading.pending_between(batch_id, start, stop)
 
     # Chores: what the functions behind streams, alarms and schedules call.
 

@@ -81,8 +81,9 @@ class Batch:
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch that ends with this batch.
         metadata: small map of strings, returned with events.
-        acked: items acknowledged, in estimated mode only.
+        acked: items acknowledged, in estimated mode; replies, as a hint, where a scatter waits for some.
         partial: True when a deadline completed the batch with items missing.
+        retries: how often its pattern put the deadline off.
     """
 
     batch_id: int
@@ -107,6 +108,7 @@ class Batch:
     metadata: Mapping[str, str] = field(default_factory=dict)
     acked: int = 0
     partial: bool = False
+    retries: int = 0
 
     @property
     def idle_ttl(self) -> int:

@@ -11,7 +11,7 @@ from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, shelf
 from fanin.app.ports import Activity, Page
-from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
 
@@ -106,14 +106,21 @@ class DynamoBatches:
         moved = {**_state(state, batch_id), "ended_at": now, "partial": partial}
         return self._update(batch_id, Change(when, values, moved))
 
+    def put_off(
+        self, batch_id: int, *, deadline: int, until: int, activity: Activity
+    ) -> tuple[Batch | None, bool]:
+        when = [_IS_LIVE, "#deadline = :seen"]
+        moved = {"deadline": until, **_activity(activity)}
+        return self._update(batch_id, Change(when, {**_LIVE, "seen": deadline}, moved, {"retries": 1}))
+
     def touch(self, batch_id: int, activity: Activity) -> None:
         when = [_IS_LIVE, "#touched_at <= :touched_at"]
         values = {**_LIVE, "touched_at": activity.touched_at}
         self._update(batch_id, Change(when, values, _activity(activity)))
 
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
-        when = [_IS_LIVE, "#mode = :estimated"]
-        values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED}
+        when = [_IS_LIVE, "#mode = :estimated OR #kind = :scatter"]
+        values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED, "scatter": Kind.SCATTER}
         return self._add(batch_id, Change(when, values, _activity(activity), {"acked": n}))
 
     def expire(self, batch_id: int, *, now: int) -> bool:

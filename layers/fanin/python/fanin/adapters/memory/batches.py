@@ -9,7 +9,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.calls import Calls
 from fanin.app.ports import Activity, Page
-from fanin.domain.batch import LIVE, Batch, Mode, State
+from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused
 
@@ -115,6 +115,17 @@ class MemoryBatches:
             lambda row: replace(row, state=state, ended_at=now, partial=partial),
         )
 
+    def put_off(
+        self, batch_id: int, *, deadline: int, until: int, activity: Activity
+    ) -> tuple[Batch | None, bool]:
+        return self._update(
+            "put_off",
+            batch_id,
+            lambda row: row.state in LIVE and row.deadline == deadline,
+            lambda row: replace(row, deadline=until, retries=row.retries + 1),
+            activity,
+        )
+
     def touch(self, batch_id: int, activity: Activity) -> None:
         self._update(
             "touch",
@@ -128,7 +139,7 @@ class MemoryBatches:
         row, moved = self._update(
             "count",
             batch_id,
-            lambda row: row.state in LIVE and row.mode is Mode.ESTIMATED,
+            lambda row: row.state in LIVE and (row.mode is Mode.ESTIMATED or row.kind is Kind.SCATTER),
             lambda row: replace(row, acked=row.acked + n),
             activity,
         )
