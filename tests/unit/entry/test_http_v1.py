@@ -5,7 +5,8 @@ from __future__ import annotations
 from fanin.adapters.memory import Memory
 from fanin.app.service import LedgerService
 from fanin.domain.batch import OpenBatch
-from fanin.entry.http.schemas import SCHEMAS, ref
+from fanin.entry.http.components import SCHEMAS
+from fanin.entry.http.schemas import ref
 from fanin.entry.http.table import ROUTES
 from fanin.entry.http.validation import compiled
 

@@ -64,6 +64,9 @@ ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the i
 ATTRIBUTE_CORRELATION: Final = "fanin-correlation"
 ATTRIBUTE_REPLY_TO: Final = "fanin-reply-to"
 ATTRIBUTE_TYPE: Final = "fanin-type"
+MESSAGE_COMPLETE_FRAME: Final = "Complete Frame"  # types of messages on a frame's reply channel
+MESSAGE_FRAME_ENDED: Final = "Frame Ended"
+MESSAGE_REPEAT_REQUESTED: Final = "Repeat Requested"
 CHANNEL_TAG: Final = "fanin:channel"  # queues that fanin may send to carry it
 ROUTE_RULE: Final = "fanin-route-"  # the rule of a route on the bus: this and the route's name
 

@@ -55,7 +55,9 @@ def reap(
         while True:
             page = ports.batches.page(state, due_before=ports.clock.now(), cursor=cursor)
             for batch in page.batches:
-                total = _reap(ports, settler, put_off, end_of, batch, replace(total, seen=total.seen + 1))
+                total = _reap(
+                    ports, settler, put_off, end_of, batch=batch, total=replace(total, seen=total.seen + 1)
+                )
             cursor = page.cursor
             if cursor is None:
                 break
@@ -69,6 +71,7 @@ def _reap(
     settler: Settler,
     put_off: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
+    *,
     batch: Batch,
     total: Reaped,
 ) -> Reaped:

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
+from fanin.app.frame_notices import FrameNotices
+from fanin.app.frames import Frames
+from fanin.app.kinds import Kinds
+from fanin.app.ports import Ports
 from fanin.app.service import LedgerService
+from fanin.domain.batch import Kind
+
+
+def patterns(ports: Ports) -> Kinds:
+    """What the patterns say about their batches, for a ``LedgerService`` over the same ports."""
+    frames = FrameNotices(ports)
+    return Kinds(ended={Kind.FRAME: frames.ended}, idle={Kind.FRAME: frames.idle})
 
 
 class Services:
@@ -14,3 +27,7 @@ class Services:
 
     def __init__(self, ledger: LedgerService) -> None:
         self.ledger = ledger
+
+    @cached_property
+    def frames(self) -> Frames:
+        return Frames(self.ledger.ports, self.ledger)

@@ -18,7 +18,7 @@ from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ports import Clock, Event, Events, Ports, Rules, Timers
 from fanin.app.service import LedgerService
-from fanin.app.services import Services
+from fanin.app.services import Services, patterns
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
@@ -62,7 +62,7 @@ def connect(where: Settings) -> Ports:
 @cache
 def ledger() -> LedgerService:
     """The ledger over ``ports``."""
-    return LedgerService(ports())
+    return LedgerService(ports(), patterns(ports()))
 
 
 @cache

@@ -8,14 +8,17 @@ that meets a cleared bit learns from the old row which bits are left for it.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import word_id, word_key
-from fanin.app.ports import Clear, Cleared, WordKey
+from fanin.app.ports import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
+
+_LEASE: Final = "l{}"
+"""Attribute of the lease on a bit, in seconds; so short that a row with 64 of them stays under 1 KB."""
 
 
 class DynamoWords:
@@ -31,6 +34,32 @@ class DynamoWords:
         self._table = table
         self._connection = connection
         self._full = (tree or Tree()).full
+
+    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+        return self._connection.map(self._claim, claims)
+
+    def _claim(self, claim: Claim) -> Claimed:
+        lease = _LEASE.format(claim.position)
+        done, row = self._connection.update(
+            {
+                "TableName": self._table,
+                "Key": {names.WORD_ID: {"S": word_id(claim.key)}},
+                "UpdateExpression": f"SET {lease} = :until, expires_at = :ttl",
+                "ConditionExpression": "NOT contains(done, :bit)"
+                f" AND (attribute_not_exists({lease}) OR {lease} <= :now)",
+                "ExpressionAttributeValues": {
+                    ":bit": {"N": str(claim.position)},
+                    ":now": {"N": str(claim.now)},
+                    ":until": {"N": str(claim.until)},
+                    ":ttl": {"N": str(claim.expires_at)},
+                },
+            }
+        )
+        if done:
+            return Claimed(pending=True, until=claim.until, taken=True)
+        held = row or {}
+        pending = str(claim.position) not in held.get(names.DONE, {}).get("NS", ())
+        return Claimed(pending, int(held[lease]["N"]) if pending else 0, taken=False)
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         return self._connection.map(self._clear, clears)

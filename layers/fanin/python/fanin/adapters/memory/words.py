@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from fanin.adapters.memory.calls import Calls
-from fanin.app.ports import Clear, Cleared, WordKey
+from fanin.app.ports import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
 
 
@@ -22,6 +23,20 @@ class MemoryWords:
         self._calls = calls
         self._words: dict[WordKey, int] = {}
         self._failed: dict[WordKey, int] = {}
+        self._leases: dict[tuple[WordKey, int], int] = {}
+
+    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+        return [self._calls.write("words.claim", partial(self._claim, claim)) for claim in claims]
+
+    def _claim(self, claim: Claim) -> Claimed:
+        place = claim.key, claim.position
+        pending = bool(self._words.get(claim.key, self._full) >> claim.position & 1)
+        held = self._leases.get(place, 0)
+        if pending and held <= claim.now:
+            self._leases[place] = claim.until
+            return Claimed(pending, claim.until, taken=True)
+        self._calls.refused["words.claim"] += 1
+        return Claimed(pending, held if pending else 0, taken=False)
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         return [self._clear(clear) for clear in clears]

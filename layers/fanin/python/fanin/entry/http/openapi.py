@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import fanin
 from fanin import names
+from fanin.entry.http.components import SCHEMAS
 from fanin.entry.http.problems import STATUS
 from fanin.entry.http.routing import Route
-from fanin.entry.http.schemas import SCHEMAS, Schema, ref
+from fanin.entry.http.schemas import Schema, ref
 
 _ALWAYS: Final = (400, 401, 403, 429, 500, 503)
 """What any request can meet: bad parameters, the gateway's authorization and throttle, and faults."""

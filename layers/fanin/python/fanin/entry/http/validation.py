@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NoReturn, TypeAlias
 
-from fanin.entry.http.schemas import SCHEMAS, Schema, ref
+from fanin.entry.http.components import SCHEMAS
+from fanin.entry.http.schemas import Schema, ref
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 Check: TypeAlias = Callable[[Any, str], Any]

@@ -1,0 +1,10 @@
+"""All JSON Schemas of the API: the ledger's and those of the patterns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin.entry.http import schemas, schemas_frames
+from fanin.entry.http.schemas import Schema
+
+SCHEMAS: Final[dict[str, Schema]] = {**schemas.SCHEMAS, **schemas_frames.SCHEMAS}
