@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+import re
+from collections.abc import Mapping, Sized
 from typing import Final
 
 from fanin.errors import InvalidRequest, RequestTooLarge
@@ -22,6 +23,16 @@ MAX_LIMIT: Final = 1_000_000
 MIN_LIFETIME: Final = 60
 MAX_LIFETIME: Final = 365 * 86_400
 MIN_IDLE_TTL: Final = 60
+NAME: Final = "[A-Za-z0-9][A-Za-z0-9._:-]*"
+MAX_NAME: Final = 128  # of a topic, a registration
+MAX_ROUTE: Final = 40
+MAX_CHANNEL: Final = 1_024
+MIN_LEASE: Final = 10
+MAX_LEASE: Final = 30 * 86_400
+MAX_SOURCE: Final = 256
+MAX_DETAIL_TYPE: Final = 128
+MAX_PATTERN: Final = 2_048  # characters of JSON
+MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 
 
 def at_most(what: str, values: Sized, most: int) -> None:
@@ -53,4 +64,28 @@ def text(what: str, value: object, most: int, *, least: int = 0) -> str:
     """
     if not isinstance(value, str) or not least <= len(value) <= most:
         raise InvalidRequest(f"{what} must be text of {least} to {most} characters")
+    return value
+
+
+def pairs(what: str, values: Mapping[str, object]) -> None:
+    """Refuse what is not a small map of strings, of the bounds that a batch's metadata has.
+
+    Raises:
+        InvalidRequest: it is not.
+    """
+    if len(values) > MAX_METADATA:
+        raise InvalidRequest(f"{what} may have at most {MAX_METADATA} pairs")
+    for key, value in values.items():
+        text(f"a key of {what}", key, MAX_METADATA_KEY, least=1)
+        text(f"{what}[{key!r}]", value, MAX_METADATA_VALUE)
+
+
+def name(what: str, value: object, most: int) -> str:
+    """Refuse what is not a name: letters, digits and ``._:-``, a letter or digit first.
+
+    Raises:
+        InvalidRequest: it is not.
+    """
+    if not isinstance(value, str) or len(value) > most or not re.fullmatch(NAME, value, re.ASCII):
+        raise InvalidRequest(f"{what} must be up to {most} letters, digits and . _ : - of which one is first")
     return value

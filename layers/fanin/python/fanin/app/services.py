@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from fanin.app.directory import Directory
 from fanin.app.frame_notices import FrameNotices
 from fanin.app.frames import Frames
 from fanin.app.kinds import Kinds
 from fanin.app.ports import Ports
+from fanin.app.routing import Routing
 from fanin.app.service import LedgerService
 from fanin.domain.batch import Kind
 
@@ -27,6 +29,14 @@ class Services:
 
     def __init__(self, ledger: LedgerService) -> None:
         self.ledger = ledger
+
+    @cached_property
+    def directory(self) -> Directory:
+        return Directory(self.ledger.ports)
+
+    @cached_property
+    def routing(self) -> Routing:
+        return Routing(self.ledger.ports, self.directory)
 
     @cached_property
     def frames(self) -> Frames:

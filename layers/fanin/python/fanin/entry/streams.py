@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from fanin import names
-from fanin.adapters.dynamodb import rows
+from fanin.adapters.dynamodb import records, rows
+from fanin.app import directory, routing
 from fanin.app.ports import WordKey
+from fanin.app.services import Services
 from fanin.domain.batch import Batch, State
 from fanin.entry.observe import count, logger
 
@@ -81,6 +83,27 @@ def ended_batch(record: Record) -> Batch | None:
 
 def _terminal(image: Record) -> bool:
     return State(image[names.STATE]["S"]).terminal
+
+
+def follow_directory(record: Record, services: Services) -> None:
+    """Do what follows from a change of the directory table: tell the bus, or make a route's rule.
+
+    Raises:
+        KeyError, ValueError: the record is not one of the directory table.
+        Throttled, ServiceUnavailable: the bus was busy; call again.
+    """
+    images = record["dynamodb"]
+    room: str = images["Keys"][names.TOPIC]["S"]
+    if room == routing.ROOM:
+        services.routing.settle(images["Keys"][names.NAME]["S"])
+        return
+    if not room.startswith(directory.ROOM):
+        return
+    old, new = (
+        None if image is None else records.decode(image, names.NAME)
+        for image in (images.get("OldImage"), images.get("NewImage"))
+    )
+    services.directory.announce(room.removeprefix(directory.ROOM), old, new)
 
 
 def finished_word(record: Record) -> WordKey | None:

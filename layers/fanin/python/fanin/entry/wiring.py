@@ -82,6 +82,19 @@ def park(message: Mapping[str, object]) -> None:
     retry_queue().send([message])
 
 
+def keep_unrouted(event: Mapping[str, object]) -> None:
+    """Send an event that nobody got to the queue of the unrouted, if there is one."""
+    if queue := unrouted_queue():
+        queue.send([event])
+
+
+@cache
+def unrouted_queue() -> SqsQueue | None:
+    """Where events go that nobody got; None where they are only counted."""
+    url = settings().unrouted_queue_url
+    return SqsQueue(url) if url else None
+
+
 @cache
 def ack_queue() -> SqsQueue:
     """Where acknowledgements go that need no answer."""

@@ -16,6 +16,16 @@ _VALUE = "value"
 _VERSION = "version"
 
 
+def decode(row: Item, name_key: str) -> Record:
+    """The record of a row, or of an image in a stream record."""
+    return Record(
+        row[name_key]["S"],
+        json.loads(row[_VALUE]["S"]),
+        int(row[_VERSION]["N"]),
+        int(row[names.EXPIRES_AT]["N"]),
+    )
+
+
 class DynamoRecords:
     """A ``Records``.
 
@@ -159,12 +169,7 @@ class DynamoRecords:
         return {self._room_key: attribute(self._room(room)), self._name_key: attribute(name)}
 
     def _record(self, row: Item) -> Record:
-        return Record(
-            row[self._name_key]["S"],
-            json.loads(row[_VALUE]["S"]),
-            int(row[_VERSION]["N"]),
-            int(row[names.EXPIRES_AT]["N"]),
-        )
+        return decode(row, self._name_key)
 
     def _lives(self, record: Record) -> bool:
         return record.expires_at * 1000 > self._clock.now()

@@ -1,0 +1,19 @@
+"""The stream of the directory table: changes of registrations are told, rules follow their routes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fanin.entry import streams, wiring
+from fanin.entry.observe import observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return streams.consume(event, _follow, wiring.park)
+
+
+def _follow(records: Sequence[streams.Record]) -> None:
+    for record in records:
+        streams.follow_directory(record, wiring.services())

@@ -1,0 +1,21 @@
+"""The registrar: keeps the directory as the world is, at a rate and as the bus tells it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from fanin import names
+from fanin.app.registrar import Registrar
+from fanin.entry import bus, wiring
+from fanin.entry.observe import count, logger, observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> None:
+    if event.get("detail-type") in bus.INSTANCES:
+        bus.follow(event, wiring.services().directory, wiring.park)
+        return
+    swept = Registrar(wiring.ports()).sweep()
+    count(names.METRIC_DROPPED, swept.over + swept.gone)
+    logger.info("swept", extra=asdict(swept))

@@ -1,0 +1,13 @@
+"""The router: what matches a route goes to those whom it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanin.entry import bus, wiring
+from fanin.entry.observe import observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> None:
+    bus.route(event, wiring.services().routing, wiring.keep_unrouted)
