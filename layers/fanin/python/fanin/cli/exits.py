@@ -16,6 +16,8 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     NotConfigured,
+    NotRegistered,
+    RouteNotFound,
     ServiceUnavailable,
     Throttled,
 )
@@ -36,7 +38,7 @@ MEANINGS: Final = {
     ExitCode.OK: "done; a batch that was watched is complete",
     ExitCode.WRONG: "the batch ended otherwise than complete, or something is wrong",
     ExitCode.USAGE: "the command line is wrong",
-    ExitCode.NOT_FOUND: "there is no such batch, or no longer",
+    ExitCode.NOT_FOUND: "there is no such thing, or no longer",
     ExitCode.REFUSED: "the service refused: invalid, closed, or at its limit",
     ExitCode.UNAVAILABLE: "the service does not answer, or asks to slow down",
     ExitCode.DENIED: "access denied, or not configured",
@@ -46,6 +48,8 @@ MEANINGS: Final = {
 _BY_ERROR: Final[tuple[tuple[type[FaninError], ExitCode], ...]] = (
     (BatchNotFound, ExitCode.NOT_FOUND),
     (BatchGone, ExitCode.NOT_FOUND),
+    (NotRegistered, ExitCode.NOT_FOUND),
+    (RouteNotFound, ExitCode.NOT_FOUND),
     (InvalidRequest, ExitCode.REFUSED),
     (BatchClosed, ExitCode.REFUSED),
     (ChannelRefused, ExitCode.REFUSED),

@@ -41,7 +41,9 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     NotConfigured,
+    NotRegistered,
     RequestTooLarge,
+    RouteNotFound,
     ServiceUnavailable,
     Throttled,
 )
@@ -62,6 +64,8 @@ _BY_CODE: Final = {
         ChannelRefused,
         CorrelationIdAlive,
         LimitReached,
+        NotRegistered,
+        RouteNotFound,
         Throttled,
         AccessDenied,
         ServiceUnavailable,

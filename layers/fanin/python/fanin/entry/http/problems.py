@@ -21,7 +21,9 @@ from fanin.errors import (
     InvalidItemId,
     InvalidRequest,
     LimitReached,
+    NotRegistered,
     RequestTooLarge,
+    RouteNotFound,
     ServiceUnavailable,
     Throttled,
 )
@@ -32,6 +34,8 @@ STATUS: Final[dict[type[FaninError], int]] = {
     ChannelRefused: 400,
     AccessDenied: 403,
     BatchNotFound: 404,
+    NotRegistered: 404,
+    RouteNotFound: 404,
     IdempotencyKeyReused: 409,
     CorrelationIdAlive: 409,
     BatchClosed: 409,

@@ -50,6 +50,7 @@ class Route(NamedTuple):
         answer: name of the answer's schema; None for no body.
         status: of success.
         body: name of the body's schema; None if it takes none.
+        named: parameters of the path that are no batch ids; what acts checks them.
         required: query parameters that must be there.
         optional: those that may.
         headers: headers that the route reads.
@@ -64,6 +65,7 @@ class Route(NamedTuple):
     answer: str | None
     status: int = 200
     body: str | None = None
+    named: Mapping[str, Schema] = {}
     required: Mapping[str, Schema] = {}
     optional: Mapping[str, Schema] = {}
     headers: Mapping[str, Schema] = {}
