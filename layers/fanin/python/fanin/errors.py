@@ -7,12 +7,14 @@
     │   └── IdempotencyKeyReused  the key was used before for another count
     ├── BatchNotFound           no such batch, or it was removed after its lifetime
     ├── BatchGone               the batch is past its lifetime and about to be removed
+    ├── BufferNotFound          no such buffer
     ├── BatchClosed             the batch takes no more items
     ├── ChannelRefused          no such queue, or it does not carry the tag fanin:channel
     ├── NotRegistered           nobody is registered by that name, or no longer
     ├── RouteNotFound           no such route
     ├── CorrelationIdAlive      a scatter of that correlation id has not ended yet
     ├── LimitReached            a bounded batch is full: back-pressure, try again later
+    ├── BufferFull              a repeat buffer is full: the receivers lag behind, slow down
     ├── Throttled               DynamoDB or SQS asked us to slow down, try again later
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
@@ -72,6 +74,10 @@ class BatchGone(FaninError):
     code = "batch-gone"
 
 
+class BufferNotFound(FaninError):
+    code = "buffer-not-found"
+
+
 class BatchClosed(FaninError):
     code = "batch-closed"
 
@@ -94,6 +100,11 @@ class CorrelationIdAlive(FaninError):
 
 class LimitReached(FaninError):
     code = "limit-reached"
+    retryable = True
+
+
+class BufferFull(FaninError):
+    code = "buffer-full"
     retryable = True
 
 

@@ -15,6 +15,9 @@ ENV_DIRECTORY_TABLE: Final = "FANIN_DIRECTORY_TABLE"
 ENV_BUS: Final = "FANIN_BUS"
 ENV_ACK_QUEUE_URL: Final = "FANIN_ACK_QUEUE_URL"
 ENV_RETRY_QUEUE_URL: Final = "FANIN_RETRY_QUEUE_URL"
+ENV_SCATTER_QUEUE_URL: Final = "FANIN_SCATTER_QUEUE_URL"
+ENV_REPLY_QUEUE_URL: Final = "FANIN_REPLY_QUEUE_URL"
+ENV_CLAIMS_BUCKET: Final = "FANIN_CLAIMS_BUCKET"
 ENV_SCHEDULE_GROUP: Final = "FANIN_SCHEDULE_GROUP"
 ENV_SCHEDULE_ROLE_ARN: Final = "FANIN_SCHEDULE_ROLE_ARN"
 ENV_TIMER_ARN: Final = "FANIN_TIMER_ARN"
@@ -25,6 +28,7 @@ ENV_UNROUTED_QUEUE_URL: Final = (
 )
 ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
 ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
+ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that buffers get
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
 
 # Environment of the library and the command line.
@@ -78,6 +82,7 @@ DETAIL_TYPES: Final = {
     "cancelled": "Batch Cancelled",
     "orphaned": "Batch Orphaned",
 }
+GATHER_READY: Final = "Gather Ready"
 INSTANCE_REGISTERED: Final = "Instance Registered"
 INSTANCE_MOVED: Final = "Instance Moved"
 INSTANCE_DEREGISTERED: Final = "Instance Deregistered"
@@ -95,6 +100,9 @@ METRIC_PARKED: Final = "RecordsParked"
 METRIC_SETTLED: Final = "BatchesSettled"
 METRIC_ORPHANED: Final = "BatchesOrphaned"
 METRIC_TIMED_OUT: Final = "BatchesTimedOut"
+METRIC_SENT: Final = "RecipientsSent"
+METRIC_REFUSED: Final = "RecipientsRefused"
+METRIC_REPLIES: Final = "Replies"
 METRIC_STUCK: Final = "BatchesStuck"
 METRIC_DROPPED: Final = "RegistrationsDropped"
 METRIC_ROUTED: Final = "EventsRouted"
@@ -117,6 +125,9 @@ OUTPUT_DIRECTORY_TABLE: Final = "DirectoryTable"
 OUTPUT_BUS: Final = "Bus"
 OUTPUT_WORK_QUEUE: Final = "WorkQueueUrl"
 OUTPUT_ACK_QUEUE: Final = "AckQueueUrl"
+OUTPUT_SCATTER_QUEUE: Final = "ScatterQueueUrl"
+OUTPUT_REPLY_QUEUE: Final = "ReplyQueueUrl"
+OUTPUT_CLAIMS_BUCKET: Final = "ClaimsBucket"
 OUTPUT_SCHEDULE_GROUP: Final = "ScheduleGroup"
 OUTPUT_SCHEDULE_ROLE: Final = "ScheduleRoleArn"
 OUTPUT_TIMER: Final = "TimerArn"

@@ -51,7 +51,9 @@ _NO_CREDENTIALS: Final = (
 _FAULT: Final = 500
 
 
-def client_factory(service: str, *, connections: int = 10, attempts: int = 4) -> Callable[[], Any]:
+def client_factory(
+    service: str, *, connections: int = 10, attempts: int = 4, read_timeout: int = 8
+) -> Callable[[], Any]:
     """Say how to make a client of the default session.
 
     Retries are botocore's ``standard``, not ``adaptive``: on-demand tables throttle the one partition that
@@ -61,6 +63,7 @@ def client_factory(service: str, *, connections: int = 10, attempts: int = 4) ->
         service: such as ``dynamodb``.
         connections: most requests at a time.
         attempts: how often botocore sends a request whose answer does not come.
+        read_timeout: seconds until it does not come.
     """
 
     def make() -> Any:
@@ -72,7 +75,7 @@ def client_factory(service: str, *, connections: int = 10, attempts: int = 4) ->
             service,
             config=Config(
                 connect_timeout=2,
-                read_timeout=8,
+                read_timeout=read_timeout,
                 retries={"mode": "standard", "total_max_attempts": attempts},
                 max_pool_connections=connections,
                 tcp_keepalive=True,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fanin import names
 from fanin.domain.batch import Batch, State
+from fanin.domain.scatter import ClaimCheck
 from fanin.domain.tree import Tree
 
 
@@ -404,6 +405,96 @@ class Channels(Protocol):
         ...
 
 
+class Jobs(Protocol):
+    """The queue of the worker that sends a scatter's messages."""
+
+    def send(self, messages: Iterable[Mapping[str, object]]) -> None:
+        """Put jobs on the queue; raises Throttled if some were not taken, and all may be sent again."""
+        ...
+
+
+class ClaimChecks(Protocol):
+    """Keeps payloads that are too large for a record; who replies uploads them itself."""
+
+    def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
+        """Let the bearer of the answer put one object of exactly this size."""
+        ...
+
+    def download(self, key: str) -> str:
+        """A URL that reads the object for a quarter of an hour."""
+        ...
+
+    def exists(self, key: str) -> bool:
+        """Whether the object was uploaded."""
+        ...
+
+
+class Received(NamedTuple):
+    """A message received from a queue, hidden from others for a while.
+
+    Attributes:
+        handle: of this delivery, to remove the message by.
+        body: text.
+        attributes: string attributes.
+        sent_at: when it was sent, ms.
+    """
+
+    handle: str
+    body: str
+    attributes: Mapping[str, str]
+    sent_at: int
+
+
+class QueueState(NamedTuple):
+    """What a queue says of itself.
+
+    Attributes:
+        retention: seconds after which it drops a message.
+        hidden: messages received and not removed, approximately.
+    """
+
+    retention: int
+    hidden: int
+
+
+class Queues(Protocol):
+    """The queues of buffers: made by the service, or others that carry the channel tag."""
+
+    def create(self, name: str) -> str:
+        """Make the queue of a buffer, and return its URL; one being there is no error.
+
+        Raises:
+            Throttled: it was deleted less than a minute ago.
+        """
+        ...
+
+    def delete(self, queue: str) -> None:
+        """Delete a queue; none being there is no error."""
+        ...
+
+    def receive(self, queue: str, *, most: int, wait: int, hide: int | None) -> list[Received]:
+        """Receive messages, waiting for the first.
+
+        Args:
+            queue: URL.
+            most: messages, at most 10.
+            wait: seconds.
+            hide: seconds; None for the queue's own.
+
+        Raises:
+            ChannelRefused: the queue is gone, or cannot be received from.
+        """
+        ...
+
+    def remove(self, queue: str, handles: Sequence[str]) -> None:
+        """Remove messages; what is gone already, or was received again by others, is left alone."""
+        ...
+
+    def state(self, queue: str) -> QueueState:
+        """Ask a queue for its state; raises ChannelRefused like ``receive``."""
+        ...
+
+
 class Timers(Protocol):
     """One-time alarms that call the timer function with a batch id."""
 
@@ -489,11 +580,19 @@ class Random(Protocol):
 
 @dataclass(frozen=True)
 class Defaults:
-    """Values for what a caller leaves open; durations in seconds."""
+    """Values for what a caller leaves open; durations in seconds.
+
+    Attributes:
+        open_idle_ttl: of batches that are open.
+        closed_idle_ttl: of batches that are closed.
+        lifetime: of batches.
+        reply_to: URL of the queue that the messages of scatters name for replies; empty for none.
+    """
 
     open_idle_ttl: int = 2 * 3600
     closed_idle_ttl: int = 7 * 86_400
     lifetime: int = 30 * 86_400
+    reply_to: str = ""
 
 
 @dataclass(frozen=True)
@@ -508,7 +607,10 @@ class Ports:
     records: Records
     directory: Records
     channels: Channels
+    queues: Queues
     rules: Rules
+    jobs: Jobs
+    claims: ClaimChecks
     clock: Clock
     random: Random
     defaults: Defaults = Defaults()

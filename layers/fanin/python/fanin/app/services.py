@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from fanin.app.buffers import Buffers
 from fanin.app.directory import Directory
 from fanin.app.frame_notices import FrameNotices
 from fanin.app.frames import Frames
+from fanin.app.gather import Gather
 from fanin.app.kinds import Kinds
 from fanin.app.ports import Ports
 from fanin.app.routing import Routing
+from fanin.app.scatter import Scatters
 from fanin.app.service import LedgerService
 from fanin.domain.batch import Kind
 
 
 def patterns(ports: Ports) -> Kinds:
     """What the patterns say about their batches, for a ``LedgerService`` over the same ports."""
-    frames = FrameNotices(ports)
-    return Kinds(ended={Kind.FRAME: frames.ended}, idle={Kind.FRAME: frames.idle})
+    frames, gather = FrameNotices(ports), Gather(ports)
+    return Kinds(
+        ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.tell},
+        due={Kind.SCATTER: gather.put_off},
+        idle={Kind.FRAME: frames.idle},
+    )
 
 
 class Services:
@@ -39,5 +46,13 @@ class Services:
         return Routing(self.ledger.ports, self.directory)
 
     @cached_property
+    def scatters(self) -> Scatters:
+        return Scatters(self.ledger)
+
+    @cached_property
     def frames(self) -> Frames:
         return Frames(self.ledger.ports, self.ledger)
+
+    @cached_property
+    def buffers(self) -> Buffers:
+        return Buffers(self.ledger.ports, self.ledger)

@@ -83,12 +83,25 @@ class Settings:
         return self._text(names.ENV_RETRY_QUEUE_URL)
 
     @property
+    def buffer_prefix(self) -> str:
+        return self._text(names.ENV_BUFFER_PREFIX)
+
+    @property
+    def scatter_queue_url(self) -> str:
+        return self._text(names.ENV_SCATTER_QUEUE_URL)
+
+    @property
+    def claims_bucket(self) -> str:
+        return self._text(names.ENV_CLAIMS_BUCKET)
+
+    @property
     def defaults(self) -> Defaults:
-        """Durations for what callers leave open; those not set are fanin's own."""
+        """Values for what callers leave open; those not set are fanin's own."""
         return Defaults(
             open_idle_ttl=self._seconds(names.ENV_OPEN_IDLE_TTL, Defaults.open_idle_ttl),
             closed_idle_ttl=self._seconds(names.ENV_CLOSED_IDLE_TTL, Defaults.closed_idle_ttl),
             lifetime=self._seconds(names.ENV_LIFETIME, Defaults.lifetime),
+            reply_to=self.environment.get(names.ENV_REPLY_QUEUE_URL, ""),
         )
 
     def _text(self, name: str) -> str:

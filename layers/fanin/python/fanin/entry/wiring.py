@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from fanin.adapters.channels import SqsChannels
+from fanin.adapters.claims import S3Claims
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
+from fanin.adapters.queues import SqsQueues
 from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers
 from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
-from fanin.app.ports import Clock, Event, Events, Ports, Rules, Timers
+from fanin.app.ports import ClaimChecks, Clock, Event, Events, Jobs, Ports, Rules, Timers
 from fanin.app.service import LedgerService
 from fanin.app.services import Services, patterns
+from fanin.domain.scatter import ClaimCheck
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
@@ -52,7 +55,10 @@ def connect(where: Settings) -> Ports:
         records=DynamoRecords.of_batches(where.parts_table, connection, clock),
         directory=DynamoRecords.of_directory(where.directory_table, connection, clock),
         channels=SqsChannels(),
+        queues=SqsQueues(lambda: where.buffer_prefix),
         rules=_rules(where),
+        jobs=_jobs(where),
+        claims=_claims(where, clock),
         clock=clock,
         random=SystemRandom(),
         defaults=where.defaults,
@@ -128,6 +134,20 @@ def _rules(where: Settings) -> Rules:
         return _Unconfigured(missing)
 
 
+def _jobs(where: Settings) -> Jobs:
+    try:
+        return SqsQueue(where.scatter_queue_url)
+    except NotConfigured as missing:
+        return _Unconfigured(missing)
+
+
+def _claims(where: Settings, clock: Clock) -> ClaimChecks:
+    try:
+        return S3Claims(where.claims_bucket, clock)
+    except NotConfigured as missing:
+        return _Unconfigured(missing)
+
+
 class _Unconfigured:
     """Alarms, a bus and its rules that are not there: whoever calls them learns which setting is missing."""
 
@@ -150,4 +170,16 @@ class _Unconfigured:
         raise self._missing
 
     def delete(self, route: str) -> None:  # noqa: ARG002
+        raise self._missing
+
+    def send(self, messages: Iterable[Mapping[str, object]]) -> None:  # noqa: ARG002
+        raise self._missing
+
+    def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:  # noqa: ARG002
+        raise self._missing
+
+    def download(self, key: str) -> str:  # noqa: ARG002
+        raise self._missing
+
+    def exists(self, key: str) -> bool:  # noqa: ARG002
         raise self._missing

@@ -10,8 +10,10 @@ many separate reads or writes, and other threads may come in between.
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.rules import MemoryRules
+from fanin.adapters.memory.scatters import MemoryClaims, MemoryJobs
 from fanin.adapters.memory.words import MemoryWords
 from fanin.adapters.memory.world import (
     FixedClock,
@@ -28,8 +30,11 @@ __all__ = [
     "Memory",
     "MemoryBatches",
     "MemoryChannels",
+    "MemoryClaims",
     "MemoryEvents",
+    "MemoryJobs",
     "MemoryParts",
+    "MemoryQueues",
     "MemoryRecords",
     "MemoryRules",
     "MemoryTimers",

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.rules import MemoryRules
+from fanin.adapters.memory.scatters import MemoryClaims, MemoryJobs
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports import Clock, Defaults, Event, Outgoing, Ports, Random
 from fanin.domain.tree import Tree
@@ -140,7 +142,10 @@ class Memory:
         self.records = MemoryRecords("records", self.calls, self.clock)
         self.directory = MemoryRecords("directory", self.calls, self.clock)
         self.channels = MemoryChannels(self.calls)
+        self.queues = MemoryQueues(self.channels.queues, self.calls, self.clock)
         self.rules = MemoryRules(self.calls)
+        self.jobs = MemoryJobs(self.calls)
+        self.claims = MemoryClaims()
         self.timers = MemoryTimers(self.calls)
         self.events = MemoryEvents(self.calls)
 
@@ -155,7 +160,10 @@ class Memory:
             records=self.records,
             directory=self.directory,
             channels=self.channels,
+            queues=self.queues,
             rules=self.rules,
+            jobs=self.jobs,
+            claims=self.claims,
             clock=self.clock,
             random=self.random,
             defaults=defaults or Defaults(),

@@ -1,0 +1,93 @@
+"""Queues of buffers in memory: what is received is hidden, and comes again unless it is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from fanin.adapters.memory.calls import Calls
+from fanin.app.ports import Clock, Outgoing, QueueState, Received
+from fanin.errors import ChannelRefused
+
+PREFIX = "memory:"
+
+
+@dataclass
+class _Held:
+    message: Outgoing
+    sent_at: int
+    hidden_until: int = 0
+    handle: str = ""
+
+
+class MemoryQueues:
+    """A ``Queues`` over the queues of ``MemoryChannels``.
+
+    A receive does not wait: time only passes when its clock is moved.
+
+    Attributes:
+        hide: seconds that a received message is hidden.
+        retention: seconds that a message is kept.
+    """
+
+    def __init__(self, channels: dict[str, list[Outgoing]], calls: Calls, clock: Clock) -> None:
+        self.hide = 30
+        self.retention = 345_600
+        self._channels = channels
+        self._calls = calls
+        self._clock = clock
+        self._held: dict[str, list[_Held]] = {}
+        self._numbers = count(1)
+
+    def create(self, name: str) -> str:
+        url = PREFIX + name
+        self._calls.send("queues.create", lambda: self._channels.setdefault(url, []))
+        return url
+
+    def delete(self, queue: str) -> None:
+        def forget() -> None:
+            self._channels.pop(queue, None)
+            self._held.pop(queue, None)
+
+        self._calls.send("queues.delete", forget)
+
+    def receive(self, queue: str, *, most: int, wait: int, hide: int | None) -> list[Received]:  # noqa: ARG002
+        return self._calls.send("queues.receive", lambda: self._receive(queue, most, hide))
+
+    def _receive(self, queue: str, most: int, hide: int | None) -> list[Received]:
+        now = self._clock.now()
+        received: list[Received] = []
+        for held in self._kept(queue):
+            if held.hidden_until <= now and len(received) < most:
+                held.hidden_until = now + (self.hide if hide is None else hide) * 1000
+                held.handle = f"delivery-{next(self._numbers)}"
+                message = held.message
+                received.append(Received(held.handle, message.body, message.attributes, held.sent_at))
+        return received
+
+    def remove(self, queue: str, handles: Sequence[str]) -> None:
+        def drop() -> None:
+            self._held[queue] = [held for held in self._kept(queue) if held.handle not in handles]
+
+        if queue in self._channels:
+            self._calls.send("queues.remove", drop)
+
+    def state(self, queue: str) -> QueueState:
+        def look() -> QueueState:
+            now = self._clock.now()
+            return QueueState(
+                self.retention, sum(bool(held.hidden_until > now) for held in self._kept(queue))
+            )
+
+        return self._calls.send("queues.state", look)
+
+    def _kept(self, queue: str) -> list[_Held]:
+        """The messages of a queue, those sent since included, less those past its retention."""
+        if queue not in self._channels:
+            raise ChannelRefused(f"there is no queue {queue!r}")
+        now, arrived = self._clock.now(), self._channels[queue]
+        held = self._held.get(queue, []) + [_Held(message, now) for message in arrived]
+        arrived.clear()
+        self._held[queue] = [one for one in held if now - one.sent_at < self.retention * 1000]
+        return self._held[queue]

@@ -1,0 +1,132 @@
+"""The queues of buffers on SQS: received from, emptied, and made where the user brings none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from botocore.exceptions import ClientError
+
+from fanin import names
+from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.app.ports import QueueState, Received
+from fanin.errors import ChannelRefused, Throttled
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_RETENTION: Final = 14 * 86_400  # seconds, the most there is
+_GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
+_DENIED: Final = {"AccessDenied", "AccessDeniedException"}
+_JUST_DELETED: Final = {"AWS.SimpleQueueService.QueueDeletedRecently", "QueueDeletedRecently"}
+_MOST: Final = 10
+
+
+class SqsQueues:
+    """A ``Queues``.
+
+    Args:
+        prefix: gives what the names of queues made here begin with; called when one is made.
+        client: makes the client, at the first call.
+    """
+
+    def __init__(self, prefix: Callable[[], str], client: Callable[[], SQSClient] | None = None) -> None:
+        self._prefix = prefix
+        self._make_client = client or client_factory("sqs", read_timeout=28)  # a long poll takes 20 s
+
+    @cached_property
+    def _client(self) -> SQSClient:
+        with translated():
+            return self._make_client()
+
+    def create(self, name: str) -> str:
+        with translated():
+            try:
+                answer = self._client.create_queue(
+                    QueueName=self._prefix() + name,
+                    Attributes={
+                        "MessageRetentionPeriod": str(_RETENTION),
+                        "SqsManagedSseEnabled": "true",
+                    },
+                    tags={names.CHANNEL_TAG: "buffer"},
+                )
+            except ClientError as error:
+                if error_code(error) in _JUST_DELETED:
+                    raise Throttled(
+                        f"the queue of buffer {name} was just deleted; wait a minute", retry_after=60
+                    ) from error
+                raise
+        return answer["QueueUrl"]
+
+    def delete(self, queue: str) -> None:
+        with translated():
+            try:
+                self._client.delete_queue(QueueUrl=queue)
+            except ClientError as error:
+                if error_code(error) not in _GONE:
+                    raise
+
+    def receive(self, queue: str, *, most: int, wait: int, hide: int | None) -> list[Received]:
+        hidden = {} if hide is None else {"VisibilityTimeout": hide}
+        with _usable(queue):
+            answer = self._client.receive_message(
+                QueueUrl=queue,
+                MaxNumberOfMessages=most,
+                WaitTimeSeconds=wait,
+                MessageAttributeNames=[names.ITEM_ATTRIBUTE],
+                MessageSystemAttributeNames=["SentTimestamp"],
+                **hidden,  # type: ignore[arg-type]
+            )
+        return [
+            Received(
+                message["ReceiptHandle"],
+                message["Body"],
+                {
+                    name: value.get("StringValue", "")
+                    for name, value in message.get("MessageAttributes", {}).items()
+                },
+                int(message["Attributes"]["SentTimestamp"]),
+            )
+            for message in answer.get("Messages", [])
+        ]
+
+    def remove(self, queue: str, handles: Sequence[str]) -> None:
+        for first in range(0, len(handles), _MOST):
+            group = handles[first : first + _MOST]
+            with _usable(queue):
+                # What is refused here is a delivery that is over: its message is gone, or somebody else's.
+                self._client.delete_message_batch(
+                    QueueUrl=queue,
+                    Entries=[
+                        {"Id": str(index), "ReceiptHandle": handle} for index, handle in enumerate(group)
+                    ],
+                )
+
+    def state(self, queue: str) -> QueueState:
+        with _usable(queue):
+            answer = self._client.get_queue_attributes(
+                QueueUrl=queue,
+                AttributeNames=["MessageRetentionPeriod", "ApproximateNumberOfMessagesNotVisible"],
+            )
+        attributes = answer["Attributes"]
+        return QueueState(
+            int(attributes["MessageRetentionPeriod"]),
+            int(attributes["ApproximateNumberOfMessagesNotVisible"]),
+        )
+
+
+@contextmanager
+def _usable(queue: str) -> Iterator[None]:
+    """Say of a queue that is gone or closed to us what to do."""
+    with translated():
+        try:
+            yield
+        except ClientError as error:
+            if error_code(error) not in _GONE | _DENIED:
+                raise
+            raise ChannelRefused(
+                f"the queue {queue[:200]!r} cannot be used ({error_code(error)}): it must exist, and carry"
+                f" the tag {names.CHANNEL_TAG}"
+            ) from error
