@@ -1,0 +1,70 @@
+"""Claim checks: large payloads go to a bucket and come from it by signed URLs, never through a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from fanin.adapters.aws import error_code, translated
+from fanin.app.ports import Clock
+from fanin.domain.scatter import ClaimCheck
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_SECONDS: Final = 900
+_ABSENT: Final = {"404", "NoSuchKey", "NotFound"}
+
+
+def _client() -> Any:
+    import boto3  # noqa: PLC0415  the heaviest import there is, for what few processes do
+    from botocore.config import Config  # noqa: PLC0415
+
+    return boto3.client("s3", config=Config(signature_version="s3v4"))
+
+
+class S3Claims:
+    """A ``ClaimChecks``.
+
+    Args:
+        bucket: its name.
+        clock: tells when a URL ends.
+        client: makes the client, at the first call.
+    """
+
+    def __init__(self, bucket: str, clock: Clock, client: Callable[[], S3Client] = _client) -> None:
+        self._bucket = bucket
+        self._clock = clock
+        self._make_client = client
+
+    @cached_property
+    def _s3(self) -> S3Client:
+        with translated():
+            return self._make_client()
+
+    def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
+        what = {"Bucket": self._bucket, "Key": key, "ContentLength": size, "ContentType": content_type}
+        expires_at = self._clock.now() + _SECONDS * 1000
+        with translated():
+            url = self._s3.generate_presigned_url("put_object", Params=what, ExpiresIn=_SECONDS)
+        return ClaimCheck(key, url, {"Content-Type": content_type, "Content-Length": str(size)}, expires_at)
+
+    def download(self, key: str) -> str:
+        with translated():
+            return self._s3.generate_presigned_url(
+                "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=_SECONDS
+            )
+
+    def exists(self, key: str) -> bool:
+        with translated():
+            try:
+                self._s3.head_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                # Without the permission to list, S3 says 403 of what is not there.
+                if error_code(error) in _ABSENT | {"403"}:
+                    return False
+                raise
+        return True

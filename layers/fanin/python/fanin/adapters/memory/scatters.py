@@ -1,0 +1,46 @@
+"""What scatters need besides tables and queues, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fanin.adapters.memory.calls import Calls
+from fanin.domain.scatter import ClaimCheck
+
+
+class MemoryJobs:
+    """A queue of jobs that keeps them until they are taken.
+
+    Attributes:
+        waiting: in order.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self.waiting: list[Mapping[str, Any]] = []
+        self._calls = calls
+
+    def send(self, messages: Iterable[Mapping[str, object]]) -> None:
+        for message in messages:
+            self._calls.send("jobs.send", lambda: self.waiting.append(message))  # noqa: B023
+
+
+class MemoryClaims:
+    """A bucket that believes what it is told was uploaded.
+
+    Attributes:
+        uploaded: keys of the objects that are there.
+    """
+
+    def __init__(self) -> None:
+        self.uploaded: set[str] = set()
+
+    def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
+        headers = {"Content-Type": content_type, "Content-Length": str(size)}
+        return ClaimCheck(key, f"memory://claims/{key}", headers, 0)
+
+    def download(self, key: str) -> str:
+        return f"memory://claims/{key}"
+
+    def exists(self, key: str) -> bool:
+        return key in self.uploaded
