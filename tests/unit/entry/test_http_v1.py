@@ -5,6 +5,7 @@ from __future__ import annotations
 from fanin.adapters.memory import Memory
 from fanin.app.service import LedgerService
 from fanin.domain.batch import OpenBatch
+from fanin.entry.http import carlyle_v1, v1
 from fanin.entry.http.components import SCHEMAS
 from fanin.entry.http.schemas import ref
 from fanin.entry.http.table import ROUTES
@@ -149,7 +150,10 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
         "carlyleCloseEstimated",
         "carlyleDeleteEstimated",
     )
-    for route in sorted(ROUTES, key=lambda route: route.operation in last):
+    ours = [
+        route for route in ROUTES if route in (*v1.ROUTES, *carlyle_v1.ROUTES) or route.answer == "Document"
+    ]
+    for route in sorted(ours, key=lambda route: route.operation in last):
         # When a route is called
         identifier = batch_id
         if "/estimated" in route.path:

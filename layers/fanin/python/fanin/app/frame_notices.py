@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from fanin import names
@@ -32,7 +31,7 @@ class FrameNotices:
         complete = batch.state is State.COMPLETE
         kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
         self._tell(batch, kind, {"state": batch.state.value})
-        return replace(event, detail_type=event.detail_type.replace("Batch", "Frame"))
+        return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
 
     def idle(self, ledger: Ledger, batch: Batch) -> State | None:
         """Request a repeat of what is missing, once for each stall; end the frame if that has not helped.

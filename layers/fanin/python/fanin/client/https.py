@@ -107,11 +107,11 @@ class HttpsLedger:
         self._backoff = backoff or Backoff()
 
     def open(self, request: OpenBatch) -> Batch:
-        return self._call(wire.decode_batch, "POST", "/batches", wire.encode_open(request))
+        return self.call(wire.decode_batch, "POST", "/batches", wire.encode_open(request))
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         path, headers = f"/batches/{batch_id}/items", {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
-        return self._call(wire.decode_group, "POST", path, {"count": count}, headers=headers)
+        return self.call(wire.decode_group, "POST", path, {"count": count}, headers=headers)
 
     def ack(
         self,
@@ -121,43 +121,43 @@ class HttpsLedger:
         counts: Sequence[Count] = (),
     ) -> list[Receipt]:
         body = wire.encode_acks(wire.Acks(items, ranges, counts))
-        return self._call(wire.decode_receipts, "POST", "/acks", body)
+        return self.call(wire.decode_receipts, "POST", "/acks", body)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         body = wire.encode_acks(wire.Acks(failures=failures))
-        return self._call(wire.decode_receipts, "POST", "/failures", body)
+        return self.call(wire.decode_receipts, "POST", "/failures", body)
 
     def close(self, batch_id: int) -> Batch:
-        return self._call(wire.decode_batch, "POST", f"/batches/{batch_id}/close")
+        return self.call(wire.decode_batch, "POST", f"/batches/{batch_id}/close")
 
     def cancel(self, batch_id: int) -> Batch:
-        return self._call(wire.decode_batch, "POST", f"/batches/{batch_id}/cancel")
+        return self.call(wire.decode_batch, "POST", f"/batches/{batch_id}/cancel")
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         query = {"exact": "true"} if exact else {}
-        return self._call(wire.decode_progress, "GET", f"/batches/{batch_id}", query=query)
+        return self.call(wire.decode_progress, "GET", f"/batches/{batch_id}", query=query)
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         query = {"cursor": cursor, "limit": limit}
-        return self._call(wire.decode_missing, "GET", f"/batches/{batch_id}/missing", query=query)
+        return self.call(wire.decode_missing, "GET", f"/batches/{batch_id}/missing", query=query)
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         query = {"cursor": cursor, "limit": limit}
-        return self._call(wire.decode_failures, "GET", f"/batches/{batch_id}/failures", query=query)
+        return self.call(wire.decode_failures, "GET", f"/batches/{batch_id}/failures", query=query)
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         query = {"cursor": cursor, "repair": "true" if repair else "false"}
-        return self._call(wire.decode_verdict, "POST", f"/batches/{batch_id}/verify", query=query)
+        return self.call(wire.decode_verdict, "POST", f"/batches/{batch_id}/verify", query=query)
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
         query = {"state": state.value, "cursor": cursor, "limit": limit}
-        return self._call(wire.decode_batches, "GET", "/batches", query=query)
+        return self.call(wire.decode_batches, "GET", "/batches", query=query)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
         query = {"state": state.value, "idle_since": wire.encode_time(idle_since)}
-        return self._call(wire.decode_expired, "DELETE", "/batches", query=query)
+        return self.call(wire.decode_expired, "DELETE", "/batches", query=query)
 
-    def _call(
+    def call(
         self,
         decode: Callable[[wire.Json], T],
         method: str,
@@ -167,6 +167,16 @@ class HttpsLedger:
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> T:
+        """Make a call of the API, the patterns' included.
+
+        Args:
+            decode: reads the answer.
+            method: of HTTP.
+            path: below the API's root, percent-encoded.
+            body: JSON, if the route takes one.
+            query: parameters; None leaves one out.
+            headers: besides those that every request has.
+        """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
+from fanin.app.frames import FrameCalls
 from fanin.app.ledger import Ledger
 from fanin.client import connecting
 from fanin.client.acking import Deliver, DirectAcks, Outcome, QueuedAcks
 from fanin.client.batch import TrackedBatch
 from fanin.client.calls import Calls
 from fanin.client.consumer import Consumer
+from fanin.client.frames import frames_of
 from fanin.client.handler import SqsHandler
 from fanin.client.handling import Handle
 from fanin.client.transport import Sign
@@ -124,6 +126,11 @@ class Tracker(Calls):
     def sqs(self) -> SQSClient:
         """The client for queues, made with its first use."""
         return self._make_sqs()
+
+    @cached_property
+    def frames(self) -> FrameCalls:
+        """Frames, for a ``Repeater`` and an ``IdempotentReceiver``."""
+        return frames_of(self._ledger)
 
     @contextmanager
     def batch(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
 
@@ -95,7 +95,8 @@ class Frame:
         return replace(self, missing=missing, cursor=cursor)
 
 
-class Ticket(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ticket:
     """Names one envelope: its frame, and its index from 0."""
 
     frame_id: int
