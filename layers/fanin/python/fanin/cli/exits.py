@@ -10,6 +10,7 @@ from fanin.errors import (
     BatchClosed,
     BatchGone,
     BatchNotFound,
+    BufferNotFound,
     ChannelRefused,
     CorrelationIdAlive,
     FaninError,
@@ -48,6 +49,7 @@ MEANINGS: Final = {
 _BY_ERROR: Final[tuple[tuple[type[FaninError], ExitCode], ...]] = (
     (BatchNotFound, ExitCode.NOT_FOUND),
     (BatchGone, ExitCode.NOT_FOUND),
+    (BufferNotFound, ExitCode.NOT_FOUND),
     (NotRegistered, ExitCode.NOT_FOUND),
     (RouteNotFound, ExitCode.NOT_FOUND),
     (InvalidRequest, ExitCode.REFUSED),

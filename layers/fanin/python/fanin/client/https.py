@@ -33,6 +33,7 @@ from fanin.errors import (
     BatchClosed,
     BatchGone,
     BatchNotFound,
+    BufferNotFound,
     ChannelRefused,
     CorrelationIdAlive,
     FaninError,
@@ -61,6 +62,7 @@ _BY_CODE: Final = {
         BatchNotFound,
         BatchGone,
         BatchClosed,
+        BufferNotFound,
         ChannelRefused,
         CorrelationIdAlive,
         LimitReached,
@@ -187,7 +189,8 @@ class HttpsLedger:
                 return self._once(request, decode)
             except (ServiceUnavailable, Throttled) as error:
                 attempt += 1
-                if attempt >= self._attempts:
+                lost = isinstance(error, ServiceUnavailable)
+                if attempt >= self._attempts or (lost and not repeatable):
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
 
@@ -196,7 +199,7 @@ class HttpsLedger:
         if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
             raise error_of(response)
         try:
-            return decode(json.loads(response.body))
+            return decode(json.loads(response.body) if response.body else {})
         except (ValueError, KeyError, TypeError, InvalidRequest) as error:
             raise ServiceUnavailable(
                 f"the answer to {request.method} {request.url} is not of the API's form; "

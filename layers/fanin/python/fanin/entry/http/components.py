@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.entry.http import schemas, schemas_directory, schemas_frames
+from fanin.entry.http import schemas, schemas_buffers, schemas_directory, schemas_frames
 from fanin.entry.http.schemas import Schema
 
-SCHEMAS: Final[dict[str, Schema]] = {**schemas.SCHEMAS, **schemas_directory.SCHEMAS, **schemas_frames.SCHEMAS}
+SCHEMAS: Final[dict[str, Schema]] = {
+    **schemas.SCHEMAS,
+    **schemas_buffers.SCHEMAS,
+    **schemas_directory.SCHEMAS,
+    **schemas_frames.SCHEMAS,
+}

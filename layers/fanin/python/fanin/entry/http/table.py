@@ -7,7 +7,7 @@ from typing import Final
 from fanin import names
 from fanin.app.services import Services
 from fanin.domain.wire import Json
-from fanin.entry.http import carlyle_v1, v1, v1_directory, v1_frames
+from fanin.entry.http import carlyle_v1, v1, v1_buffers, v1_directory, v1_frames
 from fanin.entry.http.routing import Request, Route
 
 
@@ -19,6 +19,7 @@ def _document(_services: Services, _request: Request) -> Json:
 
 ROUTES: Final[tuple[Route, ...]] = (
     *v1.ROUTES,
+    *v1_buffers.ROUTES,
     *v1_directory.ROUTES,
     *v1_frames.ROUTES,
     *carlyle_v1.ROUTES,
