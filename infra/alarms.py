@@ -13,6 +13,7 @@ from constructs import Construct
 
 from fanin import names
 from infra.api import Api
+from infra.events import STREAM_READERS
 from infra.functions import Function
 from infra.settings import Settings
 
@@ -57,7 +58,7 @@ class Alarms(Construct):
         for name, function in functions.items():
             errors = function.function.metric_errors(period=PERIOD, statistic="Sum")
             self._raise(f"{name}Errors", errors, 1, f"function {name} fails again and again", periods=2)
-        for name in ("notifier", "settler"):
+        for name in STREAM_READERS:
             age = functions[name].function.metric("IteratorAge", period=PERIOD, statistic="Maximum")
             self._raise(f"{name}Behind", age, 60_000, f"function {name} is a minute behind its stream")
         faults = api.api.metric_server_error(period=PERIOD, statistic="Sum")

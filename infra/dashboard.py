@@ -12,6 +12,7 @@ from constructs import Construct
 
 from fanin import names
 from infra.api import Api
+from infra.events import STREAM_READERS
 from infra.functions import Function
 from infra.settings import Settings
 
@@ -20,6 +21,7 @@ PERIOD = Duration.minutes(1)
 ENDS = (names.METRIC_ENDED, names.METRIC_SETTLED, names.METRIC_ORPHANED, names.METRIC_TIMED_OUT)
 ITEMS = (names.METRIC_FIRST, names.METRIC_DUPLICATE, names.METRIC_LATE, names.METRIC_FAILED)
 TROUBLE = (names.METRIC_STUCK, names.METRIC_PARKED)
+EVENTS = (names.METRIC_ROUTED, names.METRIC_UNROUTED, names.METRIC_REFUSED, names.METRIC_DROPPED)
 
 
 class Dashboard(Construct):
@@ -57,6 +59,7 @@ class Dashboard(Construct):
                 _graph("Batches ended", self._own(ENDS)),
                 _graph("Stuck and parked", self._own(TROUBLE)),
             ),
+            (_graph("Events routed, registrations dropped", self._own(EVENTS)),),
             (
                 _graph("API requests", [http.metric_count(), http.metric_client_error()]),
                 _graph("API faults", [http.metric_server_error()]),
@@ -74,7 +77,7 @@ class Dashboard(Construct):
                     "Behind the stream",
                     [
                         lambdas[name].metric("IteratorAge", label=name, statistic="Maximum")
-                        for name in ("notifier", "settler")
+                        for name in STREAM_READERS
                     ],
                 ),
                 _graph(

@@ -31,6 +31,12 @@ BATCH_ENDED = {
 WORD_FINISHED = {"dynamodb": {"NewImage": {names.WORD: {"N": ["0"]}}}}
 """Records of words whose last bit was cleared, and of later writes to them."""
 
+INSTANCE_EVENTS = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
+
+DIRECTORY_CHANGED = {"dynamodb": {"Keys": {names.TOPIC: {"S": [{"prefix": "topic/"}, "routes"]}}}}
+"""Records of registrations and routes; the directory table holds other things too."""
+
+STREAM_READERS = ("notifier", "settler", "directory")
 STREAM_BATCH = 100
 STREAM_RETRIES = 10
 

@@ -73,8 +73,8 @@ class Function(Construct):
         accept(
             role,
             "IAM5[Resource::*]",
-            "xray:PutTraceSegments, xray:PutTelemetryRecords and dynamodb:ListStreams know no resources;"
-            " no other action is allowed on all of them",
+            "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams, events:TestEventPattern"
+            " know no resources, and the queues of others are known by their tag fanin:channel alone",
         )
         self.function = lambda_.Function(
             self,

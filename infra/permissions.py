@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aws_cdk import aws_iam as iam
 
+from fanin import names
 from infra.settings import Settings
 
 
@@ -16,6 +17,17 @@ def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings
     """
     batches = ["sqs:SendMessageBatch"] if settings.local else []
     allow(grantee, ["sqs:SendMessage", *batches], queue_arn)
+
+
+def allow_channels(grantee: iam.IGrantable, *, settings: Settings) -> None:
+    """Let a role look at and send to the queues of others, those only that carry the tag ``fanin:channel``.
+
+    The emulator does not know the tags of queues when it checks permissions.
+    """
+    actions = ["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"]
+    batches = ["sqs:SendMessageBatch"] if settings.local else []
+    tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}
+    allow(grantee, [*actions, *batches], "*", tagged)
 
 
 def allow(

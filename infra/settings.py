@@ -40,6 +40,7 @@ CHOICES: dict[str, tuple[str | int, ...]] = {
     "log_retention_days": tuple(RETENTION),
     "log_level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     "removal": ("retain", "destroy"),
+    "unrouted": ("ignore", "count", "keep"),
     "architecture": ("arm64", "x86_64"),
 }
 # Durations have the bounds that the API gives to a batch; the batching ones are SQS event sources'.
@@ -48,6 +49,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "closed_idle_ttl": (60, 365 * 86_400),
     "lifetime": (60, 365 * 86_400),
     "reaper_rate_minutes": (1, 1440),
+    "registrar_rate_minutes": (1, 1440),
     "ack_batch_size": (1, 10_000),
     "ack_batching_window_seconds": (0, 300),
     "api_throttle_rate": (1, 100_000),
@@ -79,6 +81,8 @@ class Settings:
         closed_idle_ttl: seconds without activity until a closed batch is orphaned.
         lifetime: seconds until the hard end of a batch that does not say its own.
         reaper_rate_minutes: minutes between two runs of the reaper.
+        registrar_rate_minutes: minutes between two runs of the registrar.
+        unrouted: what becomes of events on the bus that match no route: ``ignore``, ``count`` or ``keep``.
         log_retention_days: days that logs are kept.
         log_level: level of the functions' logs.
         removal: what deleting the stack does to tables and logs: ``retain`` or ``destroy``.
@@ -99,6 +103,8 @@ class Settings:
     closed_idle_ttl: int = 7 * 86_400
     lifetime: int = 30 * 86_400
     reaper_rate_minutes: int = 5
+    registrar_rate_minutes: int = 5
+    unrouted: str = "count"
     log_retention_days: int = 30
     log_level: str = "INFO"
     removal: str = "retain"

@@ -53,6 +53,10 @@ ACK = Access(parts=("BatchWriteItem",))
 """Mark items done or failed, with a note of the reason."""
 NOTIFY = Access(parts=("BatchWriteItem", "Query"))
 """Tell the world, the failures included, and ack the parent item."""
+ROUTE = Access(batches=(), progress=False, words=(), directory=("BatchGetItem", "Query"))
+"""Read who is registered, and the routes."""
+REGISTER = Access(batches=(), progress=False, words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
+"""Register and drop instances."""
 SERVE = Access(
     batches=("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
     progress=False,
@@ -154,13 +158,15 @@ class Storage(Construct):
     def grant(self, grantee: iam.IGrantable, access: Access) -> None:
         """Let a role do what the access says, and nothing else."""
         batches, words, parts = self.batches.table_arn, self.words.table_arn, self.parts.table_arn
-        allow(grantee, _actions(*access.batches), batches)
+        if access.batches:
+            allow(grantee, _actions(*access.batches), batches)
         if access.progress:
             condition = {"ForAllValues:StringEquals": {"dynamodb:Attributes": list(PROGRESS)}}
             allow(grantee, _actions("UpdateItem"), batches, condition)
         if access.listing:
             allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_SHELF}")
-        allow(grantee, _actions(*access.words), words)
+        if access.words:
+            allow(grantee, _actions(*access.words), words)
         if access.parts:
             allow(grantee, _actions(*access.parts), parts)
         if access.directory:

@@ -12,6 +12,7 @@ from fanin import names
 from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
+from infra.directory import Directory
 from infra.events import (
     BATCH_ENDED,
     WORD_FINISHED,
@@ -21,7 +22,7 @@ from infra.events import (
 )
 from infra.functions import TIMEOUT, Function
 from infra.layers import Layers
-from infra.permissions import allow, allow_sending
+from infra.permissions import allow, allow_channels, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
@@ -63,6 +64,7 @@ class FaninTracker(Construct):
         acks: the queue of acks that need not be answered.
         parked: messages that neither a consumer nor the function for dead messages could handle.
         api: the service over HTTPS.
+        directory: registrar, router, and the rules of routes.
         deadlines: the group and role of the schedules.
         timer_dead_letters: deadlines that did not reach the timer.
         reaper_dead_letters: runs of the reaper that failed for good.
@@ -83,6 +85,17 @@ class FaninTracker(Construct):
         self.deadlines, self.timer_dead_letters = self._deadlines()
         self.acks, self.work, self.parked = self._queues()
         self.retries = self._streams()
+        self.directory = Directory(
+            self,
+            "Directory",
+            settings=self.settings,
+            storage=self.storage,
+            bus=self.bus,
+            parked=self.parked,
+            make=self._function,
+            tries=TRIES,
+        )
+        self.retries["directory"] = self.directory.retries
         self.api = self._api()
         self.reaper_dead_letters = self._reaper()
         self.environment = {
@@ -185,10 +198,13 @@ class FaninTracker(Construct):
         return retries
 
     def _api(self) -> Api:
-        environment = self.deadlines.environment
+        environment = {**self.deadlines.environment, **self.directory.environment}
         function = self._function("api", "serves the HTTP API", SERVE, environment=environment, memory=1024)
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
+        self.directory.grant_routes(function.function)
+        allow(function.function, ["events:TestEventPattern"], "*")
+        allow_channels(function.function, settings=self.settings)
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:
@@ -204,6 +220,8 @@ class FaninTracker(Construct):
             "parked": self.parked,
             "timer": self.timer_dead_letters,
             "reaper": self.reaper_dead_letters,
+            "registrar": self.directory.registrar_dead_letters,
+            "router": self.directory.router_dead_letters,
             **{name: retries.dead_letters for name, retries in self.retries.items()},
         }
         Alarms(

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.errors import FaninError, InvalidRequest, LimitReached
+from fanin.errors import FaninError, InvalidRequest, LimitReached, NotConfigured
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -38,12 +38,12 @@ class EventBridgeRules:
 
     Args:
         bus: its name.
-        router_arn: the function that a matching event reaches.
+        router_arn: the function that a matching event reaches; None where no rules are made.
         client: makes the client, at the first call.
     """
 
     def __init__(
-        self, bus: str, router_arn: str, client: Callable[[], EventBridgeClient] | None = None
+        self, bus: str, router_arn: str | None, client: Callable[[], EventBridgeClient] | None = None
     ) -> None:
         self._bus = bus
         self._router_arn = router_arn
@@ -67,6 +67,8 @@ class EventBridgeRules:
         return answer["Result"]
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
+        if self._router_arn is None:
+            raise NotConfigured(f"the environment variable {names.ENV_ROUTER_ARN} is not set")
         rule = names.ROUTE_RULE + route
         # The router's permission names these rules, so the target needs no role.
         template = f'{{"route": "{route}", "event": <aws.events.event.json>}}'

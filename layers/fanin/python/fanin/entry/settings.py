@@ -66,8 +66,9 @@ class Settings:
         return self._text(names.ENV_TIMER_DLQ_ARN)
 
     @property
-    def router_arn(self) -> str:
-        return self._text(names.ENV_ROUTER_ARN)
+    def router_arn(self) -> str | None:
+        """The function that a route's rule calls; None where no rules are made, the router itself above all."""
+        return self.environment.get(names.ENV_ROUTER_ARN) or None
 
     @property
     def unrouted_queue_url(self) -> str | None:

@@ -79,7 +79,9 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
-    path = {name: route.named.get(name) or _identifier(route) for name in re.findall(r"\{(\w+)\}", route.path)}
+    path = {
+        name: route.named.get(name) or _identifier(route) for name in re.findall(r"\{(\w+)\}", route.path)
+    }
     return [
         {"name": name, "in": place, "required": required, "schema": schema}
         for place, required, schemas in (

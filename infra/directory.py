@@ -1,0 +1,162 @@
+"""The directory and content-based routing: who listens where, and which events go to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aws_cdk import Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from fanin import names
+from infra.events import DIRECTORY_CHANGED, INSTANCE_EVENTS, feed_from_stream
+from infra.findings import accept
+from infra.functions import TIMEOUT, Function
+from infra.permissions import allow, allow_channels, allow_sending
+from infra.queues import RedrivenQueue, dead_end, six_runs
+from infra.schedules import Rate
+from infra.settings import Settings
+from infra.storage import REGISTER, ROUTE, Storage
+
+RULES = ("events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets")
+
+
+class Directory(Construct):
+    """The functions that keep the directory true, tell its changes and route events.
+
+    Attributes:
+        retries: stream records that failed once.
+        registrar_dead_letters: runs of the registrar, and events for it, that failed for good.
+        router_dead_letters: events that the router failed on for good.
+        unrouted: events that nobody got; None unless the settings say to keep them.
+        environment: what a function needs to make routes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        settings: Settings,
+        storage: Storage,
+        bus: events.EventBus,
+        parked: sqs.Queue,
+        make: Callable[..., Function],
+        tries: int,
+    ) -> None:
+        """Make them.
+
+        Args:
+            scope: where they belong.
+            id: their name there.
+            settings: the deployment's settings.
+            storage: the tables.
+            bus: where changes are told, and events come from.
+            parked: keeps events that the registrar cannot handle.
+            make: makes a function of the tracker.
+            tries: how often a parked record is tried.
+        """
+        super().__init__(scope, id)
+        self._settings, self._storage, self._bus, self._make = settings, storage, bus, make
+        self._tls = not settings.local
+        self.unrouted = (
+            dead_end(self, "Unrouted", enforce_ssl=self._tls) if settings.unrouted == "keep" else None
+        )
+        self.router_dead_letters, router = self._router()
+        self.environment = {
+            names.ENV_BUS: bus.event_bus_name,
+            names.ENV_ROUTER_ARN: router.function.function_arn,
+        }
+        self.retries = self._stream(tries)
+        self.registrar_dead_letters = self._registrar(parked)
+
+    def grant_routes(self, grantee: iam.IGrantable) -> None:
+        """Let a role put events on the bus, and make and delete the rules of routes."""
+        allow(grantee, ["events:PutEvents"], self._bus.event_bus_arn)
+        allow(grantee, RULES, self._rules())
+        if isinstance(role := grantee.grant_principal, iam.Role):
+            where = f"arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:{self._rule}"
+            accept(role, f"IAM5[Resource::{where}]", "rules are named after routes, which users name")
+
+    @property
+    def _rule(self) -> str:
+        return f"rule/{self._settings.prefix}/{names.ROUTE_RULE}*"
+
+    def _rules(self) -> str:
+        return Stack.of(self).format_arn(service="events", resource=self._rule)
+
+    def _router(self) -> tuple[sqs.Queue, Function]:
+        dead_letters = dead_end(self, "RouterDeadLetters", enforce_ssl=self._tls)
+        kept = {names.ENV_UNROUTED_QUEUE_URL: self.unrouted.queue_url} if self.unrouted else {}
+        router = self._make(
+            "router",
+            "sends events on to those whom their route names",
+            ROUTE,
+            environment={names.ENV_BUS: self._bus.event_bus_name, **kept},
+            on_failure=dead_letters,
+        )
+        if self.unrouted:
+            allow_sending(router.function, self.unrouted.queue_arn, settings=self._settings)
+        allow_channels(router.function, settings=self._settings)
+        allow(router.function, ["events:TestEventPattern"], "*")
+        router.function.add_permission(
+            "Routes", principal=iam.ServicePrincipal("events.amazonaws.com"), source_arn=self._rules()
+        )
+        if self._settings.unrouted != "ignore":
+            events.Rule(
+                self,
+                "Everything",
+                event_bus=self._bus,
+                event_pattern=events.EventPattern(
+                    source=events.Match.anything_but(names.EVENT_SOURCE),
+                    detail_type=events.Match.anything_but(*INSTANCE_EVENTS),
+                ),
+                targets=[targets.LambdaFunction(router.function, dead_letter_queue=dead_letters)],
+            )
+        return dead_letters, router
+
+    def _stream(self, tries: int) -> RedrivenQueue:
+        retries = RedrivenQueue(
+            self,
+            "Retries",
+            visibility_timeout=six_runs(TIMEOUT),
+            max_receive_count=tries,
+            enforce_ssl=self._tls,
+        )
+        function = self._make(
+            "directory",
+            "tells the bus of registrations, and makes the rules of routes",
+            ROUTE,
+            environment={**self.environment, names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url},
+        )
+        self.grant_routes(function.function)
+        feed_from_stream(
+            function, self._storage.directory, DIRECTORY_CHANGED, retries, settings=self._settings
+        )
+        return retries
+
+    def _registrar(self, parked: sqs.Queue) -> sqs.Queue:
+        dead_letters = dead_end(self, "RegistrarDeadLetters", enforce_ssl=self._tls)
+        registrar = self._make(
+            "registrar",
+            "drops registrations that are over, and follows instances that come and go",
+            REGISTER,
+            environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
+            timeout=300,
+            on_failure=dead_letters,
+        )
+        allow_sending(registrar.function, parked.queue_arn, settings=self._settings)
+        allow_channels(registrar.function, settings=self._settings)
+        minutes = self._settings.registrar_rate_minutes
+        Rate(self, "Rate", function=registrar, minutes=minutes, dead_letters=dead_letters)
+        events.Rule(
+            self,
+            "Instances",
+            event_bus=self._bus,
+            event_pattern=events.EventPattern(detail_type=list(INSTANCE_EVENTS)),
+            targets=[targets.LambdaFunction(registrar.function, dead_letter_queue=dead_letters)],
+        )
+        return dead_letters
