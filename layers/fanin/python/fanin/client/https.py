@@ -168,6 +168,7 @@ class HttpsLedger:
         *,
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
+        repeatable: bool = True,
     ) -> T:
         """Make a call of the API, the patterns' included.
 
@@ -178,6 +179,7 @@ class HttpsLedger:
             body: JSON, if the route takes one.
             query: parameters; None leaves one out.
             headers: besides those that every request has.
+            repeatable: whether it may be sent again when its answer was lost.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
