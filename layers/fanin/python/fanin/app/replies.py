@@ -13,7 +13,7 @@ from fanin.app.scatter_records import REPLIES, ordinals_of, read_names, read_pla
 from fanin.app.service import LedgerService
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind, Receipt
-from fanin.domain.scatter import ClaimCheck, ClaimRequest, Gathered, GatheredReply, Reply, ReplyReceipt
+from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.errors import BatchGone, BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
 
 _AT: Final = "at"
@@ -89,7 +89,7 @@ class Replies:
         )
         return Gathered(replies, page.cursor)
 
-    def claim(self, request: ClaimRequest) -> ClaimCheck:
+    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         """See ``Scattering.claim``."""
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
         limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
@@ -185,7 +185,7 @@ def _check(reply: Reply, batch_id: int, ordinal: int) -> None:
         if not reply.claim.startswith(_claims_of(batch_id, ordinal)):
             raise InvalidRequest(f"claim {reply.claim[:128]!r} was not given for this item")
     elif len(json.dumps(reply.payload)) > limits.MAX_REPLY:
-        raise RequestTooLarge(f"a payload is over {limits.MAX_REPLY} bytes; claim it (POST /v1/claims)")
+        raise RequestTooLarge(f"a payload is over {limits.MAX_REPLY} bytes; claim it (POST /v1/claim-checks)")
 
 
 def _claims_of(batch_id: int, ordinal: int) -> str:

@@ -21,7 +21,7 @@ from fanin.domain.batch import Batch, Failure, Kind, OnDeadline, OpenBatch
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import (
     ClaimCheck,
-    ClaimRequest,
+    ClaimCheckRequest,
     Gathered,
     Recipient,
     Reply,
@@ -107,7 +107,7 @@ class Scatters:
         """See ``Scattering.reply``."""
         return self._replies.reply(replies)
 
-    def claim(self, request: ClaimRequest) -> ClaimCheck:
+    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         """See ``Scattering.claim``."""
         return self._replies.claim(request)
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fanin.domain.scatter import ClaimCheck, ClaimRequest, Gathered, Reply, ReplyReceipt, Scatter, Scattered
+from fanin.domain.scatter import (
+    ClaimCheck,
+    ClaimCheckRequest,
+    Gathered,
+    Reply,
+    ReplyReceipt,
+    Scatter,
+    Scattered,
+)
 
 
 class Scattering(Protocol):
@@ -41,6 +49,6 @@ class Scattering(Protocol):
         """
         ...
 
-    def claim(self, request: ClaimRequest) -> ClaimCheck:
+    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         """Where to upload a payload that is too large for a reply."""
         ...

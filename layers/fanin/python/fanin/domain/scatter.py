@@ -175,7 +175,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimRequest:
+class ClaimCheckRequest:
     """The wish to upload a payload that is too large for a reply.
 
     Attributes:

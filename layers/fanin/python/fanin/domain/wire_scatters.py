@@ -10,7 +10,7 @@ from fanin.domain.scatter import (
     MAX_RETRIES,
     TIMEOUT,
     ClaimCheck,
-    ClaimRequest,
+    ClaimCheckRequest,
     Gathered,
     GatheredReply,
     Recipient,
@@ -164,15 +164,15 @@ def decode_gathered(body: Json) -> Gathered:
     return Gathered(replies, body["cursor"])
 
 
-def encode_claim_request(request: ClaimRequest) -> Json:
+def encode_claim_check_request(request: ClaimCheckRequest) -> Json:
     return {"item": request.item, "size": request.size, "content_type": request.content_type}
 
 
-def decode_claim_request(body: Json) -> ClaimRequest:
-    return ClaimRequest(body["item"], body["size"], body.get("content_type", CONTENT_TYPE))
+def decode_claim_check_request(body: Json) -> ClaimCheckRequest:
+    return ClaimCheckRequest(body["item"], body["size"], body.get("content_type", CONTENT_TYPE))
 
 
-def encode_claim(claim: ClaimCheck) -> Json:
+def encode_claim_check(claim: ClaimCheck) -> Json:
     return {
         "key": claim.key,
         "url": claim.url,
@@ -181,5 +181,5 @@ def encode_claim(claim: ClaimCheck) -> Json:
     }
 
 
-def decode_claim(body: Json) -> ClaimCheck:
+def decode_claim_check(body: Json) -> ClaimCheck:
     return ClaimCheck(body["key"], body["url"], body["headers"], decode_time(body["expires_at"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.entry.http import schemas, schemas_buffers, schemas_directory, schemas_frames
+from fanin.entry.http import schemas, schemas_buffers, schemas_directory, schemas_frames, schemas_scatters
 from fanin.entry.http.schemas import Schema
 
 SCHEMAS: Final[dict[str, Schema]] = {
@@ -12,4 +12,5 @@ SCHEMAS: Final[dict[str, Schema]] = {
     **schemas_buffers.SCHEMAS,
     **schemas_directory.SCHEMAS,
     **schemas_frames.SCHEMAS,
+    **schemas_scatters.SCHEMAS,
 }

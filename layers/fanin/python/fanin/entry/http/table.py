@@ -7,7 +7,7 @@ from typing import Final
 from fanin import names
 from fanin.app.services import Services
 from fanin.domain.wire import Json
-from fanin.entry.http import carlyle_v1, v1, v1_buffers, v1_directory, v1_frames
+from fanin.entry.http import carlyle_v1, v1, v1_buffers, v1_directory, v1_frames, v1_scatters
 from fanin.entry.http.routing import Request, Route
 
 
@@ -22,6 +22,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *v1_buffers.ROUTES,
     *v1_directory.ROUTES,
     *v1_frames.ROUTES,
+    *v1_scatters.ROUTES,
     *carlyle_v1.ROUTES,
     Route("GET", "/openapi.json", "getDocument", "This document", _document, "Document"),
     Route("GET", f"{names.API_ROOT}/openapi.json", "getV1Document", "This document", _document, "Document"),
