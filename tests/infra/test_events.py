@@ -7,8 +7,9 @@ import json
 import pytest
 
 from fanin import names
+from fanin.app import directory, routing
 from fanin.domain.batch import LIVE, State
-from infra.events import LIVE_STATES
+from infra.events import DIRECTORY_CHANGED, LIVE_STATES
 
 
 def mappings(fanin, tracker, name):
@@ -36,6 +37,11 @@ def arn(fanin, construct, attribute="Arn"):
             },
         ),
         ("settler", "words", {"dynamodb": {"NewImage": {"word": {"N": ["0"]}}}}),
+        (
+            "directory",
+            "directory",
+            {"dynamodb": {"Keys": {"topic": {"S": [{"prefix": "topic/"}, "routes"]}}}},
+        ),
     ],
 )
 def test_a_stream_wakes_its_function_only_for_what_matters(fanin, tracker, name, table, pattern):
@@ -59,7 +65,12 @@ def test_the_filter_knows_all_states():
     assert set(names.TERMINAL_STATES) == {state.value for state in State if state.terminal}
 
 
-@pytest.mark.parametrize("name", ["notifier", "settler"])
+def test_the_filter_of_the_directory_knows_its_rooms():
+    rooms = DIRECTORY_CHANGED["dynamodb"]["Keys"]["topic"]["S"]
+    assert rooms == [{"prefix": directory.ROOM}, routing.ROOM]
+
+
+@pytest.mark.parametrize("name", ["notifier", "settler", "directory"])
 def test_a_parked_record_comes_back_to_the_function_that_parked_it(fanin, tracker, name):
     queue = tracker.retries[name].queue
     assert arn(fanin, queue) in mappings(fanin, tracker, name)
@@ -85,27 +96,75 @@ def test_every_source_reports_failures_one_by_one(fanin):
         assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
-@pytest.mark.parametrize("name", ["timer", "reaper"])
+@pytest.mark.parametrize("name", ["timer", "reaper", "registrar", "router"])
 def test_an_asynchronous_run_that_fails_for_good_leaves_its_event(fanin, tracker, name):
     function = {"Ref": fanin.id_of(tracker.functions[name].function)}
     (config,) = [
         c for c in fanin.of_type("AWS::Lambda::EventInvokeConfig").values() if c["FunctionName"] == function
     ]
-    dead = {"timer": tracker.timer_dead_letters, "reaper": tracker.reaper_dead_letters}[name]
+    dead = {
+        "timer": tracker.timer_dead_letters,
+        "reaper": tracker.reaper_dead_letters,
+        "registrar": tracker.directory.registrar_dead_letters,
+        "router": tracker.directory.router_dead_letters,
+    }[name]
     assert config["DestinationConfig"]["OnFailure"]["Destination"] == {
         "Fn::GetAtt": [fanin.id_of(dead), "Arn"]
     }
 
 
+def rules_of(fanin, name):
+    """The rules that set a function off, each of which loses nothing that the function never took."""
+    arn = {"Fn::GetAtt": [fanin.id_of(fanin.stack.tracker.functions[name].function), "Arn"]}
+    rules = fanin.of_type("AWS::Events::Rule").values()
+    found = [rule for rule in rules if [target["Arn"] for target in rule["Targets"]] == [arn]]
+    assert all("DeadLetterConfig" in rule["Targets"][0] for rule in found)
+    return found
+
+
 @pytest.mark.parametrize(("minutes", "rate"), [(1, "rate(1 minute)"), (60, "rate(1 hour)")])
-def test_the_reaper_runs_at_its_rate(synthesize, minutes, rate):
-    fanin = synthesize(reaper_rate_minutes=minutes)
-    (rule,) = fanin.of_type("AWS::Events::Rule").values()
+@pytest.mark.parametrize("name", ["reaper", "registrar"])
+def test_the_reaper_and_the_registrar_run_at_their_rates(synthesize, name, minutes, rate):
+    fanin = synthesize(reaper_rate_minutes=minutes, registrar_rate_minutes=minutes)
+    (rule,) = [rule for rule in rules_of(fanin, name) if "ScheduleExpression" in rule]
     assert rule["ScheduleExpression"] == rate
-    (target,) = rule["Targets"]
-    reaper = fanin.id_of(fanin.stack.tracker.functions["reaper"].function)
-    assert target["Arn"] == {"Fn::GetAtt": [reaper, "Arn"]}
-    assert "DeadLetterConfig" in target
+    assert "EventBusName" not in rule
+
+
+def test_the_registrar_hears_of_instances_that_come_and_go(fanin, tracker):
+    (rule,) = [rule for rule in rules_of(fanin, "registrar") if "EventPattern" in rule]
+    assert rule["EventBusName"] == {"Ref": fanin.id_of(tracker.bus)}
+    assert rule["EventPattern"] == {"detail-type": ["Instance Created", "Instance Destroyed"]}
+
+
+@pytest.mark.parametrize(("unrouted", "rules", "queues"), [("ignore", 0, 0), ("count", 1, 0), ("keep", 1, 1)])
+def test_events_that_match_no_route_are_seen_as_the_settings_say(synthesize, unrouted, rules, queues):
+    # Given a setting
+    fanin = synthesize(unrouted=unrouted)
+    tracker = fanin.stack.tracker
+    # Then the router sees every event of others, or none but those of its routes
+    found = rules_of(fanin, "router")
+    assert [rule["EventPattern"] for rule in found] == rules * [
+        {
+            "source": [{"anything-but": ["fanin"]}],
+            "detail-type": [{"anything-but": ["Instance Created", "Instance Destroyed"]}],
+        }
+    ]
+    # And it knows a queue for those that nobody gets, or none
+    environment = fanin.properties(tracker.functions["router"].function)["Environment"]["Variables"]
+    known = [{"Ref": fanin.id_of(tracker.directory.unrouted)}] if queues else []
+    assert [environment[name] for name in environment if name == names.ENV_UNROUTED_QUEUE_URL] == known
+
+
+def test_only_rules_of_routes_may_call_the_router(fanin, tracker):
+    router = {"Fn::GetAtt": [fanin.id_of(tracker.functions["router"].function), "Arn"]}
+    allowed = [
+        json.dumps(permission["SourceArn"])
+        for permission in fanin.of_type("AWS::Lambda::Permission").values()
+        if permission["FunctionName"] == router and "Ref" not in permission["SourceArn"]
+    ]
+    assert len(allowed) == 2
+    assert sum(":rule/fanin/fanin-route-*" in arn for arn in allowed) == 1
 
 
 def test_the_bus_and_the_group_of_schedules_are_named_after_the_prefix(synthesize):

@@ -13,7 +13,10 @@ from fanin import names
 from infra import Settings
 from infra.layers import ROOT, Layers, PipInstall
 
-FUNCTIONS = ("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters")
+FUNCTIONS = (
+    *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
+    *("directory", "registrar", "router"),
+)
 TABLES = (
     names.ENV_BATCHES_TABLE,
     names.ENV_WORDS_TABLE,
@@ -27,10 +30,13 @@ SCHEDULES = (
     names.ENV_TIMER_DLQ_ARN,
 )
 OWN = {
-    "api": set(SCHEDULES),
+    "api": {*SCHEDULES, names.ENV_BUS, names.ENV_ROUTER_ARN},
     "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
     "settler": {names.ENV_RETRY_QUEUE_URL},
     "dead_letters": {names.ENV_RETRY_QUEUE_URL},
+    "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
+    "registrar": {names.ENV_RETRY_QUEUE_URL},
+    "router": {names.ENV_BUS},
 }
 
 

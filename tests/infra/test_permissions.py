@@ -20,6 +20,8 @@ CONSUME = {
     "sqs:ReceiveMessage",
 }
 DESTINATION = {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"}
+CHANNELS = {"sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"}
+RULES = {"events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets"}
 STREAM = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
 
 
@@ -45,6 +47,9 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "directory": table("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
         "schedules": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
         "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
+        "bus": {"events:PutEvents"},
+        "rules of routes": RULES,
+        "tagged queues": CHANNELS,
     },
     "acks": SETTLES | NOTES | {"ack queue": CONSUME},
     "notifier": SETTLES
@@ -65,7 +70,34 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "timer": SETTLES | {"timer dead letters": DESTINATION},
     "reaper": SETTLES | {"batches/index/by_shelf": table("Query"), "reaper dead letters": DESTINATION},
     "dead_letters": SETTLES | NOTES | {"work dead letters": CONSUME, "parked": {"sqs:SendMessage"}},
+    "directory": {
+        "directory": table("BatchGetItem", "Query"),
+        "directory stream": STREAM,
+        "directory retries": CONSUME | {"sqs:SendMessage"},
+        "directory dead letters": DESTINATION,
+        "bus": {"events:PutEvents"},
+        "rules of routes": RULES,
+    },
+    "registrar": {
+        "directory": table("BatchGetItem", "Query", "UpdateItem"),
+        "tagged queues": CHANNELS,
+        "parked": {"sqs:SendMessage"},
+        "registrar dead letters": DESTINATION,
+    },
+    "router": {
+        "directory": table("BatchGetItem", "Query"),
+        "tagged queues": CHANNELS,
+        "router dead letters": DESTINATION,
+    },
 }
+EVERYWHERE = {
+    "notifier": {"dynamodb:ListStreams"},
+    "settler": {"dynamodb:ListStreams"},
+    "directory": {"dynamodb:ListStreams"},
+    "api": {"events:TestEventPattern"},
+    "router": {"events:TestEventPattern"},
+}
+"""What a function may do on all resources, since the action knows none."""
 EVERY_FUNCTION = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 
 
@@ -78,6 +110,8 @@ def nicknames(fanin, tracker) -> dict[str, str]:
         "parked": tracker.parked,
         "timer dead letters": tracker.timer_dead_letters,
         "reaper dead letters": tracker.reaper_dead_letters,
+        "registrar dead letters": tracker.directory.registrar_dead_letters,
+        "router dead letters": tracker.directory.router_dead_letters,
     }
     for name, retries in tracker.retries.items():
         queues |= {f"{name} retries": retries.queue, f"{name} dead letters": retries.dead_letters}
@@ -103,6 +137,8 @@ def place(arn: Any, nicknames: dict[str, str]) -> str:
             return nicknames[name] + rest
         case {"Fn::Join": ["", [*_, ":schedule/fanin/*"]]}:
             return "schedules"
+        case {"Fn::Join": ["", [*_, ":rule/fanin/fanin-route-*"]]}:
+            return "rules of routes"
     raise AssertionError(arn)
 
 
@@ -117,6 +153,9 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}}:
                 assert set(attributes) == set(PROGRESS)
                 where += ", some attributes"
+            case {"StringLike": {"aws:ResourceTag/fanin:channel": "*"}}:
+                assert where == "everything"
+                where = "tagged queues"
             case {"StringEquals": {"iam:PassedToService": service}}:
                 where += f", to {service}"
             case other:
@@ -140,8 +179,7 @@ def test_a_function_may_do_what_it_needs_and_nothing_else(fanin, tracker, nickna
     assert found.pop(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
     assert log == fanin.properties(function)["LoggingConfig"]["LogGroup"]["Ref"]
     # Then exactly the table above is left
-    streams = {"dynamodb:ListStreams"} if name in ("notifier", "settler") else set()
-    assert everywhere == EVERY_FUNCTION | streams
+    assert everywhere == EVERY_FUNCTION | EVERYWHERE.get(name, set())
     assert found == ALLOWED[name]
 
 

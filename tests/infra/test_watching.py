@@ -27,7 +27,7 @@ def test_errors_of_every_function_raise_an_alarm(fanin):
 
 
 def test_readers_of_streams_raise_an_alarm_when_they_fall_behind(fanin, tracker):
-    readers = {fanin.id_of(tracker.functions[name].function) for name in ("notifier", "settler")}
+    readers = {fanin.id_of(tracker.functions[name].function) for name in ("notifier", "settler", "directory")}
     assert watched(fanin, "IteratorAge") == readers
     assert {alarm["Threshold"] for alarm in alarms(fanin, MetricName="IteratorAge")} == {60_000}
 
@@ -38,6 +38,8 @@ def test_one_message_in_a_dead_end_raises_an_alarm(fanin, tracker):
         tracker.parked,
         tracker.timer_dead_letters,
         tracker.reaper_dead_letters,
+        tracker.directory.registrar_dead_letters,
+        tracker.directory.router_dead_letters,
     ]
     ends += [retries.dead_letters for retries in tracker.retries.values()]
     metric = "ApproximateNumberOfMessagesVisible"
