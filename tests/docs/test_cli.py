@@ -14,7 +14,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 COMMANDS = [
     "open", "add", "ack", "fail", "close", "cancel", "status", "missing", "failures", "verify",
-    "list", "watch", "fanout", "plan", "openapi", "local", "local up", "local down", "local status",
+    "list", "watch", "fanout", "buffer", "buffer define", "buffer status", "buffer list", "buffer put",
+    "buffer take", "buffer done", "buffer delete", "plan", "openapi", "local", "local up", "local down", "local status",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from fanin.app.ledger import Ledger
 from fanin.client import connecting
 from fanin.client.acking import Deliver, DirectAcks, Outcome, QueuedAcks
 from fanin.client.batch import TrackedBatch
+from fanin.client.buffers import BufferCalls, Producer, Taker, buffers_of
 from fanin.client.calls import Calls
 from fanin.client.consumer import Consumer
 from fanin.client.frames import frames_of
@@ -130,7 +131,20 @@ class Tracker(Calls):
     @cached_property
     def frames(self) -> FrameCalls:
         """Frames, for a ``Repeater`` and an ``IdempotentReceiver``."""
-        return frames_of(self._ledger)
+        return frames_of(self.ledger)
+
+    @cached_property
+    def buffers(self) -> BufferCalls:
+        """Bounded buffers: to define, look at and delete them."""
+        return buffers_of(self.ledger)
+
+    def producer(self, buffer: str) -> Producer:
+        """Make a producer that puts work into a buffer, waiting while it is full."""
+        return Producer(self.buffers, buffer)
+
+    def taker(self, buffer: str, *, most: int = 10, wait: int = 20, hide: int | None = None) -> Taker:
+        """Make a taker that takes work out of a buffer. See ``Taker``."""
+        return Taker(self.buffers, buffer, most=most, wait=wait, hide=hide)
 
     @contextmanager
     def batch(

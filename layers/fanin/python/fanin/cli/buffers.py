@@ -1,0 +1,106 @@
+"""Commands on bounded buffers: fanin buffer define, status, list, put, take, done, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fanin.cli.options import Cursor, PageSize
+from fanin.cli.session import lines_of_stdin, session
+from fanin.domain import wire_buffers as wire
+from fanin.domain.buffer import Level
+
+app = typer.Typer(name="buffer", help="Bounded buffers: work that waits, and never too much of it.")
+
+Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
+
+
+@app.command()
+def define(
+    ctx: typer.Context,
+    name: Name,
+    limit: Annotated[int, typer.Argument(min=1, help="Most work that may be pending at a time.")],
+    queue: Annotated[
+        str | None,
+        typer.Option(metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel; else one is made."),
+    ] = None,
+) -> None:
+    """Make a buffer, or change its limit; prints the URL of its queue."""
+    run = session(ctx)
+    buffer = run.tracker.buffers.define(name, limit, queue=queue)
+    run.answer(wire.encode_buffer(buffer), buffer.queue)
+
+
+@app.command()
+def status(ctx: typer.Context, name: Name) -> None:
+    """Say how full a buffer is."""
+    run = session(ctx)
+    level = run.tracker.buffers.status(name)
+    run.answer(wire.encode_level(level), _told(level))
+
+
+@app.command("list")
+def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+    """List the buffers, with their limits."""
+    run = session(ctx)
+    page = run.tracker.buffers.list(cursor=cursor, limit=limit)
+    run.answer(wire.encode_buffers(page), *(f"{buffer.name}\t{buffer.limit}" for buffer in page.buffers))
+    run.more(page.cursor)
+
+
+@app.command()
+def put(
+    ctx: typer.Context,
+    name: Name,
+    payloads: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Payloads; - reads stdin lines.")],
+    *,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail when the buffer is full.")] = False,
+) -> None:
+    """Put work in, waiting while the buffer is full; prints the item ids."""
+    run = session(ctx)
+    producer = run.tracker.producer(name)
+    send = producer.put_now if no_wait else producer.put
+    texts = (text for one in payloads for text in (lines_of_stdin() if one == "-" else (one,)))
+    items = [item for text in texts for item in send(text).items]
+    run.answer({"items": items}, *items)
+
+
+@app.command()
+def take(
+    ctx: typer.Context,
+    name: Name,
+    *,
+    most: Annotated[int, typer.Option(min=1, max=10, help="Payloads to take.")] = 1,
+    wait: Annotated[int, typer.Option(min=0, max=20, help="Seconds to wait for work.")] = 20,
+) -> None:
+    """Take work out; prints a receipt, a tab and a payload on each line."""
+    run = session(ctx)
+    work = run.tracker.buffers.take(name, most=most, wait=wait)
+    run.answer(wire.encode_work(work), *(f"{one.receipt}\t{one.payload}" for one in work))
+
+
+@app.command()
+def done(
+    ctx: typer.Context,
+    name: Name,
+    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Receipts of take.")],
+) -> None:
+    """Give back the slots of work that is done."""
+    run = session(ctx)
+    released = run.tracker.buffers.done(name, receipts)
+    run.answer(wire.encode_released(released), f"{released.done} done, {released.late} late")
+
+
+@app.command()
+def delete(ctx: typer.Context, name: Name) -> None:
+    """Drop a buffer and the work in it."""
+    run = session(ctx)
+    run.tracker.buffers.delete(name)
+    run.answer({"deleted": name}, f"{name} is deleted")
+
+
+def _told(level: Level) -> str:
+    who = f"{level.count} waiting" if level.count >= 0 else f"{-level.count} consumers waiting"
+    draining = ", draining" if level.draining else ""
+    return f"{level.pending} of {level.buffer.limit} slots in use: {who}, {level.taken} taken{draining}"
