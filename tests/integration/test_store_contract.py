@@ -11,7 +11,7 @@ from operator import or_
 
 import pytest
 
-from fanin.app.ports import Activity, Clear, Cleared, FailureRow, WordKey
+from fanin.app.ports import Activity, Claim, Claimed, Clear, Cleared, FailureRow, WordKey
 from fanin.domain.batch import LIVE, Batch, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree
@@ -54,6 +54,45 @@ def put(stores: Stores, batch_id: int = 8, **values: object) -> Batch:
 
 def row_of(stores: Stores, batch_id: int = 8) -> Batch:
     return stores.batches.read([batch_id])[batch_id]
+
+
+def claim(stores: Stores, position: int, *, now: int = 100, until: int = 130) -> Claimed:
+    (claimed,) = stores.words.claim([Claim(KEY, position, now, until, LATER)])
+    return claimed
+
+
+class TestClaims:
+    def test_a_lease_is_one_holders_until_it_is_over(self, stores: Stores) -> None:
+        assert claim(stores, 5) == Claimed(pending=True, until=130, taken=True)
+        assert claim(stores, 5, now=129, until=159) == Claimed(pending=True, until=130, taken=False)
+        assert claim(stores, 5, now=130, until=160) == Claimed(pending=True, until=160, taken=True)
+
+    def test_leases_and_bits_of_a_word_do_not_touch_each_other(self, stores: Stores) -> None:
+        assert claim(stores, 0).taken
+        assert claim(stores, 63).taken
+        assert stores.words.read([KEY]).get(KEY, FULL) == FULL
+        assert clear(stores, 0b1) == Cleared(FULL - 1, 0b1)
+        assert clear(stores, 0b11) == Cleared(FULL - 3, 0b10)
+        assert not claim(stores, 63).taken
+        assert claim(stores, 2).taken
+
+    @pytest.mark.parametrize("leased", [False, True])
+    def test_a_clear_bit_cannot_be_claimed(self, stores: Stores, leased: bool) -> None:
+        if leased:
+            claim(stores, 5)
+        clear(stores, 1 << 5)
+        assert claim(stores, 5, now=500, until=530) == Claimed(pending=False, until=0, taken=False)
+
+    def test_a_finished_word_has_nothing_to_claim(self, stores: Stores) -> None:
+        clear(stores, FULL)
+        assert claim(stores, 7) == Claimed(pending=False, until=0, taken=False)
+        assert stores.words.read([KEY]) == {KEY: 0}
+
+    def test_of_many_at_once_one_gets_it(self, racing: Stores) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda n: claim(racing, 9, until=130 + n), range(16)))
+        (winner,) = [answer for answer in answers if answer.taken]
+        assert {answer.until for answer in answers} == {winner.until}
 
 
 class TestWords:
