@@ -15,6 +15,7 @@ from fanin.client.batch import TrackedBatch
 from fanin.client.buffers import BufferCalls, Producer, Taker, buffers_of
 from fanin.client.calls import Calls
 from fanin.client.consumer import Consumer
+from fanin.client.directory import DirectoryCalls, RoutingCalls, directory_of, routing_of
 from fanin.client.frames import frames_of
 from fanin.client.handler import SqsHandler
 from fanin.client.handling import Handle
@@ -132,6 +133,16 @@ class Tracker(Calls):
     def frames(self) -> FrameCalls:
         """Frames, for a ``Repeater`` and an ``IdempotentReceiver``."""
         return frames_of(self.ledger)
+
+    @cached_property
+    def directory(self) -> DirectoryCalls:
+        """Who listens where: to register, keep alive, move and leave."""
+        return directory_of(self.ledger)
+
+    @cached_property
+    def routing(self) -> RoutingCalls:
+        """Which events go to whom, and events to be routed."""
+        return routing_of(self.ledger)
 
     @cached_property
     def buffers(self) -> BufferCalls:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fanin.domain.directory import Left, Register, Registration, Registrations
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
 from fanin.domain.wire import Json, decode_time, encode_time
@@ -51,7 +53,11 @@ def decode_registrations(body: Json) -> Registrations:
     return Registrations(tuple(decode_registration(one) for one in body["registrations"]), body["cursor"])
 
 
-def encode_attributes(attributes: dict[str, str]) -> str | None:
+def decode_deleted(body: Json) -> bool:
+    return bool(body["deleted"])
+
+
+def encode_attributes(attributes: Mapping[str, str]) -> str | None:
     """Write an attribute filter as a query parameter; None if it asks for nothing."""
     return ",".join(f"{name}={value}" for name, value in attributes.items()) or None
 

@@ -1,0 +1,99 @@
+"""Commands on the directory: fanin directory register, deregister, show, list."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fanin.cli import parsing
+from fanin.cli.options import Cursor, EveryPage, PageSize
+from fanin.cli.session import session
+from fanin.domain import wire_directory as wire
+from fanin.domain.directory import Register, Registration, Registrations
+from fanin.domain.wire import encode_time
+
+app = typer.Typer(name="directory", help="Who listens where.", no_args_is_help=True)
+
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="What is listened to.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
+Attributes = Annotated[
+    list[str] | None,
+    typer.Option("--attribute", "-a", metavar="NAME=VALUE", help="An attribute; may be repeated."),
+]
+
+
+@app.command()
+def register(
+    ctx: typer.Context,
+    topic: Topic,
+    name: Name,
+    channel: Annotated[
+        str, typer.Argument(metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel.")
+    ],
+    *,
+    attributes: Attributes = None,
+    lease: Annotated[
+        str, typer.Option(metavar="SPAN", help="Over after so long unless it is repeated: 90s, 1h.")
+    ] = "1h",
+) -> None:
+    """Register an instance; repeating it renews the lease, or moves the channel."""
+    run = session(ctx)
+    seconds = int(parsing.span(lease).total_seconds())
+    wanted = Register(topic, name, channel, dict(map(parsing.pair, attributes or ())), seconds)
+    registration = run.tracker.directory.register(wanted)
+    run.answer(wire.encode_registration(registration), f"until {encode_time(registration.until)}")
+
+
+@app.command()
+def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
+    """End a registration; none being there is no error."""
+    run = session(ctx)
+    deleted = run.tracker.directory.deregister(topic, name)
+    run.answer({"deleted": deleted}, "deregistered" if deleted else "nobody was registered by that name")
+
+
+@app.command()
+def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
+    """Show a registration."""
+    from fanin.cli.tables import facts
+
+    run = session(ctx)
+    one = run.tracker.directory.get(topic, name)
+    told = [
+        ("channel", one.channel),
+        ("attributes", _attributes(one)),
+        ("since", encode_time(one.since)),
+        ("until", encode_time(one.until)),
+    ]
+    run.answer(wire.encode_registration(one), facts(told))
+
+
+@app.command("list")
+def list_topic(
+    ctx: typer.Context,
+    topic: Topic,
+    *,
+    attributes: Attributes = None,
+    limit: PageSize = 100,
+    cursor: Cursor = None,
+    every: EveryPage = False,
+) -> None:
+    """List who is registered in a topic, those only that have all the attributes."""
+    from fanin.cli.tables import table
+
+    run = session(ctx)
+    directory, wanted = run.tracker.directory, dict(map(parsing.pair, attributes or ()))
+    if every:
+        page = Registrations(tuple(directory.members(topic, wanted)))
+    else:
+        page = directory.page(topic, attributes=wanted, cursor=cursor, limit=limit)
+    shown = table("name", "until", "attributes", "channel")
+    for one in page.registrations:
+        shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
+    run.answer(wire.encode_registrations(page), shown)
+    run.more(page.cursor)
+
+
+def _attributes(one: Registration) -> str:
+    return ", ".join(f"{name}={value}" for name, value in one.attributes.items())

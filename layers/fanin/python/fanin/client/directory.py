@@ -1,0 +1,146 @@
+"""The directory and routing from the outside: the same calls as of the use cases, answered by the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+from urllib.parse import quote
+
+from fanin.app.directory import Directory
+from fanin.app.ledger import Ledger
+from fanin.app.limits import MAX_PAGE
+from fanin.app.routing import Routing
+from fanin.app.service import LedgerService
+from fanin.client.https import HttpsLedger
+from fanin.client.paging import followed
+from fanin.domain import wire_directory as wire
+from fanin.domain.directory import Register, Registration, Registrations
+from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
+from fanin.errors import NotConfigured
+
+
+class DirectoryCalls(Protocol):
+    """What one can ask of the directory, wherever it is; see ``fanin.app.directory.Directory``."""
+
+    def register(self, request: Register) -> Registration: ...
+    def deregister(self, topic: str, name: str) -> bool: ...
+    def get(self, topic: str, name: str) -> Registration: ...
+    def page(
+        self,
+        topic: str,
+        *,
+        attributes: Mapping[str, str] | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Registrations: ...
+    def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]: ...
+
+
+class RoutingCalls(Protocol):
+    """What one can ask of routing, wherever it is; see ``fanin.app.routing.Routing``."""
+
+    def put(self, request: PutRoute) -> Route: ...
+    def delete(self, name: str) -> bool: ...
+    def get(self, name: str) -> Route: ...
+    def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes: ...
+    def publish(self, event: PutEvent) -> Sent: ...
+
+
+class HttpsDirectory:
+    """The directory of a deployed API.
+
+    Args:
+        api: the API.
+    """
+
+    def __init__(self, api: HttpsLedger) -> None:
+        self._api = api
+
+    def register(self, request: Register) -> Registration:
+        path = _path("directory", request.topic, request.name)
+        return self._api.call(wire.decode_registration, "PUT", path, wire.encode_register(request))
+
+    def deregister(self, topic: str, name: str) -> bool:
+        return self._api.call(wire.decode_deleted, "DELETE", _path("directory", topic, name))
+
+    def get(self, topic: str, name: str) -> Registration:
+        return self._api.call(wire.decode_registration, "GET", _path("directory", topic, name))
+
+    def page(
+        self,
+        topic: str,
+        *,
+        attributes: Mapping[str, str] | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Registrations:
+        query = {"attributes": wire.encode_attributes(attributes or {}), "cursor": cursor, "limit": limit}
+        return self._api.call(wire.decode_registrations, "GET", _path("directory", topic), query=query)
+
+    def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
+        """All registrations of a topic that have all the attributes, read a page at a time."""
+        for page in followed(
+            lambda cursor: self.page(topic, attributes=attributes, cursor=cursor, limit=MAX_PAGE)
+        ):
+            yield from page.registrations
+
+
+class HttpsRouting:
+    """The routes of a deployed API.
+
+    Args:
+        api: the API.
+    """
+
+    def __init__(self, api: HttpsLedger) -> None:
+        self._api = api
+
+    def put(self, request: PutRoute) -> Route:
+        path = _path("routes", request.name)
+        return self._api.call(wire.decode_route, "PUT", path, wire.encode_put_route(request))
+
+    def delete(self, name: str) -> bool:
+        return self._api.call(wire.decode_deleted, "DELETE", _path("routes", name))
+
+    def get(self, name: str) -> Route:
+        return self._api.call(wire.decode_route, "GET", _path("routes", name))
+
+    def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
+        return self._api.call(wire.decode_routes, "GET", "/routes", query={"cursor": cursor, "limit": limit})
+
+    def publish(self, event: PutEvent) -> Sent:
+        """Put an event on the bus; one whose answer was lost is not put again, since it may be there."""
+        body = wire.encode_event(event)
+        return self._api.call(wire.decode_sent, "POST", "/events", body, repeatable=False)
+
+
+def directory_of(ledger: Ledger) -> DirectoryCalls:
+    """The directory beside a ledger.
+
+    Raises:
+        NotConfigured: the ledger is of a kind of its own.
+    """
+    match ledger:
+        case HttpsLedger():
+            return HttpsDirectory(ledger)
+        case LedgerService():
+            return Directory(ledger.ports)
+    raise NotConfigured("this ledger has no directory beside it")
+
+
+def routing_of(ledger: Ledger) -> RoutingCalls:
+    """The routes beside a ledger.
+
+    Raises:
+        NotConfigured: the ledger is of a kind of its own.
+    """
+    match ledger:
+        case HttpsLedger():
+            return HttpsRouting(ledger)
+        case LedgerService():
+            return Routing(ledger.ports, Directory(ledger.ports))
+    raise NotConfigured("this ledger has no routes beside it")
+
+
+def _path(*parts: str) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
