@@ -59,6 +59,11 @@ class Dashboard(Construct):
                 _graph("Batches ended", self._own(ENDS)),
                 _graph("Stuck and parked", self._own(TROUBLE)),
             ),
+            (
+                _graph("Slots of buffers in use", self._own((names.METRIC_BUFFER_DEPTH,), "Maximum")),
+                _graph("Puts that buffers rejected", self._own((names.METRIC_BUFFER_REJECTS,))),
+                _graph("Milliseconds in a buffer, p99", self._own((names.METRIC_BUFFER_WAIT,), "p99")),
+            ),
             (_graph("Events routed, registrations dropped", self._own(EVENTS)),),
             (
                 _graph("API requests", [http.metric_count(), http.metric_client_error()]),
@@ -106,13 +111,13 @@ class Dashboard(Construct):
         )
         cloudwatch.Dashboard(self, "Page", widgets=[list(row) for row in rows])
 
-    def _own(self, metrics: tuple[str, ...]) -> list[cloudwatch.IMetric]:
+    def _own(self, metrics: tuple[str, ...], statistic: str = "Sum") -> list[cloudwatch.IMetric]:
         return [
             cloudwatch.Metric(
                 namespace=names.METRICS_NAMESPACE,
                 metric_name=metric,
                 dimensions_map=self._service,
-                statistic="Sum",
+                statistic=statistic,
             )
             for metric in metrics
         ]

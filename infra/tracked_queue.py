@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from fanin import names
 from infra.functions import TIMEOUT
 from infra.queues import RedrivenQueue, six_runs
 
@@ -51,6 +52,7 @@ class TrackedQueue(RedrivenQueue):
         visibility_timeout: Duration | None = None,
         max_receive_count: int = 5,
         enforce_ssl: bool = True,
+        channel: bool = False,
     ) -> None:
         """Make the two queues, and set the function on the second.
 
@@ -62,6 +64,7 @@ class TrackedQueue(RedrivenQueue):
                 for a Lambda consumer six times its timeout is advised.
             max_receive_count: tries that a message has.
             enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``.
+            channel: let the service send to it and take from it: it can be registered, and be a buffer's.
 
         Raises:
             ValueError: the function was imported without its role.
@@ -76,6 +79,8 @@ class TrackedQueue(RedrivenQueue):
         )
         if dead_letters_function.role is None:
             raise ValueError("import the function with its role, by Function.from_function_attributes")
+        if channel:
+            Tags.of(self.queue).add(names.CHANNEL_TAG, "work")
         # A policy of this construct's own, so that the function's stack need not know of the queue.
         policy = iam.Policy(
             self,
@@ -91,3 +96,30 @@ class TrackedQueue(RedrivenQueue):
             batch_size=10,
             report_batch_item_failures=True,
         ).node.add_dependency(policy)
+
+    def consume(
+        self,
+        consumer: lambda_.IFunction,
+        *,
+        max_concurrency: int | None = None,
+        batch_size: int = 10,
+    ) -> lambda_.EventSourceMapping:
+        """Set a function on the queue, never more than so many of it at a time.
+
+        Where the queue is a buffer's, this is how fast work leaves it, and so how fast producers may go on.
+
+        Args:
+            consumer: a function made with ``tracker.sqs_handler``, or one that reports partial failures too.
+            max_concurrency: 2 to 1,000 invocations at a time; None for as many as the account has.
+            batch_size: most messages of one invocation.
+        """
+        self.queue.grant_consume_messages(consumer)
+        return lambda_.EventSourceMapping(
+            self,
+            "Consumer",
+            target=consumer,
+            event_source_arn=self.queue.queue_arn,
+            batch_size=batch_size,
+            max_concurrency=max_concurrency,
+            report_batch_item_failures=True,
+        )

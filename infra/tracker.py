@@ -11,6 +11,7 @@ from constructs import Construct
 from fanin import names
 from infra.alarms import Alarms
 from infra.api import Api
+from infra.buffers import Buffers
 from infra.dashboard import Dashboard
 from infra.directory import Directory
 from infra.events import (
@@ -65,6 +66,7 @@ class FaninTracker(Construct):
         parked: messages that neither a consumer nor the function for dead messages could handle.
         api: the service over HTTPS.
         directory: registrar, router, and the rules of routes.
+        buffers: where buffers get their queues.
         deadlines: the group and role of the schedules.
         timer_dead_letters: deadlines that did not reach the timer.
         reaper_dead_letters: runs of the reaper that failed for good.
@@ -96,12 +98,14 @@ class FaninTracker(Construct):
             tries=TRIES,
         )
         self.retries["directory"] = self.directory.retries
+        self.buffers = Buffers(self, "Buffers", settings=self.settings)
         self.api = self._api()
         self.reaper_dead_letters = self._reaper()
         self.environment = {
             **self.storage.environment,
             **self.deadlines.environment,
             **self.settings.environment,
+            **self.buffers.environment,
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
@@ -198,13 +202,14 @@ class FaninTracker(Construct):
         return retries
 
     def _api(self) -> Api:
-        environment = {**self.deadlines.environment, **self.directory.environment}
+        environment = {**self.deadlines.environment, **self.directory.environment, **self.buffers.environment}
         function = self._function("api", "serves the HTTP API", SERVE, environment=environment, memory=1024)
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
         self.directory.grant_routes(function.function)
         allow(function.function, ["events:TestEventPattern"], "*")
         allow_channels(function.function, settings=self.settings)
+        self.buffers.grant(function.function)
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:

@@ -30,7 +30,7 @@ SCHEDULES = (
     names.ENV_TIMER_DLQ_ARN,
 )
 OWN = {
-    "api": {*SCHEDULES, names.ENV_BUS, names.ENV_ROUTER_ARN},
+    "api": {*SCHEDULES, names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_BUFFER_PREFIX},
     "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
     "settler": {names.ENV_RETRY_QUEUE_URL},
     "dead_letters": {names.ENV_RETRY_QUEUE_URL},

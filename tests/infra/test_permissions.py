@@ -21,6 +21,7 @@ CONSUME = {
 }
 DESTINATION = {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"}
 CHANNELS = {"sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"}
+TAKE = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 RULES = {"events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets"}
 STREAM = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
 
@@ -49,7 +50,8 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
         "bus": {"events:PutEvents"},
         "rules of routes": RULES,
-        "tagged queues": CHANNELS,
+        "tagged queues": CHANNELS | TAKE,
+        "queues of buffers": {"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:TagQueue"},
     },
     "acks": SETTLES | NOTES | {"ack queue": CONSUME},
     "notifier": SETTLES
@@ -90,6 +92,12 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "router dead letters": DESTINATION,
     },
 }
+NAMED = {
+    ":schedule/fanin/*": "schedules",
+    ":rule/fanin/fanin-route-*": "rules of routes",
+    ":fanin-buffer-*": "queues of buffers",
+}
+"""What the ends of ARNs stand for that go for all of a name."""
 EVERYWHERE = {
     "notifier": {"dynamodb:ListStreams"},
     "settler": {"dynamodb:ListStreams"},
@@ -135,10 +143,8 @@ def place(arn: Any, nicknames: dict[str, str]) -> str:
             return nicknames.get(name, name)
         case {"Fn::Join": ["", [{"Fn::GetAtt": [name, "Arn"]}, rest]]}:
             return nicknames[name] + rest
-        case {"Fn::Join": ["", [*_, ":schedule/fanin/*"]]}:
-            return "schedules"
-        case {"Fn::Join": ["", [*_, ":rule/fanin/fanin-route-*"]]}:
-            return "rules of routes"
+        case {"Fn::Join": ["", [*_, end]]} if end in NAMED:
+            return NAMED[end]
     raise AssertionError(arn)
 
 

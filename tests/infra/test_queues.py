@@ -120,3 +120,32 @@ def test_an_imported_function_must_bring_its_role():
     function = lambda_.Function.from_function_arn(stack, "Dead", arn)
     with pytest.raises(ValueError, match="import the function with its role"):
         TrackedQueue(stack, "Orders", dead_letters_function=function)
+
+
+@pytest.mark.parametrize(("most", "scaling"), [(None, None), (5, {"MaximumConcurrency": 5})])
+def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(most, scaling):
+    # Given a queue that a buffer may use, in a stack beside the tracker's
+    stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": []}), "shop")
+    code = lambda_.Code.from_inline("def handler(event, context): pass")
+    made = [
+        lambda_.Function(stack, name, runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code)
+        for name in ("Dead", "Consumer")
+    ]
+    queue = TrackedQueue(stack, "Renders", dead_letters_function=made[0], channel=True)
+
+    # When a function consumes it
+    queue.consume(made[1], max_concurrency=most)
+
+    # Then it is told of partial failures, and no more than so many run at a time
+    template = Template.from_stack(stack)
+    template.has_resource_properties(
+        "AWS::Lambda::EventSourceMapping",
+        {
+            "FunctionName": stack.resolve(made[1].function_name),
+            "EventSourceArn": stack.resolve(queue.queue.queue_arn),
+            "FunctionResponseTypes": ["ReportBatchItemFailures"],
+            "ScalingConfig": scaling or Match.absent(),
+        },
+    )
+    # And the queue carries the tag that lets the service use it
+    template.has_resource_properties("AWS::SQS::Queue", {"Tags": [{"Key": "fanin:channel", "Value": "work"}]})

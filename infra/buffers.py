@@ -1,0 +1,44 @@
+"""Bounded buffers: the queues that the service makes for them, and those that users bring."""
+
+from __future__ import annotations
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from fanin import names
+from infra.findings import accept
+from infra.permissions import allow
+from infra.settings import Settings
+
+TAKE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+MAKE = ("sqs:CreateQueue", "sqs:DeleteQueue", "sqs:TagQueue")
+
+
+class Buffers(Construct):
+    """Where buffers get their queues.
+
+    Attributes:
+        environment: what a function needs to serve buffers.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
+        super().__init__(scope, id)
+        self._settings = settings
+        self._prefix = f"{settings.prefix}-buffer-"
+        self.environment = {names.ENV_BUFFER_PREFIX: self._prefix}
+
+    def grant(self, grantee: iam.IGrantable) -> None:
+        """Let a role make and delete the service's queues, and take from those that carry the channel tag.
+
+        Sending to them is what ``allow_channels`` allows.
+        """
+        batches = ["sqs:DeleteMessageBatch"] if self._settings.local else []
+        tagged = (
+            None if self._settings.local else {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}
+        )
+        allow(grantee, [*TAKE, *batches], "*", tagged)
+        allow(grantee, MAKE, Stack.of(self).format_arn(service="sqs", resource=f"{self._prefix}*"))
+        if isinstance(role := grantee.grant_principal, iam.Role):
+            where = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{self._prefix}*"
+            accept(role, f"IAM5[Resource::{where}]", "queues are named after buffers, which users name")
