@@ -8,6 +8,7 @@ import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames import Frames
+from fanin.app.ports import Clear, WordKey
 from fanin.app.service import LedgerService
 from fanin.app.services import patterns
 from fanin.domain.batch import OpenBatch, State
@@ -103,6 +104,17 @@ class TestStatus:
 
         done = world.frames.status(frame.frame_id)
         assert (done.state, done.missing) == (State.COMPLETE, ())
+
+
+    def test_heals_a_frame_whose_last_receiver_died_before_it_could_say_so(self, world: World) -> None:
+        # Given a frame whose leaves are done, while nothing above them says so
+        frame = world.open(70)
+        leaves = [(0, 2**64 - 1), (1, 2**6 - 1)]
+        world.ledger.ports.words.clear(
+            [Clear(WordKey(frame.frame_id, 0, number), mask, 2**33) for number, mask in leaves]
+        )
+        # When the sender looks, Then it is complete
+        assert world.frames.status(frame.frame_id).state is State.COMPLETE
 
 
 class TestClaim:

@@ -84,6 +84,9 @@ class Frames:
         if frame.state is State.COMPLETE:
             return frame
         page = self._ledger.missing(frame_id, cursor=cursor, limit=limit)
+        if frame.state is State.CLOSED and cursor is page.cursor is None and not page.ranges:
+            # Nothing is missing, but who marked the last envelope died before it could say so.
+            return Frame.of(self._ledger.verify(frame_id).batch)
         return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
