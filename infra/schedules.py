@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from typing import cast
+
+from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -54,6 +57,15 @@ class Deadlines(Construct):
                 },
             ),
         )
+        # By a name of its own the timer can be told its own ARN, which it needs to be called again.
+        name = f"{settings.prefix}-timer"
+        cast("lambda_.CfnFunction", timer.function.node.default_child).function_name = name
+        timer_arn = Stack.of(self).format_arn(
+            service="lambda",
+            resource="function",
+            resource_name=name,
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
         for action, arn in (
             ("lambda:InvokeFunction", timer.function.function_arn),
             ("sqs:SendMessage", dead_letters.queue_arn),
@@ -68,7 +80,7 @@ class Deadlines(Construct):
         self.environment = {
             names.ENV_SCHEDULE_GROUP: self.group.schedule_group_name,
             names.ENV_SCHEDULE_ROLE_ARN: self.role.role_arn,
-            names.ENV_TIMER_ARN: timer.function.function_arn,
+            names.ENV_TIMER_ARN: timer_arn,
             names.ENV_TIMER_DLQ_ARN: dead_letters.queue_arn,
         }
 

@@ -46,13 +46,19 @@ class Access:
 
 
 SETTLE = Access()
-"""Finish words and end batches: the timer and the settler."""
-REAP = Access(listing=True)
+"""Finish words and end batches: the settler."""
+WAKE = Access(parts=("BatchGetItem", "Query"))
+"""The same at a deadline, which a pattern may put off: the timer."""
+REAP = Access(listing=True, parts=("BatchGetItem", "Query"))
 """The same for batches found by state."""
 ACK = Access(parts=("BatchWriteItem",))
 """Mark items done or failed, with a note of the reason."""
-NOTIFY = Access(parts=("BatchWriteItem", "Query"))
-"""Tell the world, the failures included, and ack the parent item."""
+NOTIFY = Access(parts=("BatchGetItem", "BatchWriteItem", "Query"), directory=("BatchGetItem", "DeleteItem"))
+"""Tell the world, the failures included, ack the parent item, and let go of a correlation id."""
+SCATTER = Access(parts=("BatchGetItem", "BatchWriteItem"))
+"""Read what a scatter sends, and fail those who cannot be reached."""
+GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
+"""Store replies, mark them, and count."""
 ROUTE = Access(batches=(), progress=False, words=(), directory=("BatchGetItem", "Query"))
 """Read who is registered, and the routes."""
 REGISTER = Access(batches=(), progress=False, words=(), directory=("BatchGetItem", "Query", "UpdateItem"))

@@ -25,9 +25,10 @@ from infra.functions import TIMEOUT, Function
 from infra.layers import Layers
 from infra.permissions import allow, allow_channels, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
+from infra.scatter import ScatterGather
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
-from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, Access, Storage
+from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, WAKE, Access, Storage
 from infra.tracked_queue import TrackedQueue
 
 TRIES = 10
@@ -66,6 +67,7 @@ class FaninTracker(Construct):
         parked: messages that neither a consumer nor the function for dead messages could handle.
         api: the service over HTTPS.
         directory: registrar, router, and the rules of routes.
+        scatter: worker, replies and claims of scatters.
         buffers: where buffers get their queues.
         deadlines: the group and role of the schedules.
         timer_dead_letters: deadlines that did not reach the timer.
@@ -98,6 +100,10 @@ class FaninTracker(Construct):
             tries=TRIES,
         )
         self.retries["directory"] = self.directory.retries
+        self.scatter = ScatterGather(
+            self, "Scatter", settings=self.settings, make=self._function, tries=TRIES
+        )
+        self.scatter.grant_put_off(self.functions["timer"], self.deadlines)
         self.buffers = Buffers(self, "Buffers", settings=self.settings)
         self.api = self._api()
         self.reaper_dead_letters = self._reaper()
@@ -108,6 +114,7 @@ class FaninTracker(Construct):
             **self.buffers.environment,
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
+            **self.scatter.environment,
         }
         self._watch()
 
@@ -121,16 +128,18 @@ class FaninTracker(Construct):
         self.api.grant_invoke(grantee)
         self.storage.grant(grantee, SERVE)
         self.deadlines.grant_set(grantee)
+        self.scatter.grant_start(grantee)
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
         """Let a role ack and fail items: over the API, on the tables, or through the queue of acks."""
-        self.api.grant_invoke(grantee, "POST/v1/acks", "POST/v1/failures")
+        self.api.grant_invoke(grantee, "POST/v1/acks", "POST/v1/failures", "POST/v1/replies")
+        self.scatter.grant_reply(grantee)
         self.storage.grant(grantee, ACK)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
         missed = dead_end(self, "TimerDeadLetters", enforce_ssl=self._tls)
-        timer = self._function("timer", "ends a batch at its deadline", SETTLE, on_failure=missed)
+        timer = self._function("timer", "ends a batch at its deadline", WAKE, on_failure=missed)
         deadlines = Deadlines(self, "Deadlines", settings=self.settings, timer=timer, dead_letters=missed)
         return deadlines, missed
 
@@ -202,7 +211,12 @@ class FaninTracker(Construct):
         return retries
 
     def _api(self) -> Api:
-        environment = {**self.deadlines.environment, **self.directory.environment, **self.buffers.environment}
+        environment = {
+            **self.deadlines.environment,
+            **self.directory.environment,
+            **self.scatter.environment,
+            **self.buffers.environment,
+        }
         function = self._function("api", "serves the HTTP API", SERVE, environment=environment, memory=1024)
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
@@ -210,11 +224,13 @@ class FaninTracker(Construct):
         allow(function.function, ["events:TestEventPattern"], "*")
         allow_channels(function.function, settings=self.settings)
         self.buffers.grant(function.function)
+        self.scatter.grant_start(function.function)
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:
         dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)
         reaper = self._function("reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters)
+        self.scatter.grant_put_off(reaper, self.deadlines)
         minutes = self.settings.reaper_rate_minutes
         Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
         return dead_letters
@@ -227,6 +243,8 @@ class FaninTracker(Construct):
             "reaper": self.reaper_dead_letters,
             "registrar": self.directory.registrar_dead_letters,
             "router": self.directory.router_dead_letters,
+            "scatter": self.scatter.jobs.dead_letters,
+            "replies": self.scatter.replies.dead_letters,
             **{name: retries.dead_letters for name, retries in self.retries.items()},
         }
         Alarms(
@@ -236,7 +254,12 @@ class FaninTracker(Construct):
             api=self.api,
             functions=self.functions,
             dead_ends=dead_ends,
-            drained={"acks": self.acks.queue, "dead messages": self.work.dead_letters},
+            drained={
+                "acks": self.acks.queue,
+                "dead messages": self.work.dead_letters,
+                "scatter jobs": self.scatter.jobs.queue,
+                "scatter replies": self.scatter.replies.queue,
+            },
         )
         queues = {"work": self.work.queue, "acks": self.acks.queue, "dead messages": self.work.dead_letters}
         Dashboard(

@@ -25,6 +25,9 @@ OUTPUTS: Final = {
     "bus": names.OUTPUT_BUS,
     "work_queue_url": names.OUTPUT_WORK_QUEUE,
     "ack_queue_url": names.OUTPUT_ACK_QUEUE,
+    "scatter_queue_url": names.OUTPUT_SCATTER_QUEUE,
+    "reply_queue_url": names.OUTPUT_REPLY_QUEUE,
+    "claims_bucket": names.OUTPUT_CLAIMS_BUCKET,
     "schedule_group": names.OUTPUT_SCHEDULE_GROUP,
     "schedule_role_arn": names.OUTPUT_SCHEDULE_ROLE,
     "timer_arn": names.OUTPUT_TIMER,
@@ -40,6 +43,9 @@ VARIABLES: Final = {
     names.ENV_DIRECTORY_TABLE: "directory_table",
     names.ENV_BUS: "bus",
     names.ENV_ACK_QUEUE_URL: "ack_queue_url",
+    names.ENV_SCATTER_QUEUE_URL: "scatter_queue_url",
+    names.ENV_REPLY_QUEUE_URL: "reply_queue_url",
+    names.ENV_CLAIMS_BUCKET: "claims_bucket",
     names.ENV_SCHEDULE_GROUP: "schedule_group",
     names.ENV_SCHEDULE_ROLE_ARN: "schedule_role_arn",
     names.ENV_TIMER_ARN: "timer_arn",
@@ -70,6 +76,9 @@ class Stack:
         bus: name of the event bus.
         work_queue_url: queue for work, whose dead messages fail their items.
         ack_queue_url: queue that takes acks.
+        scatter_queue_url: queue of the worker that sends a scatter's messages.
+        reply_queue_url: queue that takes replies to scatters.
+        claims_bucket: bucket of payloads too large for a reply.
         schedule_group: group of the deadlines' schedules.
         schedule_role_arn: role that lets them call the timer.
         timer_arn: function they call.
@@ -94,6 +103,9 @@ class Stack:
     bus: str
     work_queue_url: str
     ack_queue_url: str
+    scatter_queue_url: str
+    reply_queue_url: str
+    claims_bucket: str
     schedule_group: str
     schedule_role_arn: str
     timer_arn: str

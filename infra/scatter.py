@@ -1,0 +1,137 @@
+"""Scatter-gather: the worker that sends, the queue and function of replies, and the bucket of large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from aws_cdk import CfnElement, Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from fanin import names
+from infra.events import feed_from_queue
+from infra.findings import accept
+from infra.functions import Function
+from infra.permissions import allow, allow_channels, allow_sending
+from infra.queues import RedrivenQueue, six_runs
+from infra.schedules import Deadlines
+from infra.settings import Settings
+from infra.storage import GATHER, SCATTER
+
+TIMEOUT = 60
+"""Seconds for ten jobs of a hundred messages each, or for ten messages of replies."""
+DAY = 86_400
+
+
+class ScatterGather(Construct):
+    """What scatters need besides the tables.
+
+    Attributes:
+        jobs: the queue of the worker.
+        replies: the queue that the messages of scatters name for replies.
+        claims: the bucket of payloads that are too large for a reply.
+        environment: what a function needs to start scatters and to take replies.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        settings: Settings,
+        make: Callable[..., Function],
+        tries: int,
+    ) -> None:
+        """Make them.
+
+        Args:
+            scope: where they belong.
+            id: their name there.
+            settings: the deployment's settings.
+            make: makes a function of the tracker.
+            tries: how often a message is tried.
+        """
+        super().__init__(scope, id)
+        self._settings = settings
+        self.jobs, self.replies = (self._queue(name, tries) for name in ("Jobs", "Replies"))
+        self.claims = self._bucket()
+        self.environment = {
+            names.ENV_SCATTER_QUEUE_URL: self.jobs.queue.queue_url,
+            names.ENV_REPLY_QUEUE_URL: self.replies.queue.queue_url,
+            names.ENV_CLAIMS_BUCKET: self.claims.bucket_name,
+        }
+        worker = make(
+            "scatter",
+            "sends the messages of scatters",
+            SCATTER,
+            environment=self.environment,
+            timeout=TIMEOUT,
+            memory=1024,
+        )
+        feed_from_queue(worker, self.jobs.queue)
+        allow_channels(worker.function, settings=settings)
+        gatherer = make(
+            "replies", "takes replies to scatters", GATHER, environment=self.environment, timeout=TIMEOUT
+        )
+        feed_from_queue(gatherer, self.replies.queue)
+        self._allow_claims(gatherer.function, "s3:GetObject")
+
+    def grant_start(self, grantee: iam.IGrantable) -> None:
+        """Let a role start scatters, take replies and sign for claims."""
+        self.grant_resend(grantee)
+        self._allow_claims(grantee, "s3:GetObject", "s3:PutObject")
+
+    def grant_resend(self, grantee: iam.IGrantable) -> None:
+        """Let a role ask the worker to send."""
+        allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)
+
+    def grant_reply(self, grantee: iam.IGrantable) -> None:
+        """Let a role reply through the queue."""
+        allow_sending(grantee, self.replies.queue.queue_arn, settings=self._settings)
+
+    def grant_put_off(self, function: Function, deadlines: Deadlines) -> None:
+        """Let a function that meets deadlines give a scatter another one."""
+        deadlines.grant_set(function.function)
+        self.grant_resend(function.function)
+        url = self.jobs.queue.queue_url
+        for name, value in {**deadlines.environment, names.ENV_SCATTER_QUEUE_URL: url}.items():
+            function.function.add_environment(name, value)
+
+    def _queue(self, id: str, tries: int) -> RedrivenQueue:
+        return RedrivenQueue(
+            self,
+            id,
+            visibility_timeout=six_runs(TIMEOUT),
+            max_receive_count=tries,
+            enforce_ssl=not self._settings.local,
+        )
+
+    def _bucket(self) -> s3.Bucket:
+        settings = self._settings
+        bucket = s3.Bucket(
+            self,
+            "Claims",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=not settings.local,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    # As long as the default lifetime of a batch, and the day that it can still be read.
+                    expiration=Duration.days(-(-settings.lifetime // DAY) + 1),
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                )
+            ],
+            removal_policy=settings.removal_policy,
+        )
+        accept(bucket, "S1", "every URL is signed by the API, whose access log says for whom")
+        if settings.local:
+            accept(bucket, "S10", "it is for an emulator, which listens to plain HTTP")
+        return bucket
+
+    def _allow_claims(self, grantee: iam.IGrantable, *actions: str) -> None:
+        allow(grantee, actions, self.claims.arn_for_objects("*"))
+        if isinstance(role := grantee.grant_principal, iam.Role):
+            bucket = Stack.of(self).get_logical_id(cast("CfnElement", self.claims.node.default_child))
+            accept(role, f"IAM5[Resource::<{bucket}.Arn>/*]", "objects are named after replies")
