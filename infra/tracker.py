@@ -131,8 +131,9 @@ class FaninTracker(Construct):
         self.scatter.grant_start(grantee)
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
-        """Let a role ack and fail items: over the API, on the tables, or through the queue of acks."""
-        self.api.grant_invoke(grantee, "POST/v1/acks", "POST/v1/failures", "POST/v1/replies")
+        """Let a role claim, ack, fail and reply: over the API, on the tables, or through the queues."""
+        routes = ("acks", "claims", "failures", "replies")
+        self.api.grant_invoke(grantee, *(f"POST/v1/{route}" for route in routes))
         self.scatter.grant_reply(grantee)
         self.storage.grant(grantee, ACK)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
@@ -195,6 +196,7 @@ class FaninTracker(Construct):
             },
         )
         allow(notifier.function, ["events:PutEvents"], self.bus.event_bus_arn)
+        allow_channels(notifier.function, settings=self.settings)
         self.deadlines.grant_clear(notifier.function)
         feed_from_stream(
             notifier, self.storage.batches, BATCH_ENDED, retries["notifier"], settings=self.settings
@@ -231,6 +233,7 @@ class FaninTracker(Construct):
         dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)
         reaper = self._function("reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters)
         self.scatter.grant_put_off(reaper, self.deadlines)
+        allow_channels(reaper.function, settings=self.settings)
         minutes = self.settings.reaper_rate_minutes
         Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
         return dead_letters

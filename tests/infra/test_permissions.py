@@ -60,6 +60,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "batches stream": STREAM,
         "bus": {"events:PutEvents"},
         "schedules": {"scheduler:DeleteSchedule"},
+        "tagged queues": CHANNELS,
         "notifier retries": CONSUME | {"sqs:SendMessage"},
         "notifier dead letters": DESTINATION,
     },
@@ -70,7 +71,12 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "settler dead letters": DESTINATION,
     },
     "timer": SETTLES | {"timer dead letters": DESTINATION},
-    "reaper": SETTLES | {"batches/index/by_shelf": table("Query"), "reaper dead letters": DESTINATION},
+    "reaper": SETTLES
+    | {
+        "batches/index/by_shelf": table("Query"),
+        "tagged queues": CHANNELS,
+        "reaper dead letters": DESTINATION,
+    },
     "dead_letters": SETTLES | NOTES | {"work dead letters": CONSUME, "parked": {"sqs:SendMessage"}},
     "directory": {
         "directory": table("BatchGetItem", "Query"),

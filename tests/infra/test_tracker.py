@@ -51,7 +51,7 @@ def test_a_consumer_may_ack_and_fail_but_not_open(shop):
     }
 
 
-def test_a_consumer_may_call_only_the_two_routes_that_ack(shop):
+def test_a_consumer_may_call_only_the_routes_that_handle_items(shop):
     stack, _, _ = shop
     arns = [
         resource["Fn::Join"][1][-1]
@@ -63,7 +63,7 @@ def test_a_consumer_may_call_only_the_two_routes_that_ack(shop):
             statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
         )
     ]
-    assert arns == ["/$default/POST/v1/acks", "/$default/POST/v1/failures"]
+    assert arns == [f"/$default/POST/v1/{route}" for route in ("acks", "claims", "failures", "replies")]
 
 
 def test_the_environment_is_what_the_library_reads(shop):
