@@ -77,6 +77,8 @@ class Directory(Construct):
         """Let a role put events on the bus, and make and delete the rules of routes."""
         allow(grantee, ["events:PutEvents"], self._bus.event_bus_arn)
         allow(grantee, RULES, self._rules())
+        if self._settings.local:  # the emulator takes targets for the bus's, not for the rule's
+            allow(grantee, ["events:PutTargets", "events:RemoveTargets"], self._bus.event_bus_arn)
         if isinstance(role := grantee.grant_principal, iam.Role):
             where = f"arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:{self._rule}"
             accept(role, f"IAM5[Resource::{where}]", "rules are named after routes, which users name")

@@ -1,0 +1,158 @@
+"""The directory, the registrar and the router on the deployed stack, with policies enforced."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.domain.directory import Register
+from fanin.domain.routing import Policy, PutEvent, PutRoute
+from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered
+from tests.e2e.deployment import Deployment, eventually
+
+pytestmark = pytest.mark.emulator
+
+
+@pytest.fixture
+def channel(stack) -> Callable[[], str]:
+    """Makes queues that carry the tag."""
+    sqs = stack.client("sqs")
+
+    def make() -> str:
+        tags = {names.CHANNEL_TAG: "test"}
+        return sqs.create_queue(QueueName=f"channel-{uuid.uuid4()}", tags=tags)["QueueUrl"]
+
+    return make
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"topic-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def told(stack, deployment: Deployment) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """What the bus told of the instances of a topic, in order."""
+    sqs, events = stack.client("sqs"), stack.client("events")
+    name = f"told-{uuid.uuid4()}"
+    url = sqs.create_queue(QueueName=name)["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    pattern = {"source": [names.EVENT_SOURCE], "detail-type": [{"prefix": "Instance "}]}
+    events.put_rule(Name=name, EventBusName=stack.bus, EventPattern=json.dumps(pattern))
+    events.put_targets(Rule=name, EventBusName=stack.bus, Targets=[{"Id": "queue", "Arn": arn}])
+    seen: list[dict[str, Any]] = []
+
+    def of(topic: str) -> list[dict[str, Any]]:
+        while messages := deployment.receive(url):
+            seen.extend(json.loads(message["Body"]) for message in messages)
+        return [event for event in seen if event["detail"]["topic"] == topic]
+
+    yield of
+    events.remove_targets(Rule=name, EventBusName=stack.bus, Ids=["queue"])
+    events.delete_rule(Name=name, EventBusName=stack.bus)
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [event["detail-type"] for event in events]
+
+
+def test_a_registration_lives_and_the_bus_is_told(tracker, channel, topic, told) -> None:
+    # Given a registration that is kept alive twice, moves and leaves
+    first, second = channel(), channel()
+    directory = tracker.directory
+    for url in (first, first, first, second):
+        directory.register(Register(topic, "one", url, {"colour": "red"}))
+    assert [one.channel for one in directory.members(topic, {"colour": "red"})] == [second]
+    assert not list(directory.members(topic, {"colour": "blue"}))
+    assert directory.deregister(topic, "one")
+    assert not directory.deregister(topic, "one")
+    with pytest.raises(NotRegistered):
+        directory.get(topic, "one")
+
+    # Then the bus is told of each change once, and of no heartbeat
+    events = eventually(lambda: told(topic) if len(told(topic)) >= 3 else None)
+    assert kinds(events) == ["Instance Registered", "Instance Moved", "Instance Deregistered"]
+    assert events[-1]["detail"]["reason"] == "deregistered"
+
+
+def test_only_a_queue_with_the_tag_is_a_channel(tracker, queue_url, topic) -> None:
+    with pytest.raises(ChannelRefused):
+        tracker.directory.register(Register(topic, "one", queue_url))
+
+
+def test_the_registrar_follows_instances_and_drops_the_dead(
+    deployment, tracker, channel, topic, told
+) -> None:
+    # Given an instance that an event registers
+    url = channel()
+    detail = {"topic": topic, "name": "one", "channel": url}
+    tracker.routing.publish(PutEvent("fleet", names.INSTANCE_CREATED, detail))
+    eventually(lambda: list(tracker.directory.members(topic)))
+
+    # When its queue is deleted, and the registrar comes by
+    deployment.stack.client("sqs").delete_queue(QueueUrl=url)
+    deployment.invoke("registrar")
+
+    # Then it is dropped, and the bus is told why
+    assert not list(tracker.directory.members(topic))
+    events = eventually(lambda: told(topic) if len(told(topic)) >= 2 else None)
+    assert kinds(events) == ["Instance Registered", "Instance Deregistered"]
+    assert events[-1]["detail"]["reason"] == "queue gone"
+
+
+def test_an_event_is_routed_by_its_content(deployment, tracker, channel, topic) -> None:
+    # Given two routes by content, to all of a topic and to the sender
+    urls = {name: channel() for name in ("one", "two")}
+    for name, url in urls.items():
+        tracker.directory.register(Register(topic, name, url))
+    loud, quiet = f"loud-{uuid.uuid4().hex[:8]}", f"quiet-{uuid.uuid4().hex[:8]}"
+    for name, policy, kind in ((loud, Policy.ALL, "Loud"), (quiet, Policy.SENDER, "Quiet")):
+        pattern = {"source": [topic], "detail-type": [kind]}
+        tracker.routing.put(PutRoute(name, pattern, topic, policy))
+
+    # When an event of each kind comes, and one that no route wants
+    every = tracker.routing.publish(PutEvent(topic, "Loud", {"n": 1}))
+    tracker.routing.publish(PutEvent(topic, "Quiet", {"sender": "two", "correlation_id": "mine"}))
+    tracker.routing.publish(PutEvent(topic, "Unheard", {}))
+
+    # Then those get it who should, with the correlation id
+    def received(name: str) -> list[tuple[str, str, Any]]:
+        return [
+            (
+                message["MessageAttributes"][names.ATTRIBUTE_TYPE]["StringValue"],
+                message["MessageAttributes"][names.ATTRIBUTE_CORRELATION]["StringValue"],
+                json.loads(message["Body"])["detail"].get("n"),
+            )
+            for message in deployment.receive(urls[name])
+        ]
+
+    one, two = [], []
+    eventually(lambda: one.extend(received("one")) or two.extend(received("two")) or len(one) + len(two) >= 3)
+    assert one == [("Loud", every.correlation_id, 1)]
+    assert sorted(two) == [("Loud", every.correlation_id, 1), ("Quiet", "mine", None)]
+
+    # And with the route goes its rule
+    assert tracker.routing.delete(loud)
+    assert tracker.routing.delete(quiet)
+    stack = deployment.stack
+    rules = stack.client("events").list_rules(EventBusName=stack.bus, NamePrefix=names.ROUTE_RULE)["Rules"]
+    assert not [rule for rule in rules if rule["Name"].endswith((loud, quiet))]
+
+
+def test_a_pattern_that_eventbridge_does_not_take_is_refused(tracker, topic) -> None:
+    with pytest.raises(InvalidRequest):
+        tracker.routing.put(PutRoute("bad", {"source": "no list"}, topic))
+    with pytest.raises(InvalidRequest):
+        tracker.routing.publish(PutEvent("fanin", "Batch Completed", {}))
+
+
+def test_an_event_that_matches_no_route_is_counted(deployment, tracker) -> None:
+    since = time.time() - 1
+    tracker.routing.publish(PutEvent(f"nobody-{uuid.uuid4()}", "Unheard", {}))
+    eventually(lambda: deployment.metrics("router", since).get(names.METRIC_UNROUTED))
