@@ -9,6 +9,7 @@ many separate reads or writes, and other threads may come in between.
 
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
+from fanin.adapters.memory.channels import MemoryChannels
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
@@ -18,7 +19,6 @@ from fanin.adapters.memory.words import MemoryWords
 from fanin.adapters.memory.world import (
     FixedClock,
     Memory,
-    MemoryChannels,
     MemoryEvents,
     MemoryTimers,
     SeededRandom,

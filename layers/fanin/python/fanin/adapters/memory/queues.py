@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.channels import MemoryChannels
 from fanin.app.ports import Clock, Outgoing, QueueState, Received
 from fanin.errors import ChannelRefused
 
@@ -31,7 +32,7 @@ class MemoryQueues:
         retention: seconds that a message is kept.
     """
 
-    def __init__(self, channels: dict[str, list[Outgoing]], calls: Calls, clock: Clock) -> None:
+    def __init__(self, channels: MemoryChannels, calls: Calls, clock: Clock) -> None:
         self.hide = 30
         self.retention = 345_600
         self._channels = channels
@@ -42,12 +43,13 @@ class MemoryQueues:
 
     def create(self, name: str) -> str:
         url = PREFIX + name
-        self._calls.send("queues.create", lambda: self._channels.setdefault(url, []))
+        self._calls.send("queues.create", lambda: self._channels.queues.setdefault(url, []))
         return url
 
     def delete(self, queue: str) -> None:
         def forget() -> None:
-            self._channels.pop(queue, None)
+            self._channels.queues.pop(queue, None)
+            self._channels.times.pop(queue, None)
             self._held.pop(queue, None)
 
         self._calls.send("queues.delete", forget)
@@ -70,7 +72,7 @@ class MemoryQueues:
         def drop() -> None:
             self._held[queue] = [held for held in self._kept(queue) if held.handle not in handles]
 
-        if queue in self._channels:
+        if queue in self._channels.queues:
             self._calls.send("queues.remove", drop)
 
     def state(self, queue: str) -> QueueState:
@@ -84,10 +86,11 @@ class MemoryQueues:
 
     def _kept(self, queue: str) -> list[_Held]:
         """The messages of a queue, those sent since included, less those past its retention."""
-        if queue not in self._channels:
+        if queue not in self._channels.queues:
             raise ChannelRefused(f"there is no queue {queue!r}")
-        now, arrived = self._clock.now(), self._channels[queue]
-        held = self._held.get(queue, []) + [_Held(message, now) for message in arrived]
+        now, arrived = self._clock.now(), self._channels.queues[queue]
+        times = self._channels.times.pop(queue, [])
+        held = self._held.get(queue, []) + [_Held(*one) for one in zip(arrived, times, strict=True)]
         arrived.clear()
         self._held[queue] = [one for one in held if now - one.sent_at < self.retention * 1000]
         return self._held[queue]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.calls import Calls, OnCall
+from fanin.adapters.memory.channels import MemoryChannels
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.rules import MemoryRules
 from fanin.adapters.memory.scatters import MemoryClaims, MemoryJobs
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ports import Clock, Defaults, Event, Outgoing, Ports, Random
+from fanin.app.ports import Clock, Defaults, Event, Ports, Random
 from fanin.domain.tree import Tree
-from fanin.errors import ChannelRefused
 
 
 class FixedClock:
@@ -89,32 +88,6 @@ class MemoryEvents:
         return f"event-{len(self.published)}"
 
 
-class MemoryChannels:
-    """Queues that keep what they were sent.
-
-    Attributes:
-        queues: URL → messages, in order. A URL that is not in it is no queue.
-    """
-
-    def __init__(self, calls: Calls) -> None:
-        self.queues: dict[str, list[Outgoing]] = {}
-        self._calls = calls
-
-    def resolve(self, channel: str) -> str:
-        if channel not in self.queues:
-            raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")
-        return channel
-
-    def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        return [self._calls.send("channels.send", lambda: self._put(message)) for message in messages]  # noqa: B023
-
-    def _put(self, message: Outgoing) -> str | None:
-        if message.channel not in self.queues:
-            return "there is no such queue"
-        self.queues[message.channel].append(message)
-        return None
-
-
 class Memory:
     """Everything that ``Ports`` names, in memory, counted by one ``Calls``.
 
@@ -141,8 +114,8 @@ class Memory:
         self.parts = MemoryParts(self.calls)
         self.records = MemoryRecords("records", self.calls, self.clock)
         self.directory = MemoryRecords("directory", self.calls, self.clock)
-        self.channels = MemoryChannels(self.calls)
-        self.queues = MemoryQueues(self.channels.queues, self.calls, self.clock)
+        self.channels = MemoryChannels(self.calls, self.clock)
+        self.queues = MemoryQueues(self.channels, self.calls, self.clock)
         self.rules = MemoryRules(self.calls)
         self.jobs = MemoryJobs(self.calls)
         self.claims = MemoryClaims()

@@ -1,0 +1,39 @@
+"""Queues that keep what they were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fanin.adapters.memory.calls import Calls
+from fanin.app.ports import Clock, Outgoing
+from fanin.errors import ChannelRefused
+
+
+class MemoryChannels:
+    """Queues that keep what they were sent.
+
+    Attributes:
+        queues: URL → messages, in order. A URL that is not in it is no queue.
+        times: when each message was sent, ms, by its place in its queue.
+    """
+
+    def __init__(self, calls: Calls, clock: Clock) -> None:
+        self.queues: dict[str, list[Outgoing]] = {}
+        self.times: dict[str, list[int]] = {}
+        self._calls = calls
+        self._clock = clock
+
+    def resolve(self, channel: str) -> str:
+        if channel not in self.queues:
+            raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")
+        return channel
+
+    def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
+        return [self._calls.send("channels.send", lambda: self._put(message)) for message in messages]  # noqa: B023
+
+    def _put(self, message: Outgoing) -> str | None:
+        if message.channel not in self.queues:
+            return "there is no such queue"
+        self.queues[message.channel].append(message)
+        self.times.setdefault(message.channel, []).append(self._clock.now())
+        return None
