@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.errors import FaninError, InvalidRequest, LimitReached, NotConfigured
+from fanin.errors import FaninError, InvalidRequest, LimitReached, NotConfigured, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -20,6 +20,7 @@ _TARGET: Final = "router"
 _INVALID: Final = {"InvalidEventPatternException", "ValidationException"}
 _GONE: Final = "ResourceNotFoundException"
 _FULL: Final = "LimitExceededException"
+_BUSY: Final = "ConcurrentModificationException"
 # What EventBridge asks of an event that is held against a pattern.
 _ENVELOPE: Final[Mapping[str, Any]] = {
     "id": "0",
@@ -108,4 +109,6 @@ def _refusal(error: ClientError) -> FaninError | None:
         return InvalidRequest(f"EventBridge does not take this event pattern: {said[:300]}")
     if error_code(error) == _FULL:
         return LimitReached("the bus has as many rules as it may have; delete a route, or raise the quota")
+    if error_code(error) == _BUSY:
+        return Throttled("the rule is being changed by others; try again", retry_after=1)
     return None

@@ -1,0 +1,125 @@
+"""Rules of routes: as EventBridge is asked for them, and as the memory keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import ANY, Stubber
+
+from fanin.adapters.memory import Memory
+from fanin.adapters.rules import EventBridgeRules
+from fanin.errors import AccessDenied, FaninError, InvalidRequest, LimitReached, NotConfigured, Throttled
+
+PATTERN = {"source": ["shop"]}
+ROUTER = "arn:aws:lambda:eu-west-1:000000000000:function:router"
+
+
+@pytest.fixture
+def client() -> Any:
+    return boto3.client("events")
+
+
+@pytest.fixture
+def aws(client: Any) -> Iterator[Stubber]:
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+@pytest.fixture
+def rules(client: Any) -> EventBridgeRules:
+    return EventBridgeRules("bus", ROUTER, lambda: client)
+
+
+def test_a_rule_hands_the_event_to_the_router_with_the_name_of_its_route(
+    aws: Stubber, rules: EventBridgeRules
+) -> None:
+    name = {"Name": "fanin-route-orders", "EventBusName": "bus"}
+    template = '{"route": "orders", "event": <aws.events.event.json>}'
+    target = {"Id": "router", "Arn": ROUTER, "InputTransformer": {"InputTemplate": template}}
+    aws.add_response("put_rule", {}, {**name, "EventPattern": json.dumps(PATTERN)})
+    aws.add_response(
+        "put_targets",
+        {"FailedEntryCount": 0},
+        {"Rule": "fanin-route-orders", "EventBusName": "bus", "Targets": [target]},
+    )
+    rules.put("orders", PATTERN)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("InvalidEventPatternException", InvalidRequest),
+        ("LimitExceededException", LimitReached),
+        ("ThrottlingException", Throttled),
+        ("AccessDeniedException", AccessDenied),
+        ("ConcurrentModificationException", Throttled),
+        ("ManagedRuleException", ClientError),
+    ],
+)
+def test_a_rule_that_is_refused_says_why(
+    aws: Stubber, rules: EventBridgeRules, code: str, expected: type[FaninError]
+) -> None:
+    aws.add_client_error("put_rule", code, "the reason", 400)
+    with pytest.raises(expected):
+        rules.put("orders", PATTERN)
+
+
+def test_who_knows_no_router_makes_no_rules(client: Any, aws: Stubber) -> None:
+    with pytest.raises(NotConfigured):
+        EventBridgeRules("bus", None, lambda: client).put("orders", PATTERN)
+
+
+def test_a_rule_goes_after_its_target_and_may_be_gone(aws: Stubber, rules: EventBridgeRules) -> None:
+    aws.add_response("remove_targets", {}, {"Rule": ANY, "EventBusName": "bus", "Ids": ["router"]})
+    aws.add_response("delete_rule", {}, {"Name": "fanin-route-orders", "EventBusName": "bus"})
+    rules.delete("orders")
+    aws.add_client_error("remove_targets", "ResourceNotFoundException")
+    rules.delete("orders")
+    aws.add_client_error("remove_targets", "AccessDeniedException")
+    with pytest.raises(AccessDenied):
+        rules.delete("orders")
+
+
+def test_a_pattern_is_held_against_an_event_by_eventbridge(aws: Stubber, rules: EventBridgeRules) -> None:
+    aws.add_response("test_event_pattern", {"Result": True}, {"EventPattern": ANY, "Event": ANY})
+    assert rules.matches(PATTERN, {"source": "shop"})
+    aws.add_client_error("test_event_pattern", "InvalidEventPatternException", "Event pattern is not valid")
+    with pytest.raises(InvalidRequest, match="not valid"):
+        rules.matches({}, {})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ({"source": ["shop"]}, True),
+        ({"source": ["other", "shop"]}, True),
+        ({"source": ["other"]}, False),
+        ({"detail": {"n": [7]}}, True),
+        ({"detail": {"n": [7], "m": [1]}}, False),
+        ({"detail": {"tags": ["a"]}}, True),
+        ({"detail": {"m": [{"exists": False}]}}, True),
+        ({"detail": {"n": [{"exists": True}]}}, True),
+        ({"source": [{"prefix": "sh"}]}, True),
+        ({"source": [{"prefix": "x"}]}, False),
+        ({"source": [{"anything-but": "shop"}]}, False),
+        ({"source": [{"anything-but": ["a", "b"]}]}, True),
+        ({"detail": {"m": [{"anything-but": "a"}]}}, False),
+    ],
+)
+def test_the_memory_knows_the_plain_part_of_the_language(pattern: dict[str, Any], *, matches: bool) -> None:
+    event = {"source": "shop", "detail": {"n": 7, "tags": ["a", "b"]}}
+    assert Memory().rules.matches(pattern, event) is matches
+
+
+@pytest.mark.parametrize(
+    "pattern", [{}, {"source": "shop"}, {"source": []}, {"detail": {"n": [{"numeric": [">", 1]}]}}]
+)
+def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        Memory().rules.put("orders", pattern)
