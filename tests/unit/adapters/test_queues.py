@@ -1,0 +1,118 @@
+"""Queues of buffers, in memory and on SQS as moto has it: received, hidden, removed, made and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from fanin import names
+from fanin.adapters.channels import SqsChannels
+from fanin.adapters.memory import Memory
+from fanin.adapters.queues import SqsQueues
+from fanin.app.ports import Channels, Outgoing, Queues
+from fanin.errors import ChannelRefused, NotConfigured, Throttled
+
+
+class World:
+    def __init__(self, queues: Queues, channels: Channels) -> None:
+        self.queues = queues
+        self.channels = channels
+        self.url = queues.create("jobs")
+
+    def send(self, *bodies: str) -> None:
+        messages = [Outgoing(self.url, body, {names.ITEM_ATTRIBUTE: f"item of {body}"}) for body in bodies]
+        assert self.channels.send(messages) == [None] * len(bodies)
+
+    def receive(self, **options: Any) -> Any:
+        return self.queues.receive(self.url, **{"most": 10, "wait": 0, "hide": None, **options})
+
+
+@pytest.fixture(params=["memory", "sqs"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    if request.param == "memory":
+        memory = Memory()
+        yield World(memory.queues, memory.channels)
+    else:
+        with mock_aws():
+            client = boto3.client("sqs")
+            yield World(SqsQueues(lambda: "fanin-buffer-", lambda: client), SqsChannels(lambda: client))
+
+
+def test_a_message_is_received_with_its_item_and_its_time(world: World) -> None:
+    world.send("a ☂")
+    (received,) = world.receive()
+    assert (received.body, received.attributes) == ("a ☂", {names.ITEM_ATTRIBUTE: "item of a ☂"})
+    assert received.sent_at > 1_700_000_000_000
+    assert received.handle
+
+
+def test_a_received_message_is_hidden_until_it_is_removed(world: World) -> None:
+    world.send("a", "b")
+    first = world.receive(hide=600)
+    assert sorted(one.body for one in first) == ["a", "b"]
+    assert world.receive() == []
+    assert world.queues.state(world.url).hidden == 2
+
+    world.queues.remove(world.url, [one.handle for one in first])
+    world.queues.remove(world.url, [one.handle for one in first])
+
+    assert world.queues.state(world.url).hidden == 0
+
+
+def test_no_more_are_received_than_were_asked_for(world: World) -> None:
+    world.send(*"abcde")
+    assert len(world.receive(most=3)) == 3
+
+
+def test_many_handles_are_removed_in_groups(world: World) -> None:
+    world.send(*"abcdefghijklm")
+    handles = [one.handle for one in world.receive() + world.receive()]
+    assert len(handles) == 13
+    world.queues.remove(world.url, handles)
+    assert world.queues.state(world.url).hidden == 0
+
+
+def test_a_queue_is_made_once_and_deleted_once(world: World) -> None:
+    assert world.queues.create("jobs") == world.url
+    assert world.channels.resolve(world.url) == world.url  # it carries the tag
+    world.queues.delete(world.url)
+    world.queues.delete(world.url)
+    for call in (world.receive, lambda: world.queues.state(world.url)):
+        with pytest.raises(ChannelRefused):
+            call()
+
+
+@pytest.fixture
+def sqs() -> Iterator[Any]:
+    with mock_aws():
+        yield boto3.client("sqs")
+
+
+def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_messages_long(sqs: Any) -> None:
+    url = SqsQueues(lambda: "shop-buffer-", lambda: sqs).create("jobs")
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert url.endswith("/shop-buffer-jobs")
+    assert attributes["MessageRetentionPeriod"] == "1209600"
+    assert SqsQueues(lambda: "shop-buffer-", lambda: sqs).state(url).retention == 1_209_600
+
+
+def test_without_a_prefix_no_queue_is_made(sqs: Any) -> None:
+    def missing() -> str:
+        raise NotConfigured("FANIN_BUFFER_PREFIX")
+
+    with pytest.raises(NotConfigured, match="FANIN_BUFFER_PREFIX"):
+        SqsQueues(missing, lambda: sqs).create("jobs")
+
+
+def test_a_queue_that_was_just_deleted_takes_a_minute() -> None:
+    client = boto3.client("sqs")
+    with Stubber(client) as stubber:
+        stubber.add_client_error("create_queue", "AWS.SimpleQueueService.QueueDeletedRecently")
+        with pytest.raises(Throttled) as error:
+            SqsQueues(lambda: "p-", lambda: client).create("jobs")
+    assert error.value.retry_after == 60
