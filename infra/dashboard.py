@@ -21,6 +21,7 @@ PERIOD = Duration.minutes(1)
 ENDS = (names.METRIC_ENDED, names.METRIC_SETTLED, names.METRIC_ORPHANED, names.METRIC_TIMED_OUT)
 ITEMS = (names.METRIC_FIRST, names.METRIC_DUPLICATE, names.METRIC_LATE, names.METRIC_FAILED)
 TROUBLE = (names.METRIC_STUCK, names.METRIC_PARKED)
+SCATTERS = (names.METRIC_SENT, names.METRIC_UNREACHED, names.METRIC_REPLIES)
 EVENTS = (names.METRIC_ROUTED, names.METRIC_UNROUTED, names.METRIC_REFUSED, names.METRIC_DROPPED)
 
 
@@ -64,7 +65,10 @@ class Dashboard(Construct):
                 _graph("Puts that buffers rejected", self._own((names.METRIC_BUFFER_REJECTS,))),
                 _graph("Milliseconds in a buffer, p99", self._own((names.METRIC_BUFFER_WAIT,), "p99")),
             ),
-            (_graph("Events routed, registrations dropped", self._own(EVENTS)),),
+            (
+                _graph("Events routed, registrations dropped", self._own(EVENTS)),
+                _graph("Recipients of scatters, replies", self._own(SCATTERS)),
+            ),
             (
                 _graph("API requests", [http.metric_count(), http.metric_client_error()]),
                 _graph("API faults", [http.metric_server_error()]),

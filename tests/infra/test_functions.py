@@ -15,7 +15,7 @@ from infra.layers import ROOT, Layers, PipInstall
 
 FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
-    *("directory", "registrar", "router"),
+    *("directory", "registrar", "router", "scatter", "replies"),
 )
 TABLES = (
     names.ENV_BATCHES_TABLE,
@@ -29,14 +29,19 @@ SCHEDULES = (
     names.ENV_TIMER_ARN,
     names.ENV_TIMER_DLQ_ARN,
 )
+SCATTER = (names.ENV_SCATTER_QUEUE_URL, names.ENV_REPLY_QUEUE_URL, names.ENV_CLAIMS_BUCKET)
 OWN = {
-    "api": {*SCHEDULES, names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_BUFFER_PREFIX},
+    "api": {*SCHEDULES, *SCATTER, names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_BUFFER_PREFIX},
     "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
     "settler": {names.ENV_RETRY_QUEUE_URL},
     "dead_letters": {names.ENV_RETRY_QUEUE_URL},
     "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
     "registrar": {names.ENV_RETRY_QUEUE_URL},
     "router": {names.ENV_BUS},
+    "timer": {*SCHEDULES, names.ENV_SCATTER_QUEUE_URL},
+    "reaper": {*SCHEDULES, names.ENV_SCATTER_QUEUE_URL},
+    "scatter": {*SCATTER},
+    "replies": {*SCATTER},
 }
 
 

@@ -37,6 +37,14 @@ SETTLES = {
 }
 NOTES = {"parts": table("BatchWriteItem")}
 
+PUTS_OFF = {
+    "parts": table("BatchGetItem", "Query"),
+    "schedules": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule"},
+    "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
+    "scatter jobs": {"sqs:SendMessage"},
+}
+"""What gives a scatter another deadline."""
+
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "api": {
         "batches": table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
@@ -52,11 +60,14 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "rules of routes": RULES,
         "tagged queues": CHANNELS | TAKE,
         "queues of buffers": {"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:TagQueue"},
+        "scatter jobs": {"sqs:SendMessage"},
+        "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
     "acks": SETTLES | NOTES | {"ack queue": CONSUME},
     "notifier": SETTLES
     | {
-        "parts": table("BatchWriteItem", "Query"),
+        "parts": table("BatchGetItem", "BatchWriteItem", "Query"),
+        "directory": table("BatchGetItem", "DeleteItem"),
         "batches stream": STREAM,
         "bus": {"events:PutEvents"},
         "schedules": {"scheduler:DeleteSchedule"},
@@ -70,8 +81,21 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "settler retries": CONSUME | {"sqs:SendMessage"},
         "settler dead letters": DESTINATION,
     },
-    "timer": SETTLES | {"timer dead letters": DESTINATION},
+    "timer": SETTLES | PUTS_OFF | {"timer dead letters": DESTINATION},
+    "scatter": SETTLES
+    | {
+        "parts": table("BatchGetItem", "BatchWriteItem"),
+        "tagged queues": CHANNELS,
+        "scatter jobs": CONSUME,
+    },
+    "replies": SETTLES
+    | {
+        "parts": table("BatchGetItem", "Query", "UpdateItem"),
+        "scatter replies": CONSUME,
+        "claims/*": {"s3:GetObject"},
+    },
     "reaper": SETTLES
+    | PUTS_OFF
     | {
         "batches/index/by_shelf": table("Query"),
         "tagged queues": CHANNELS,
@@ -126,6 +150,8 @@ def nicknames(fanin, tracker) -> dict[str, str]:
         "reaper dead letters": tracker.reaper_dead_letters,
         "registrar dead letters": tracker.directory.registrar_dead_letters,
         "router dead letters": tracker.directory.router_dead_letters,
+        "scatter jobs": tracker.scatter.jobs.queue,
+        "scatter replies": tracker.scatter.replies.queue,
     }
     for name, retries in tracker.retries.items():
         queues |= {f"{name} retries": retries.queue, f"{name} dead letters": retries.dead_letters}
@@ -133,6 +159,7 @@ def nicknames(fanin, tracker) -> dict[str, str]:
         "bus": tracker.bus,
         "schedule role": tracker.deadlines.role,
         "timer": tracker.functions["timer"].function,
+        "claims": tracker.scatter.claims,
     }
     known = tracker.storage.tables | queues | others
     return {fanin.id_of(construct): name for name, construct in known.items()}

@@ -85,6 +85,7 @@ def test_an_emulator_knows_every_type_of_resource(fanin):
     assert kinds <= {
         *("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route"),
         *("AWS::ApiGatewayV2::Stage", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"),
+        *("AWS::S3::Bucket", "AWS::S3::BucketPolicy"),
         *("AWS::DynamoDB::Table", "AWS::Events::EventBus", "AWS::Events::Rule", "AWS::IAM::Policy"),
         *("AWS::IAM::Role", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping"),
         *("AWS::Lambda::Function", "AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"),

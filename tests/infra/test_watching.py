@@ -40,6 +40,8 @@ def test_one_message_in_a_dead_end_raises_an_alarm(fanin, tracker):
         tracker.reaper_dead_letters,
         tracker.directory.registrar_dead_letters,
         tracker.directory.router_dead_letters,
+        tracker.scatter.jobs.dead_letters,
+        tracker.scatter.replies.dead_letters,
     ]
     ends += [retries.dead_letters for retries in tracker.retries.values()]
     metric = "ApproximateNumberOfMessagesVisible"
