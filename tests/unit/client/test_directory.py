@@ -1,0 +1,82 @@
+"""The directory and routes over HTTPS do what they do directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from fanin import Tracker
+from fanin.adapters.memory import Memory
+from fanin.app.service import LedgerService
+from fanin.app.services import Services
+from fanin.client.https import HttpsLedger
+from fanin.client.transport import Request, Response, unsigned
+from fanin.domain.directory import Register
+from fanin.domain.routing import PutEvent, PutRoute
+from fanin.entry.http.application import application
+from fanin.errors import NotConfigured, NotRegistered, RouteNotFound
+from tests.unit.entry.conftest import Client
+
+
+@pytest.fixture
+def memory() -> Memory:
+    memory = Memory()
+    memory.channels.queues["q1"] = []
+    return memory
+
+
+@pytest.fixture(params=["direct", "https"])
+def tracker(request: pytest.FixtureRequest, memory: Memory) -> Tracker:
+    ledger = LedgerService(memory.ports())
+    if request.param == "direct":
+        return Tracker(ledger)
+    return Tracker(HttpsLedger("https://api", sign=unsigned, transport=_gateway(ledger)))
+
+
+def _gateway(ledger: LedgerService) -> Callable[[Request], Response]:
+    """A transport to the API in this process."""
+    client = Client(application(lambda: Services(ledger)))
+
+    def send(request: Request) -> Response:
+        path, _, query = request.url.removeprefix("https://api").partition("?")
+        from urllib.parse import parse_qsl
+
+        raw = request.body.decode() if request.body else None
+        answer = client(request.method, path, raw=raw, **dict(parse_qsl(query)))
+        return Response(answer.status, answer.headers, answer.text.encode())
+
+    return send
+
+
+def test_registrations(tracker: Tracker) -> None:
+    directory = tracker.directory
+    made = directory.register(Register("cars", "a", "q1", {"colour": "red"}, 60))
+    directory.register(Register("cars", "b", "q1"))
+    assert directory.get("cars", "a") == made
+    assert directory.page("cars", attributes={"colour": "red"}).registrations == (made,)
+    assert [one.name for one in directory.members("cars")] == ["a", "b"]
+    assert directory.deregister("cars", "a")
+    assert not directory.deregister("cars", "a")
+    with pytest.raises(NotRegistered):
+        directory.get("cars", "a")
+
+
+def test_routes_and_events(tracker: Tracker, memory: Memory) -> None:
+    routing = tracker.routing
+    made = routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
+    assert routing.get("orders") == made
+    assert routing.page().routes == (made,)
+    assert routing.publish(PutEvent("shop", "Placed", {"correlation_id": "mine"})).correlation_id == "mine"
+    assert [event.source for event in memory.events.published] == ["shop"]
+    assert routing.delete("orders")
+    with pytest.raises(RouteNotFound):
+        routing.get("orders")
+
+
+def test_another_ledger_has_none() -> None:
+    tracker = Tracker(SimpleNamespace())
+    for pattern in ("directory", "routing"):
+        with pytest.raises(NotConfigured):
+            getattr(tracker, pattern)

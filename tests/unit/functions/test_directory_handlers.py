@@ -1,0 +1,145 @@
+"""The functions of the directory and of routing, from the event of their source to what they do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.adapters.dynamodb.rows import attribute
+from fanin.adapters.memory import Memory
+from fanin.app.ports import Record
+from fanin.app.service import LedgerService
+from fanin.app.services import Services
+from fanin.domain.directory import Register
+from fanin.domain.routing import PutRoute
+from fanin.entry import wiring
+from fanin.entry.observe import metrics as metrics_of_process
+from tests.unit.entry.conftest import CONTEXT
+from tests.unit.functions.test_handlers import Queue, load, metrics
+
+EVENT = {"id": "e-1", "source": "shop", "detail-type": "Placed", "detail": {"kind": "order"}}
+
+
+@pytest.fixture
+def memory() -> Memory:
+    metrics_of_process.clear_metrics()
+    return Memory()
+
+
+@pytest.fixture
+def services(memory: Memory, monkeypatch) -> Services:
+    services = Services(LedgerService(memory.ports()))
+    monkeypatch.setattr(wiring, "services", lambda: services)
+    monkeypatch.setattr(wiring, "ports", lambda: services.ledger.ports)
+    memory.channels.queues["q1"] = []
+    return services
+
+
+@pytest.fixture
+def parked(monkeypatch) -> Queue:
+    queue = Queue()
+    monkeypatch.setattr(wiring, "retry_queue", lambda: queue)
+    return queue
+
+
+@pytest.fixture
+def unrouted(monkeypatch) -> Queue:
+    queue = Queue()
+    monkeypatch.setattr(wiring, "unrouted_queue", lambda: queue)
+    return queue
+
+
+def image(record: Record) -> dict[str, Any]:
+    return {
+        "name": attribute(record.name),
+        "value": attribute(json.dumps(record.value)),
+        "version": attribute(record.version),
+        "expires_at": attribute(record.expires_at),
+    }
+
+
+def streamed(room: str, old: Record | None, new: Record | None) -> dict[str, Any]:
+    images = {"OldImage": old and image(old), "NewImage": new and image(new)}
+    keys = {"topic": attribute(room), "name": attribute((new or old).name)}
+    told = {key: value for key, value in images.items() if value}
+    return {"eventID": "e", "eventSource": "aws:dynamodb", "dynamodb": {"Keys": keys, **told}}
+
+
+def test_directory(services: Services, memory: Memory, parked: Queue, capsys) -> None:
+    # Given what the stream tells of a registration, a heartbeat, a route, other rooms, and poison
+    for _ in range(2):
+        services.directory.register(Register("cars", "a", "q1"))
+    services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
+    memory.rules.patterns.clear()
+    records = [streamed(*change) for change in memory.directory.changes]
+    poison = {"eventID": "bad", "eventSource": "aws:dynamodb", "dynamodb": {}}
+
+    # When the function gets it
+    answer = load("directory").handler({"Records": [*records, poison]}, CONTEXT)
+
+    # Then the bus is told once, the rule is there, and the poison is parked
+    assert answer == {"batchItemFailures": []}
+    assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
+    assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
+    assert parked.sent == [poison]
+    assert metrics(capsys) == {names.METRIC_PARKED: [1.0]}
+
+
+def test_registrar_at_its_rate(services: Services, memory: Memory, capsys) -> None:
+    services.directory.register(Register("cars", "a", "q1", lease=60))
+    memory.clock.advance(120_000)
+    load("registrar").handler({"source": "aws.events", "detail-type": "Scheduled Event"}, CONTEXT)
+    assert metrics(capsys) == {names.METRIC_DROPPED: [1.0]}
+
+
+def test_registrar_hears_of_instances(services: Services, parked: Queue, capsys) -> None:
+    # Given an instance that comes, one whose queue is no channel, and one without a name
+    details = [
+        {"topic": "cars", "name": "a", "channel": "q1"},
+        {"topic": "cars", "name": "b", "channel": "elsewhere"},
+        {"topic": "cars"},
+    ]
+    events = [{"detail-type": names.INSTANCE_CREATED, "detail": detail} for detail in details]
+    # When the bus tells of them
+    for event in events:
+        load("registrar").handler(event, CONTEXT)
+    # Then the first is registered, and the others are parked and counted
+    assert [one.name for one in services.directory.members("cars")] == ["a"]
+    assert parked.sent == events[1:]
+    assert metrics(capsys)[names.METRIC_PARKED] == [1.0]
+    # And it goes as it came
+    load("registrar").handler({"detail-type": names.INSTANCE_DESTROYED, "detail": details[0]}, CONTEXT)
+    assert not list(services.directory.members("cars"))
+
+
+def test_router(services: Services, memory: Memory, unrouted: Queue, capsys) -> None:
+    # Given a route to one who listens
+    services.directory.register(Register("cars", "a", "q1"))
+    services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
+    handler = load("router").handler
+
+    # When the rule of the route brings an event, and the rule of all events the same one
+    handler({"route": "orders", "event": EVENT}, CONTEXT)
+    assert metrics(capsys) == {names.METRIC_ROUTED: [1.0]}
+    handler(EVENT, CONTEXT)
+
+    # Then it is sent once
+    assert len(memory.channels.queues["q1"]) == 1
+    assert not unrouted.sent
+
+    # And when one matches no route, or nobody takes it, it is kept as it came
+    stray = {**EVENT, "source": "other"}
+    handler(stray, CONTEXT)
+    memory.channels.queues.clear()
+    handler({"route": "orders", "event": EVENT}, CONTEXT)
+    assert unrouted.sent == [stray, EVENT]
+    assert metrics(capsys) == {names.METRIC_UNROUTED: [1.0], names.METRIC_REFUSED: [1.0]}
+
+
+def test_router_without_a_queue_for_the_unrouted(services: Services, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(wiring, "unrouted_queue", lambda: None)
+    load("router").handler(EVENT, CONTEXT)
+    assert metrics(capsys) == {names.METRIC_UNROUTED: [1.0]}
