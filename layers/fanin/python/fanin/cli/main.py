@@ -8,7 +8,20 @@ import typer
 from typer.core import TyperGroup
 
 from fanin import __version__
-from fanin.cli import batches, buffers, directory, fanout, items, plan, reading, routes, stack, watching
+from fanin.cli import (
+    batches,
+    buffers,
+    directory,
+    fanout,
+    frames,
+    items,
+    plan,
+    reading,
+    routes,
+    scatters,
+    stack,
+    watching,
+)
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError
@@ -93,7 +106,7 @@ def fanin(
     run.as_json, run.local, run.api_url = as_json, local, api_url
 
 
-for group in (batches, items, reading, watching, fanout, directory, routes, buffers, plan, stack):
+for group in (batches, items, reading, watching, fanout, scatters, directory, routes, frames, buffers, plan, stack):
     app.add_typer(group.app)
 
 

@@ -61,6 +61,16 @@ def count(text: str) -> Count:
     return Count(batch_id(batch), int(number))
 
 
+def quorum(text: str) -> int | float:
+    """A number of replies, ``5``, or a share of the recipients, ``0.8``."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number of replies and no share such as 0.8") from None
+
+
 def pair(text: str) -> tuple[str, str]:
     """A pair of metadata: ``KEY=VALUE``."""
     key, equals, value = text.partition("=")

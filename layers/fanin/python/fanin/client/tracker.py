@@ -19,6 +19,7 @@ from fanin.client.directory import DirectoryCalls, RoutingCalls, directory_of, r
 from fanin.client.frames import frames_of
 from fanin.client.handler import SqsHandler
 from fanin.client.handling import Handle
+from fanin.client.scatters import ScatterCalls, scatters_of
 from fanin.client.transport import Sign
 from fanin.domain.batch import Failure
 from fanin.entry.settings import Settings
@@ -133,6 +134,11 @@ class Tracker(Calls):
     def frames(self) -> FrameCalls:
         """Frames, for a ``Repeater`` and an ``IdempotentReceiver``."""
         return frames_of(self.ledger)
+
+    @cached_property
+    def scatters(self) -> ScatterCalls:
+        """Scatter-gather: to send a message to many, to reply, and to read the replies."""
+        return ScatterCalls(scatters_of(self.ledger), lambda: self.sqs)
 
     @cached_property
     def directory(self) -> DirectoryCalls:

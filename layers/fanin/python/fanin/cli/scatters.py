@@ -1,0 +1,114 @@
+"""Commands on scatters: fanin scatter start, show; fanin replies."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from fanin.cli import parsing
+from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, UserKey
+from fanin.cli.session import session
+from fanin.domain import wire_scatters as wire
+from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
+
+app = typer.Typer()
+scatter = typer.Typer(
+    name="scatter", help="Ask many, gather replies.", no_args_is_help=True
+)
+app.add_typer(scatter)
+
+
+@scatter.command()
+def start(
+    ctx: typer.Context,
+    body: Annotated[str, typer.Argument(metavar="BODY", help="Text of the message.")],
+    *,
+    topic: Annotated[str | None, typer.Option(help="Send to whoever is registered under it.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Only to those with the attribute; may be repeated."),
+    ] = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUEUE", help="Send to a queue, by URL or ARN; may be repeated."),
+    ] = None,
+    kind: Annotated[str, typer.Option("--type", help="Tells recipients what is asked.")] = "",
+    correlation_id: Annotated[str | None, typer.Option(help="Your own, which no living scatter has.")] = None,
+    timeout: Annotated[
+        str, typer.Option(metavar="SPAN", help="Send again to the missing after so long: 30s, 2m.")
+    ] = "2m",
+    max_retries: Annotated[int, typer.Option(help="Send again so often at most.")] = MAX_RETRIES,
+    quorum: Annotated[
+        str | None, typer.Option(metavar="K|SHARE", help="Enough replies: 5, or a share such as 0.8.")
+    ] = None,
+    user_key: UserKey = "",
+    metadata: Metadata = None,
+) -> None:
+    """Send a message to a topic or to queues; prints the scatter's batch id."""
+    if (topic is None) == (not to):
+        raise typer.BadParameter("give --topic, or --to for each queue")
+    run = session(ctx)
+    started = run.tracker.scatters.start(
+        topic if topic is not None else list(to or ()),
+        body,
+        where=dict(map(parsing.pair, where or ())),
+        type=kind,
+        correlation_id=correlation_id,
+        timeout=parsing.span(timeout),
+        max_retries=max_retries,
+        quorum=parsing.quorum(quorum) if quorum else None,
+        user_key=user_key,
+        metadata=dict(map(parsing.pair, metadata or ())),
+    )
+    run.answer(wire.encode_scattered(started), str(started.batch.batch_id))
+
+
+@scatter.command()
+def show(ctx: typer.Context, batch: BatchId) -> None:
+    """Show how many replied, failed and are missing, counted exactly."""
+    from fanin.cli.tables import facts
+
+    run = session(ctx)
+    found = run.tracker.scatters.status(batch)
+    run.answer(wire.encode_scattered(found), facts(_facts(found)))
+
+
+@app.command()
+def replies(
+    ctx: typer.Context,
+    batch: BatchId,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Size of a page.")] = 100,
+    cursor: Cursor = None,
+    every: EveryPage = False,
+) -> None:
+    """List the replies to a scatter, in the order of the recipients."""
+    from fanin.cli.tables import table
+
+    run = session(ctx)
+    scatters = run.tracker.scatters
+    if every:
+        page = Gathered(tuple(scatters.replies(batch)))
+    else:
+        page = scatters.calls.replies(batch, cursor=cursor, limit=limit)
+    shown = table("recipient", "name", "reply", right=("recipient",))
+    for reply in page.replies:
+        said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
+        shown.add_row(str(reply.ordinal), reply.name, said)
+    run.answer(wire.encode_gathered(page), shown if page.replies else "nobody has replied")
+    run.more(page.cursor)
+
+
+def _facts(found: Scattered) -> list[tuple[str, object]]:
+    return [
+        ("scatter", found.batch.batch_id),
+        ("state", f"{found.batch.state}, partial" if found.batch.partial else str(found.batch.state)),
+        ("correlation id", found.correlation_id),
+        ("recipients", f"{found.batch.items:,}"),
+        ("received", f"{found.received:,}"),
+        ("failed", f"{found.failed:,}"),
+        ("missing", f"{found.missing:,}"),
+        ("sent again", f"{found.retries} of {found.max_retries} times"),
+        ("quorum", found.quorum),
+    ]
