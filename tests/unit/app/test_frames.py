@@ -105,7 +105,6 @@ class TestStatus:
         done = world.frames.status(frame.frame_id)
         assert (done.state, done.missing) == (State.COMPLETE, ())
 
-
     def test_heals_a_frame_whose_last_receiver_died_before_it_could_say_so(self, world: World) -> None:
         # Given a frame whose leaves are done, while nothing above them says so
         frame = world.open(70)

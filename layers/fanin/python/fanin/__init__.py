@@ -10,33 +10,51 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fanin.client.messages import Message, ReceivedMessage
+    from fanin.client.receiver import Delivery, IdempotentReceiver
+    from fanin.client.repeat_buffer import MemoryRepeatBuffer, SqliteRepeatBuffer
+    from fanin.client.repeater import Repeater
     from fanin.client.tracker import Tracker
     from fanin.domain.batch import Count, Failure, ItemRange
-    from fanin.errors import FaninError, ItemFailed, SendFailed
+    from fanin.domain.frames import OpenFrame
+    from fanin.errors import BufferFull, FaninError, ItemFailed, SendFailed
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BufferFull",
     "Count",
+    "Delivery",
     "Failure",
     "FaninError",
+    "IdempotentReceiver",
     "ItemFailed",
     "ItemRange",
+    "MemoryRepeatBuffer",
     "Message",
+    "OpenFrame",
     "ReceivedMessage",
+    "Repeater",
     "SendFailed",
+    "SqliteRepeatBuffer",
     "Tracker",
 ]
 
 _HOMES: Final = {
+    "BufferFull": "fanin.errors",
     "Count": "fanin.domain.batch",
+    "Delivery": "fanin.client.receiver",
     "Failure": "fanin.domain.batch",
     "FaninError": "fanin.errors",
+    "IdempotentReceiver": "fanin.client.receiver",
     "ItemFailed": "fanin.errors",
     "ItemRange": "fanin.domain.batch",
+    "MemoryRepeatBuffer": "fanin.client.repeat_buffer",
     "Message": "fanin.client.messages",
+    "OpenFrame": "fanin.domain.frames",
     "ReceivedMessage": "fanin.client.messages",
+    "Repeater": "fanin.client.repeater",
     "SendFailed": "fanin.errors",
+    "SqliteRepeatBuffer": "fanin.client.repeat_buffer",
     "Tracker": "fanin.client.tracker",
 }
 
