@@ -158,9 +158,7 @@ def test_a_producer_gives_up_in_time(buffers: BufferCalls) -> None:
     assert 5 <= clock.at < 30
 
 
-def test_a_taker_gives_back_what_went_well_when_something_does_not(
-    buffers: BufferCalls, memory: Memory
-) -> None:
+def test_a_taker_gives_back_what_went_well(buffers: BufferCalls, memory: Memory) -> None:
     # Given four pieces of work, of which the third fails once
     buffers.define("jobs", 9)
     buffers.put("jobs", list("abcd"))

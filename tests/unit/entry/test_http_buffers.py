@@ -61,7 +61,7 @@ def test_work_goes_through_a_buffer_over_http(call) -> None:
         ("DELETE", "/v1/buffers/jobs", None, 204),
     ],
 )
-def test_what_is_wrong_is_told(call, memory, method: str, path: str, body: object, status: int) -> None:
+def test_what_is_wrong_is_told(call, memory, *, method: str, path: str, body: object, status: int) -> None:
     assert call(method, path, body).status == status
     assert memory.calls.writes.total() == 0
 

@@ -1,0 +1,303 @@
+"""Bounded buffers under concurrency, under crashes, and at rates that do not match."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from random import Random
+
+import pytest
+from greenlet import getcurrent, greenlet
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.buffers import Buffers
+from fanin.app.service import LedgerService
+from fanin.client.backoff import Backoff
+from fanin.client.buffers import Producer, Taker
+from fanin.domain.buffer import Work
+from fanin.errors import LimitReached
+from tests.stateful.scheduler import Crash, Scheduler
+
+DAY_MS = 86_400_000
+
+
+def process(memory: Memory) -> Buffers:
+    """A process that starts now."""
+    ports = memory.ports()
+    return Buffers(ports, LedgerService(ports))
+
+
+def in_use(memory: Memory) -> int:
+    """Slots in use at this very moment, from the bits themselves."""
+    items = sum(row.items for row in memory.batches._rows.values())
+    words = memory.words._words.items()
+    return items - sum((memory.tree.full ^ word).bit_count() for key, word in words if key.level == 0)
+
+
+class Race:
+    """32 producers and 8 takers of one buffer, interleaved at every access to a store.
+
+    Attributes:
+        most: slots that were in use at a time.
+        rejected: puts that found no room.
+        accepted: payloads of puts that were answered.
+        taken: payloads of work that somebody got.
+    """
+
+    SIZES = (1, 10, 3, 1, 7, 2, 10, 1)
+
+    def __init__(self, seed: int, limit: int, crashes: int) -> None:
+        self.rng = Random(seed)  # noqa: S311
+        self.limit = limit
+        self.clock = FixedClock()
+        self.scheduler = Scheduler(self.rng, self.look, crashes=crashes)
+        self.memory = Memory(clock=self.clock, on_call=self.scheduler.on_call)
+        self.highest: dict[object, int] = {}
+        self.most = self.rejected = 0
+        self.accepted: set[str] = set()
+        self.taken: set[str] = set()
+        self.producing = 32
+        process(self.memory).define("jobs", limit)
+
+    def look(self) -> None:
+        """At every access: the limit holds, and each put that is under way learns how full it is."""
+        now = in_use(self.memory)
+        assert now <= self.limit
+        self.most = max(self.most, now)
+        for caller, most in self.highest.items():
+            self.highest[caller] = max(most, now)
+
+    def run(self) -> None:
+        actors = {f"producer {n}": partial(self.produce, n) for n in range(self.producing)}
+        takers = {f"taker {n}": self.consume for n in range(8)}
+        self.scheduler.run(actors | takers, between=lambda: self.clock.advance(10))
+
+    def produce(self, name: int) -> None:
+        buffers = process(self.memory)
+        for number, size in enumerate(self.SIZES):
+            while not self.put(buffers, [f"{name}/{number}/{part}" for part in range(size)]):
+                self.scheduler.pause()
+        self.producing -= 1
+
+    def put(self, buffers: Buffers, payloads: list[str]) -> bool:
+        me = object()
+        self.highest[me] = in_use(self.memory)
+        try:
+            buffers.put("jobs", payloads)
+        except LimitReached:
+            assert self.highest[me] + len(payloads) > self.limit  # full, at a moment of this very call
+            self.rejected += 1
+            return False
+        finally:
+            del self.highest[me]
+        self.accepted.update(payloads)
+        return True
+
+    def consume(self) -> None:
+        buffers = process(self.memory)
+        while self.producing or any(self.memory.queues._held.values()):
+            if not self.producing:
+                self.clock.advance(1_000)  # what was taken by those who died comes again
+            if work := buffers.take("jobs", most=self.rng.choice([1, 5, 10]), wait=0):
+                self.taken.update(one.payload for one in work)
+                buffers.done("jobs", [one.receipt for one in work])
+            else:
+                self.scheduler.pause()
+
+
+@pytest.mark.parametrize(
+    ("seed", "limit", "crashes"), [(0, 20, 0), (1, 20, 0), (2, 20, 0), (3, 60, 5), (4, 60, 5), (5, 60, 5)]
+)
+def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full(
+    seed: int, limit: int, crashes: int
+) -> None:
+    # Given 32 producers and 8 takers, some of whom die; each leaks ten slots at the most
+    race = Race(seed, limit, crashes)
+
+    # When all have come to their end
+    race.run()
+
+    # Then the buffer was full, and never more than full, and no work that was accepted is lost
+    assert race.most == limit
+    assert race.rejected > 32
+    assert race.accepted <= race.taken
+
+
+class BufferMachine(RuleBasedStateMachine):
+    """Calls a buffer and a model of plain sets alike; a call may die at any step."""
+
+    LIMIT = 7
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FixedClock()
+        self.die_in = -1
+        self.memory = Memory(clock=self.clock, on_call=self._step)
+        self.buffers = process(self.memory)
+        self.buffers.define("jobs", self.LIMIT)
+        self.numbers = count()
+        self.sure: set[str] = set()
+        self.unsure: set[str] = set()
+        self.done: set[str] = set()
+        self.held: list[Work] = []
+
+    def _step(self, _call: str, _moment: str) -> None:
+        if self.die_in == 0:
+            self.die_in = -1
+            raise Crash
+        self.die_in -= self.die_in > 0
+
+    def _try(self, die_in: int, call: Callable[[Buffers], object]) -> object:
+        """Make a call in a process that may die on the way; None if it does."""
+        self.die_in = die_in
+        try:
+            return call(self.buffers)
+        except Crash:
+            self.buffers = process(self.memory)
+            return None
+        finally:
+            self.die_in = -1
+
+    @rule(n=st.integers(1, 4), die_in=st.integers(-1, 30), fresh=st.booleans())
+    def put(self, n: int, die_in: int, fresh: bool) -> None:
+        if fresh:
+            self.buffers = process(self.memory)
+        payloads = [str(next(self.numbers)) for _ in range(n)]
+        before = in_use(self.memory)
+        self.unsure.update(payloads)
+        try:
+            if self._try(die_in, lambda buffers: buffers.put("jobs", payloads)):
+                self.unsure.difference_update(payloads)
+                self.sure.update(payloads)
+                assert before + n <= self.LIMIT
+        except LimitReached:
+            self.unsure.difference_update(payloads)
+            assert before + n > self.LIMIT
+
+    @rule(most=st.integers(1, 10), die_in=st.integers(-1, 20))
+    def take(self, most: int, die_in: int) -> None:
+        work = self._try(die_in, lambda buffers: buffers.take("jobs", most=most, wait=0))
+        if isinstance(work, list):
+            assert not {one.payload for one in work} & self.done
+            self.held += work
+
+    @rule(data=st.data(), die_in=st.integers(-1, 20))
+    def finish(self, data: st.DataObject, die_in: int) -> None:
+        if not self.held:
+            return
+        some = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=5, unique_by=id))
+        before = in_use(self.memory)
+        released = self._try(die_in, lambda buffers: buffers.done("jobs", [one.receipt for one in some]))
+        payloads = {one.payload for one in some}
+        if released is not None:
+            assert released.done == before - in_use(self.memory)
+            self.done |= payloads
+        else:  # it may have been done
+            self.unsure |= payloads - self.done
+            self.sure -= payloads
+
+    @rule(seconds=st.integers(1, 40))
+    def wait(self, seconds: int) -> None:
+        self.clock.advance(seconds * 1000)
+
+    @invariant()
+    def never_more_than_the_limit(self) -> None:
+        assert in_use(self.memory) <= self.LIMIT
+
+    @invariant()
+    def what_is_accepted_and_not_done_holds_a_slot(self) -> None:
+        assert len(self.sure - self.done) <= in_use(self.memory)
+
+    def teardown(self) -> None:
+        """At the end all accepted work is there, and later all slots are free."""
+        self.clock.advance(60_000)
+        buffers, found = process(self.memory), set()
+        while work := buffers.take("jobs", most=10, wait=0):
+            found |= {one.payload for one in work}
+            buffers.done("jobs", [one.receipt for one in work])
+        assert self.sure - self.done <= found
+        assert not found & self.done
+        self.clock.advance(40 * DAY_MS)
+        try:
+            buffers.put("jobs", ["mark"])
+        except LimitReached:
+            return  # everything leaked, and before the first mark was made
+        self.clock.advance(40 * DAY_MS)
+        process(self.memory).put("jobs", ["x"] * self.LIMIT)
+
+
+BufferMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+TestBufferMachine = BufferMachine.TestCase
+
+
+class Timeline:
+    """Actors that sleep on a simulated clock."""
+
+    def __init__(self, clock: FixedClock) -> None:
+        self._clock = clock
+        self._hub = getcurrent()
+        self._due: list[tuple[int, int, greenlet]] = []
+        self._order = count()
+
+    def start(self, actor: Callable[[], object]) -> None:
+        heapq.heappush(self._due, (self._clock.at, next(self._order), greenlet(actor, self._hub)))
+
+    def sleep(self, seconds: float) -> None:
+        at = self._clock.at + max(1, round(seconds * 1000))
+        heapq.heappush(self._due, (at, next(self._order), getcurrent()))
+        self._hub.switch()
+
+    def run(self, until: int) -> None:
+        while self._due and self._due[0][0] <= until:
+            at, _, actor = heapq.heappop(self._due)
+            self._clock.at = at
+            actor.switch()
+
+
+@pytest.mark.parametrize(("producing", "consuming"), [(20.0, 4.0), (4.0, 20.0)])
+def test_throughput_is_that_of_the_slower_side(producing: float, consuming: float) -> None:
+    # Given ten producers and four takers, the ones five times faster than the others
+    limit, seconds = 50, 600
+    rng = Random(7)  # noqa: S311
+    clock = FixedClock()
+    memory, start = Memory(clock=clock), clock.at
+    process(memory).define("jobs", limit)
+    timeline = Timeline(clock)
+    levels: list[int] = []
+    finished = 0
+
+    def produce() -> None:
+        backoff = Backoff(first=0.5, most=10.0, sleep=timeline.sleep, chance=rng.random)
+        producer = Producer(process(memory), "jobs", backoff=backoff)
+        while True:
+            timeline.sleep(10 / producing)
+            producer.put("work")
+            levels.append(in_use(memory))
+
+    def consume() -> None:
+        nonlocal finished
+        taker = Taker(process(memory), "jobs", most=1, wait=0)
+        while True:
+            if work := taker.take():
+                timeline.sleep(4 / consuming)
+                finished += taker.done(*work).done
+            else:
+                timeline.sleep(0.05)
+
+    for _ in range(10):
+        timeline.start(produce)
+    for _ in range(4):
+        timeline.start(consume)
+
+    # When they work for ten minutes of the simulated clock
+    timeline.run(start + seconds * 1000)
+
+    # Then work is done at the pace of the slower, and the buffer fills to its limit only if that is the taker
+    assert finished == pytest.approx(min(producing, consuming) * seconds, rel=0.1)
+    assert max(levels) <= limit
+    assert (max(levels) == limit) is (producing > consuming)
