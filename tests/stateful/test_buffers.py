@@ -100,7 +100,8 @@ class Race:
 
     def consume(self) -> None:
         buffers = process(self.memory)
-        while self.producing or any(self.memory.queues._held.values()):
+        queues = self.memory.channels.queues, self.memory.queues._held
+        while self.producing or any(any(queue.values()) for queue in queues):
             if not self.producing:
                 self.clock.advance(1_000)  # what was taken by those who died comes again
             if work := buffers.take("jobs", most=self.rng.choice([1, 5, 10]), wait=0):
