@@ -22,7 +22,7 @@ from fanin.adapters.dynamodb.metering import Meter
 from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
-from fanin.app.ports import Clear, Ports, WordKey
+from fanin.app.ports import Claim, Clear, Ports, WordKey
 from fanin.app.service import LedgerService
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
@@ -72,15 +72,16 @@ def _shared_words(ports: Ports, meter: Meter) -> list[Figure]:
 
 
 def _largest_word(ports: Ports, client: Any) -> Figure:
-    """The last leaf of the largest batch, every item failed; read just before and after its last bit."""
+    """The last leaf of the largest batch, every item leased and failed; before and after its last bit."""
     tree = Tree()
     key = WordKey(MAX_BATCH_ID, 0, tree.last(0, MAX_ITEMS))
+    ports.words.claim([Claim(key, bit, now=2**32, until=2**33, expires_at=2**35) for bit in range(64)])
     sizes = []
     for mask in (tree.full >> 1, tree.bits[-1]):
         ports.words.clear([Clear(key, mask, expires_at=2**35, failed=True)])
         row = client.get_item(TableName=WORDS, Key={names.WORD_ID: {"S": word_id(key)}}, ConsistentRead=True)
         sizes.append(_size(row["Item"]))
-    note = "DynamoDB's rules; 64 items failed, longest key"
+    note = "DynamoDB's rules; 64 items leased and failed, longest key"
     return Figure("bytes of the row of a full word", max(sizes), at_most=1_023, note=note)
 
 

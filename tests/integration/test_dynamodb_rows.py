@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.dynamodb.metering import Meter
-from fanin.app.ports import Activity, Clear, Cleared, FailureRow, WordKey
+from fanin.app.ports import Activity, Claim, Clear, Cleared, FailureRow, WordKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import NotConfigured, ServiceUnavailable
 
@@ -222,3 +222,16 @@ def test_a_row_that_left_the_state_after_the_index_was_read_is_not_listed(
 def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> None:
     with pytest.raises(NotConfigured, match="FANIN_"):
         dynamo.connection.read("no-such-table", [{"word_id": {"S": "7/0/0"}}])
+
+
+def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo: Dynamo) -> None:
+    # Given a word of 64 items, every one of them claimed, and failed but for the last
+    now, ages = 2**33, 2**35  # seconds; later than anyone will use this
+    claims = [Claim(KEY, position, now, now + 43_200, ages) for position in range(64)]
+    assert all(claimed.taken for claimed in dynamo.words.claim(claims))
+    dynamo.words.clear([Clear(KEY, FULL >> 1, ages, failed=True)])
+
+    # When it is as large as it gets, Then it is under 1 KB, before its last write and after it
+    assert size(dynamo.word_row(KEY)) < 1024
+    dynamo.words.clear([Clear(KEY, 1 << 63, ages, failed=True)])
+    assert 700 < size(dynamo.word_row(KEY)) < 1024

@@ -1,0 +1,36 @@
+"""Guaranteed delivery: what an envelope costs, from the frame that is asked for to its completion."""
+
+from __future__ import annotations
+
+from bench.figures import Figure
+from bench.world import World
+from fanin.app.frames import Frames
+from fanin.domain.frames import Hold, OpenFrame, Ticket
+
+SIZES = (64, 1_000, 100_000)
+AT_MOST = 2.1
+
+
+def envelopes() -> list[Figure]:
+    """Every envelope claimed and acknowledged alone, by a process that knows the frame; the worst size."""
+    return [_measure(size) for size in SIZES]
+
+
+def _measure(size: int) -> Figure:
+    world = World()
+    receiver = world.process()
+    frames = Frames(receiver.ports, receiver)
+    with world.spending() as spent:
+        frame = frames.open(OpenFrame(size, "orders", "billing"))
+        for index in range(size):
+            (claim,) = frames.claim([Ticket(frame.frame_id, index)])
+            if claim.hold is not Hold.CLAIMED:
+                raise AssertionError(f"nobody claimed it before, and it is {claim.hold}")
+            receiver.ack([claim.item])
+    world.check_complete()
+    return Figure(
+        "writes an envelope, claimed and acknowledged one at a time",
+        spent.writes / size,
+        at_most=AT_MOST,
+        note=f"worst of frames of {', '.join(f'{n:,}' for n in SIZES)}: {size:,}; frame and end included",
+    )
