@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from fanin.client.repeater import Repeater
     from fanin.client.tracker import Tracker
     from fanin.domain.batch import Count, Failure, ItemRange
+    from fanin.domain.directory import Register
     from fanin.domain.frames import OpenFrame
+    from fanin.domain.routing import Policy, PutEvent, PutRoute
     from fanin.errors import BufferFull, FaninError, ItemFailed, SendFailed
 
 __version__ = "0.1.0"
@@ -32,7 +34,11 @@ __all__ = [
     "MemoryRepeatBuffer",
     "Message",
     "OpenFrame",
+    "Policy",
+    "PutEvent",
+    "PutRoute",
     "ReceivedMessage",
+    "Register",
     "Repeater",
     "SendFailed",
     "SqliteRepeatBuffer",
@@ -51,7 +57,11 @@ _HOMES: Final = {
     "MemoryRepeatBuffer": "fanin.client.repeat_buffer",
     "Message": "fanin.client.messages",
     "OpenFrame": "fanin.domain.frames",
+    "Policy": "fanin.domain.routing",
+    "PutEvent": "fanin.domain.routing",
+    "PutRoute": "fanin.domain.routing",
     "ReceivedMessage": "fanin.client.messages",
+    "Register": "fanin.domain.directory",
     "Repeater": "fanin.client.repeater",
     "SendFailed": "fanin.errors",
     "SqliteRepeatBuffer": "fanin.client.repeat_buffer",
