@@ -14,9 +14,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 COMMANDS = [
     "open", "add", "ack", "fail", "close", "cancel", "status", "missing", "failures", "verify",
-    "list", "watch", "fanout",
+    "list", "watch", "fanout", "scatter", "scatter start", "scatter show", "replies",
     "directory", "directory register", "directory deregister", "directory show", "directory list",
     "route", "route put", "route show", "route list", "route delete", "route send",
+    "frame", "frame open", "frame status", "frame claim",
     "buffer", "buffer define", "buffer status", "buffer list", "buffer put",
     "buffer take", "buffer done", "buffer delete", "plan", "openapi", "local", "local up", "local down", "local status",
 ]  # fmt: skip

@@ -106,7 +106,20 @@ def fanin(
     run.as_json, run.local, run.api_url = as_json, local, api_url
 
 
-for group in (batches, items, reading, watching, fanout, scatters, directory, routes, frames, buffers, plan, stack):
+for group in (
+    batches,
+    items,
+    reading,
+    watching,
+    fanout,
+    scatters,
+    directory,
+    routes,
+    frames,
+    buffers,
+    plan,
+    stack,
+):
     app.add_typer(group.app)
 
 

@@ -14,9 +14,7 @@ from fanin.domain import wire_scatters as wire
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
 
 app = typer.Typer()
-scatter = typer.Typer(
-    name="scatter", help="Ask many, gather replies.", no_args_is_help=True
-)
+scatter = typer.Typer(name="scatter", help="Ask many, gather replies.", no_args_is_help=True)
 app.add_typer(scatter)
 
 
