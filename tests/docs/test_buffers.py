@@ -1,0 +1,37 @@
+"""docs/patterns/buffers.md against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fanin import names
+from fanin.app import buffer_slots, buffers, limits
+
+TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "buffers.md").read_text()
+
+
+def test_its_example_runs(capsys) -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    exec(compile(example, "docs/patterns/buffers.md", "exec"), {})  # noqa: S102
+    assert "3 items pending of at most 3" in capsys.readouterr().out
+
+
+def test_it_has_the_limits() -> None:
+    table = TEXT.split("## Limits")[1]
+    assert f"| limit of a buffer | {limits.MAX_LIMIT:,} |" in table
+    assert f"| payloads of a put | {limits.MAX_WORK}, together {limits.MAX_PAYLOAD // 1024} KB |" in table
+    assert f"| work of a take | {limits.MAX_WORK} |" in table
+
+
+def test_it_has_the_times() -> None:
+    assert buffer_slots.MARGIN_MS == 15 * 60_000
+    assert "a quarter of an hour" in TEXT
+    assert buffers.SEND_MS == 5 * 60_000
+    assert "over five minutes" in TEXT
+    assert f"after {(buffer_slots.LIFETIME - buffer_slots.RENEWAL) // 86_400} days" in TEXT
+
+
+def test_it_has_every_metric() -> None:
+    told = set(re.findall(r"`(Buffer[A-Z]\w+)`", TEXT))
+    assert told == {names.METRIC_BUFFER_DEPTH, names.METRIC_BUFFER_REJECTS, names.METRIC_BUFFER_WAIT}
