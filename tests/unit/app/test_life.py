@@ -220,6 +220,16 @@ class TestClose:
 
         assert world.fresh().close(batch.batch_id) == first
 
+    def test_a_repeat_writes_no_word_again(self, world: World) -> None:
+        batch, (group,) = world.batch(21)
+        world.ledger.ack([group[20]])
+        world.ledger.close(batch.batch_id)
+        writes = world.calls.writes["words.clear"]
+
+        world.fresh().close(batch.batch_id)
+
+        assert world.calls.writes["words.clear"] == writes > 1
+
     def test_reads_at_most_one_word_a_level(self) -> None:
         world = World(width=64)
         batch, _ = world.batch(2**32 - 1)
