@@ -157,7 +157,7 @@ class TestParent:
         foreign = f"{other.batch_id}:{group.id}:0"
         with pytest.raises(InvalidItemId, match="not issued"):
             world.batch(parent_item=foreign)
-        with pytest.raises(InvalidItemId, match="out of range"):
+        with pytest.raises(InvalidItemId, match="whole number from 0"):
             world.batch(parent_item=f"{one.batch_id}:{group.id}:3")
 
         assert world.written() == writes

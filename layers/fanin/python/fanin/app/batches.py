@@ -128,8 +128,10 @@ class BatchLife:
         for name, value in request.metadata.items():
             limits.text("a metadata key", name, limits.MAX_METADATA_KEY, least=1)
             limits.text(f"metadata {name!r}", value, limits.MAX_METADATA_VALUE)
-        if request.deadline is not None:
-            limits.whole("deadline", request.deadline, now + 1, now + lifetime * 1000)
+        if request.deadline is not None and not now < request.deadline <= now + lifetime * 1000:
+            raise InvalidRequest(
+                f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds"
+            )
         if request.limit is not None:
             limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
             if request.mode is Mode.ESTIMATED:
