@@ -1,7 +1,7 @@
 """What the functions' roles may do, tried out with their own credentials.
 
 The emulator verifies signatures and enforces the policies of the template, so all tests of this folder run
-with the functions' own roles. It does not evaluate conditions on ``dynamodb:Attributes``, so that an ack cannot
+with the functions' own roles. It does not evaluate conditions on ``dynamodb:Attributes``; that an ack cannot
 touch a batch's salt is shown by the policies as they are written, here and in ``tests/infra``.
 """
 
