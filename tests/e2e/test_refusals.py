@@ -56,10 +56,11 @@ def ledger(stack, caller) -> HttpsLedger:
 
 @dataclass
 class Given:
-    """Batches to be attacked: one open and half done, one closed, one counted, one of somebody else."""
+    """Batches to be attacked: open and half done, closed, full, counted, and one of somebody else."""
 
     open: Group
     closed: Group
+    full: Group
     estimated: int
     foreign: Group
     key: str = "a-key-that-was-used-for-10"
@@ -67,10 +68,16 @@ class Given:
 
 @pytest.fixture(scope="module")
 def given(ledger) -> Given:
-    def opened(items: int) -> Group:
-        return ledger.add(ledger.open(OpenBatch()).batch_id, items, key=Given.key)
+    def opened(items: int, limit: int | None = None) -> Group:
+        return ledger.add(ledger.open(OpenBatch(limit=limit)).batch_id, items, key=Given.key)
 
-    given = Given(opened(10), opened(10), ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, opened(300))
+    given = Given(
+        open=opened(10),
+        closed=opened(10),
+        full=opened(10, limit=10),
+        estimated=ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id,
+        foreign=opened(300),
+    )
     ledger.ack(given.open[:5])
     ledger.close(given.closed.batch_id)
     return given
@@ -80,7 +87,8 @@ def given(ledger) -> Given:
 def nothing_written(deployment, stack, given):
     """Compares the tables before a class and after it: no row more, and the given batches as they were."""
     tables = (stack.batches_table, stack.words_table, stack.parts_table)
-    batches = [str(of.batch_id) for of in (given.open, given.closed, given.foreign)] + [str(given.estimated)]
+    groups = (given.open, given.closed, given.full, given.foreign)
+    batches = [str(of.batch_id) for of in groups] + [str(given.estimated)]
 
     def keys() -> dict[str, str]:
         names = ("word_id", "batch_id", "part")
@@ -261,6 +269,15 @@ class TestBatches:
         headers = {"Idempotency_Key": key} if key else {}
         answer = call("POST", f"/v1/batches/{given.closed.batch_id}/items", {"count": 1}, **headers)
         assert (answer.status, answer.code) == (409, "batch-closed")
+
+    def test_add_to_a_full_one(self, call, given):
+        answer = call("POST", f"/v1/batches/{given.full.batch_id}/items", {"count": 1})
+        assert (answer.status, answer.code) == (429, "limit-reached")
+        assert answer.headers["retry-after"] == str(answer.body["retry_after"]) == "1"
+
+    def test_add_more_than_ever_fits(self, call, given):
+        answer = call("POST", f"/v1/batches/{given.full.batch_id}/items", {"count": 11})
+        assert (answer.status, answer.code) == (400, "invalid-request")
 
     def test_a_key_that_was_used_for_another_count(self, call, given):
         path = f"/v1/batches/{given.open.batch_id}/items"
