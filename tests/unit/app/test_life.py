@@ -338,6 +338,16 @@ class TestExpire:
         assert world.row(idle).state is State.ORPHANED
         assert world.row(active).state is state
 
+    def test_spares_a_batch_whose_activity_is_only_known_to_a_tenth(self, world: World) -> None:
+        # Given a batch touched just now, whose row says some time ago
+        batch, _ = world.batch(3, closed=True)
+        touched_at = world.row(batch).touched_at
+        assert touched_at < world.clock.at - 1
+        world.clock.advance(1)
+
+        assert world.ledger.expire(State.CLOSED, idle_since=world.clock.at - 1) == Expired()
+        assert world.ledger.expire(State.CLOSED, idle_since=world.clock.at) == Expired(1, 3)
+
     def test_completes_a_batch_that_is_done_after_all(self, world: World) -> None:
         # Given a batch whose last acknowledgement died before it could complete it
         batch, (group,) = world.batch(3, closed=True)

@@ -88,7 +88,7 @@ class BatchLife:
         while True:
             page = self._ports.batches.page(state, cursor=cursor)
             for batch in page.batches:
-                if batch.touched_at >= idle_since or batch.gone(now):
+                if batch.active_until(now) > idle_since or batch.gone(now):
                     continue
                 if self._expire(batch, now):
                     batches, items = batches + 1, items + batch.items

@@ -112,6 +112,10 @@ class Batch:
         """When the reaper should look at it: idle, or a minute past its deadline (should a timer fail)."""
         return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + 60_000)
 
+    def active_until(self, now: int) -> int:
+        """The latest that its last activity can have been, since ``touched_at`` is rounded down."""
+        return self.ended_at or min(now, self.touched_at + _step(self.idle_ttl))
+
     def active(self, touched_at: int) -> Batch:
         """The row after activity."""
         return replace(self, touched_at=touched_at)
@@ -130,8 +134,11 @@ def touched(now: int, idle_ttl: int) -> int:
 
     Activity within one step leaves the row's index key as it is, so it costs no write to the index.
     """
-    step = max(1, idle_ttl * 100)
-    return now - now % step
+    return now - now % _step(idle_ttl)
+
+
+def _step(idle_ttl: int) -> int:
+    return max(1, idle_ttl * 100)
 
 
 @dataclass(frozen=True, slots=True)
