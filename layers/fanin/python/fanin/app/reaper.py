@@ -60,12 +60,11 @@ def _reap(ports: Ports, settler: Settler, batch: Batch, total: Reaped) -> Reaped
         after = meet_deadline(ports, settler, batch.batch_id)
         ended = after is not None and after.state.terminal
         return replace(total, timed_out=total.timed_out + ended)
-    if batch.idle_at > now:
-        # The row was not as idle as its index key said: the key was set before the batch was closed.
-        ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.due_at))
-        return total
     if settler.finish(batch).state.terminal:
         return replace(total, settled=total.settled + 1)
+    if batch.idle_at > now:
+        ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
+        return total
     # Only from the state that was judged: a close may have come in between, and then nobody has waited long.
     _, moved = ports.batches.end(
         batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
