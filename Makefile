@@ -24,7 +24,8 @@ $(READY): pyproject.toml
 		|| { echo 'fanin needs Python 3.11 or later; say which: make PYTHON=python3.11' >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv || $(PYTHON) -m virtualenv --clear .venv \
 		|| { echo 'No virtual environment; on Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo 'installing into .venv, once: some minutes'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@command -v node > /dev/null || $(MAKE) --no-print-directory $(BIN)/node
 	@touch $@
 

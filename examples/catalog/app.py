@@ -1,6 +1,8 @@
 """The CDK app of the example: fanin, and beside it a small stack that uses it.
 
-From the top of the checkout: ``npx aws-cdk@2 deploy --all --app "python examples/catalog/app.py"``.
+From the top of the checkout::
+
+    npx aws-cdk@2.1148.1 deploy --all --app ".venv/bin/python examples/catalog/app.py"
 """
 
 import sys

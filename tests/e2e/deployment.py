@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import boto3
@@ -34,10 +34,11 @@ class Deployment:
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
+        self.client = cache(stack.client)
 
     @cached_property
     def _resources(self) -> list[tuple[str, str, str]]:
-        pages = self.stack.client("cloudformation").get_paginator("list_stack_resources")
+        pages = self.client("cloudformation").get_paginator("list_stack_resources")
         return [
             (resource["ResourceType"], resource["LogicalResourceId"], resource["PhysicalResourceId"])
             for page in pages.paginate(StackName="fanin")
@@ -67,7 +68,7 @@ class Deployment:
 
     def invoke(self, function: str, event: object = None) -> Any:
         """Call a function as AWS would, and return its answer."""
-        answer = self.stack.client("lambda").invoke(
+        answer = self.client("lambda").invoke(
             FunctionName=self.function(function), Payload=json.dumps(event or {})
         )
         payload = answer["Payload"].read()
@@ -76,10 +77,8 @@ class Deployment:
 
     def session_of(self, function: str) -> boto3.Session:
         """A session with the credentials of a function's role."""
-        role = self.stack.client("iam").get_role(RoleName=self.role(function))["Role"]
-        keys = self.stack.client("sts").assume_role(RoleArn=role["Arn"], RoleSessionName="test")[
-            "Credentials"
-        ]
+        role = self.client("iam").get_role(RoleName=self.role(function))["Role"]
+        keys = self.client("sts").assume_role(RoleArn=role["Arn"], RoleSessionName="test")["Credentials"]
         return boto3.Session(
             keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], region_name=self.stack.region
         )
@@ -90,7 +89,7 @@ class Deployment:
         statement = {"Effect": "Deny", "Action": action, "Resource": "*"}
         policy = {"RoleName": self.role(function), "PolicyName": "outage"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        iam = self.stack.client("iam")
+        iam = self.client("iam")
         iam.put_role_policy(**policy, PolicyDocument=document)
         try:
             yield
@@ -100,7 +99,7 @@ class Deployment:
     @contextmanager
     def queue_attributes(self, url: str, **attributes: str) -> Iterator[None]:
         """Set attributes of a queue for a while: the real ones wait for minutes."""
-        sqs = self.stack.client("sqs")
+        sqs = self.client("sqs")
         before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(attributes))["Attributes"]
         sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
         try:
@@ -110,7 +109,7 @@ class Deployment:
 
     def messages(self, url: str) -> int:
         """How many messages a queue holds, those that are hidden or delayed included."""
-        counts = self.stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        counts = self.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return sum(
             int(value)
             for name, value in counts["Attributes"].items()
@@ -119,7 +118,7 @@ class Deployment:
 
     def receive(self, url: str) -> list[dict[str, Any]]:
         """Take messages from a queue."""
-        sqs = self.stack.client("sqs")
+        sqs = self.client("sqs")
         answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
         messages = answer.get("Messages", [])
         for message in messages:
@@ -128,12 +127,12 @@ class Deployment:
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """All rows of a table, in DynamoDB's form."""
-        pages = self.stack.client("dynamodb").get_paginator("scan")
+        pages = self.client("dynamodb").get_paginator("scan")
         return [row for page in pages.paginate(TableName=table) for row in page["Items"]]
 
     def row(self, batch_id: int) -> dict[str, Any]:
         """The row of a batch, in DynamoDB's form."""
-        answer = self.stack.client("dynamodb").get_item(
+        answer = self.client("dynamodb").get_item(
             TableName=self.stack.batches_table, Key={"batch_id": {"N": str(batch_id)}}, ConsistentRead=True
         )
         return answer["Item"]
@@ -155,9 +154,9 @@ class Deployment:
         return sums
 
     def _log(self, function: str, since: float) -> Iterable[str]:
-        functions = self.stack.client("lambda")
+        functions = self.client("lambda")
         group = functions.get_function_configuration(FunctionName=self.function(function))["LoggingConfig"]
-        pages = self.stack.client("logs").get_paginator("filter_log_events")
+        pages = self.client("logs").get_paginator("filter_log_events")
         for page in pages.paginate(logGroupName=group["LogGroup"], startTime=int(since * 1000)):
             for event in page["events"]:
                 yield event["message"].strip()
@@ -170,7 +169,7 @@ class Subscriber:
         stack = deployment.stack
         self._deployment = deployment
         self._events: list[dict[str, Any]] = []
-        sqs, events = stack.client("sqs"), stack.client("events")
+        sqs, events = deployment.client("sqs"), deployment.client("events")
         self._url = sqs.create_queue(QueueName="subscriber")["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])["Attributes"][
             "QueueArn"

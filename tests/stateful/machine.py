@@ -232,7 +232,9 @@ class LedgerMachine(RuleBasedStateMachine):
             return None
         if batch.gone:
             return self.refused(BatchGone, call)
-        live, known = not batch.state.terminal, set(batch.marked)
+        live, known = not batch.state.terminal, set(batch.done)
+        if live:  # unlike an acknowledgement, a failure looks at the bits above the item's own
+            batch.marked |= {ordinal_of(item)[1] for item in items} & batch.done
         (receipt,) = call()
         self.told(batch, receipt, items)
         for item in items:

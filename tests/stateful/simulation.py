@@ -62,7 +62,7 @@ class Simulation:
             self.memory.ports(Defaults(open_idle_ttl=120, closed_idle_ttl=600, lifetime=86_400)),
             words=ShuffledWords(self.memory.words, rng),
         )
-        self.wild = rng.random() < 0.3
+        self.wild = rng.random() < 0.5
         self.threads = rng.choice((0.0, 0.0, 0.5, 1.0))
         self.shared = self.threaded()
         self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [])
@@ -97,7 +97,7 @@ class Simulation:
         rng, service, parent = self.rng, self.service(), None
         opened: list[int] = []
         for _ in range(rng.choice((1, 1, 2))):
-            deadline = self.clock.at + rng.randint(1, 400_000) if self.wild and rng.random() < 0.3 else None
+            deadline = self.clock.at + rng.randint(1, 100_000) if self.wild and rng.random() < 0.4 else None
             row = service.open(
                 OpenBatch(
                     user_key="simulated",
@@ -157,7 +157,7 @@ class Simulation:
         for i in range(rng.randint(1, 4)):
             actors[f"consumer {i}"] = world.consumer()
         if self.wild:
-            actors["reaper"] = world.reaper(rng.randint(1, 3))
+            actors["reaper"] = world.reaper(rng.randint(1, 8))
         return actors
 
     def plan(self, batch_id: int) -> list[tuple[int, str | None]]:
@@ -174,7 +174,7 @@ class Simulation:
 
     def advance(self) -> None:
         """Move the clock: mostly a little, now and then past what caches and idle times allow."""
-        steps = (1, 50, 1_000, 31_000, 70_000) if self.wild else (1, 1, 50)
+        steps = (1, 50, 1_000, 31_000, 70_000, 130_000) if self.wild else (1, 1, 50)
         self.clock.advance(self.rng.choice(steps))
 
     def quiet(self) -> None:

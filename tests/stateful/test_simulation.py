@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -89,7 +89,7 @@ def close_and_hope(self: Settler, batch: Batch) -> Batch:
 
 
 def parents_first(
-    self: Settler, marks: Mapping[WordKey, int], *, failed: bool = False
+    self: Settler, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
 ) -> dict[WordKey, Cleared]:
     """Write the parent of each word that is about to be finished, and only then the word."""
     words = self._ports.words.read(list(marks))

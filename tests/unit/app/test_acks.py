@@ -260,6 +260,31 @@ class TestFailures:
         assert receipt.duplicates == (group[2],)
         assert world.ledger.failures(batch.batch_id).failures == ()
 
+    def test_are_not_listed_for_items_of_a_range_marked_high_up(self, world: World) -> None:
+        # Given 64 items of words of four bits, and a range that left no trace on its leaves
+        batch, (group,) = world.batch(64)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 16, 32)])
+
+        # When some of them fail, and one beside them
+        failures = [Failure(group[index], "no") for index in (16, 21, 31, 32)]
+        (receipt,) = world.ledger.fail(failures)
+
+        # Then only the one beside them has failed
+        assert (receipt.first, receipt.duplicates) == (1, (group[16], group[21], group[31]))
+        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
+        assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
+
+    def test_that_repeat_a_crashed_one_finish_what_it_began(self, world: World) -> None:
+        # Given a failure of the last item that died between a word and its parent
+        batch, (group,) = world.batch(16, closed=True)
+        world.ledger.ack(group[:15])
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.ledger.fail([Failure(group[15], "no")])
+
+        assert world.fresh().fail([Failure(group[15], "no")])[0].complete
+        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [15]
+
     def test_are_not_listed_when_a_crash_left_only_the_note(self, world: World) -> None:
         # Given a failure that died after its note, and an acknowledgement of the same item
         batch, (group,) = world.batch(9)

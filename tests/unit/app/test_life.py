@@ -157,7 +157,7 @@ class TestParent:
         foreign = f"{other.batch_id}:{group.id}:0"
         with pytest.raises(InvalidItemId, match="not issued"):
             world.batch(parent_item=foreign)
-        with pytest.raises(InvalidItemId, match="out of range"):
+        with pytest.raises(InvalidItemId, match="whole number from 0"):
             world.batch(parent_item=f"{one.batch_id}:{group.id}:3")
 
         assert world.written() == writes
@@ -219,6 +219,16 @@ class TestClose:
         world.clock.advance(1_000)
 
         assert world.fresh().close(batch.batch_id) == first
+
+    def test_a_repeat_writes_no_word_again(self, world: World) -> None:
+        batch, (group,) = world.batch(21)
+        world.ledger.ack([group[20]])
+        world.ledger.close(batch.batch_id)
+        writes = world.calls.writes["words.clear"]
+
+        world.fresh().close(batch.batch_id)
+
+        assert world.calls.writes["words.clear"] == writes > 1
 
     def test_reads_at_most_one_word_a_level(self) -> None:
         world = World(width=64)
@@ -327,6 +337,16 @@ class TestExpire:
         assert world.ledger.expire(state, idle_since=since - 20 * HOUR) == Expired(1, 3)
         assert world.row(idle).state is State.ORPHANED
         assert world.row(active).state is state
+
+    def test_spares_a_batch_whose_activity_is_only_known_to_a_tenth(self, world: World) -> None:
+        # Given a batch touched just now, whose row says some time ago
+        batch, _ = world.batch(3, closed=True)
+        touched_at = world.row(batch).touched_at
+        assert touched_at < world.clock.at - 1
+        world.clock.advance(1)
+
+        assert world.ledger.expire(State.CLOSED, idle_since=world.clock.at - 1) == Expired()
+        assert world.ledger.expire(State.CLOSED, idle_since=world.clock.at) == Expired(1, 3)
 
     def test_completes_a_batch_that_is_done_after_all(self, world: World) -> None:
         # Given a batch whose last acknowledgement died before it could complete it

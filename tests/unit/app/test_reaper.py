@@ -8,16 +8,44 @@ from fanin.app.reaper import Reaped
 from fanin.domain.batch import RETENTION, OnDeadline, State
 from tests.unit.app.conftest import Crash, World
 
-HOUR = 3_600_000
+MINUTE = 60_000
+HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
 def test_leaves_batches_that_are_not_due(world: World) -> None:
     world.batch(5)
     world.batch(5, closed=True)
-    world.clock.advance(HOUR)
+    world.clock.advance(14 * MINUTE)
 
     assert world.ledger.reap() == Reaped()
+
+
+def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
+    world.batch(5, closed=True)
+    looks = []
+
+    for minutes in range(0, 8 * 60, 5):
+        if world.ledger.reap().seen:
+            looks.append(minutes)
+        world.clock.advance(5 * MINUTE)
+
+    # A key that is due at the very moment of a run is seen by the next one
+    assert looks == [20, 45, 95, 195, 395]
+
+
+def test_completes_within_minutes_what_nobody_else_heals(world: World) -> None:
+    # Given a batch whose last word was written, and is no zero, so that no stream tells of it
+    batch, (group,) = world.batch(5, closed=True)
+    world.ledger.ack(list(group[:4]))
+    world.crash_at("words.clear", "after")
+    with pytest.raises(Crash):
+        world.ledger.ack([group[4]])
+
+    world.clock.advance(16 * MINUTE)
+
+    assert world.fresh().reap() == Reaped(seen=1, settled=1)
+    assert world.row(batch).state is State.COMPLETE
 
 
 def test_orphans_an_open_batch_that_nobody_touches(world: World) -> None:

@@ -175,7 +175,7 @@ class TestItemIds:
     ) -> None:
         block = ids.issue(5, 70, 10, SALT)
 
-        with pytest.raises(InvalidItemId, match="out of range") as refused:
+        with pytest.raises(InvalidItemId, match="whole number from 0") as refused:
             ids.parse_indices(block, [*beside, index])
 
         assert f"{block.prefix}:{index[:32]} " in str(refused.value)

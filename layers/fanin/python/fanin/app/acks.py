@@ -24,12 +24,14 @@ class _Share:
         ranges: half-open ranges of ordinals.
         counted: acknowledgements without ids.
         masks: the named items' bits, word by word of level 0.
+        covered: words of level 0 that were done as a whole before, by a range marked higher up.
     """
 
     items: list[tuple[Block, list[int]]] = field(default_factory=list)
     ranges: list[tuple[int, int]] = field(default_factory=list)
     counted: int = 0
     masks: dict[int, int] = field(default_factory=dict)
+    covered: frozenset[int] = frozenset()
 
     @property
     def named(self) -> int:
@@ -140,8 +142,35 @@ class Acks:
                 for mark in tree.cover(start, stop, batch.items):
                     key = WordKey(batch_id, mark.level, mark.number)
                     masks[key] = masks.get(key, 0) | mark.mask
-        outcomes = self._settler.settle(masks, failed=failed) if masks else {}
+        failing = self._failing(shares, batches) if failed else frozenset()
+        outcomes = self._settler.settle(masks, failed=failing) if masks else {}
         return [self._receipt(batches[batch_id], share, outcomes) for batch_id, share in shares.items()]
+
+    def _failing(self, shares: Mapping[int, _Share], batches: Mapping[int, Batch]) -> frozenset[WordKey]:
+        """The words whose items fail, less those that a range has marked as done on a higher level.
+
+        Whoever acknowledges reads nothing, and need not know. But an item that succeeded must not be listed
+        as failed, so here the words above are read first.
+        """
+        tree = self._ports.tree
+        paths: dict[WordKey, list[tuple[WordKey, int]]] = {}
+        for batch_id, share in shares.items():
+            levels = range(1, tree.root_level(batches[batch_id].items) + 1)
+            for number in share.masks:
+                steps = [divmod(number // tree.width ** (level - 1), tree.width) for level in levels]
+                paths[WordKey(batch_id, 0, number)] = [
+                    (WordKey(batch_id, level, above), tree.bits[bit])
+                    for level, (above, bit) in zip(levels, steps, strict=True)
+                ]
+        words = self._ports.words.read({key for path in paths.values() for key, _ in path})
+        covered = {
+            leaf
+            for leaf, path in paths.items()
+            if any(not words.get(key, tree.full) & bit for key, bit in path)
+        }
+        for batch_id, share in shares.items():
+            share.covered = frozenset(leaf.number for leaf in covered if leaf.batch_id == batch_id)
+        return frozenset(paths.keys() - covered)
 
     def _receipt(self, before: Batch, share: _Share, outcomes: Mapping[WordKey, Cleared]) -> Receipt:
         if before.state.terminal:
@@ -151,7 +180,9 @@ class Acks:
         batch = self._known.peek(before.batch_id) or before
         self._known.touch(batch)
         first = {
-            number: mask & outcomes[WordKey(before.batch_id, 0, number)].first
+            number: 0
+            if number in share.covered
+            else mask & outcomes[WordKey(before.batch_id, 0, number)].first
             for number, mask in share.masks.items()
         }
         duplicates = tuple(self._duplicates(share, first))

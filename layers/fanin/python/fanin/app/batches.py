@@ -97,7 +97,7 @@ class BatchLife:
         while True:
             page = self._ports.batches.page(state, cursor=cursor)
             for batch in page.batches:
-                if batch.touched_at >= idle_since or batch.gone(now):
+                if batch.active_until(now) > idle_since or batch.gone(now):
                     continue
                 if self._expire(batch, now):
                     batches, items = batches + 1, items + batch.items
@@ -137,8 +137,10 @@ class BatchLife:
         for name, value in request.metadata.items():
             limits.text("a metadata key", name, limits.MAX_METADATA_KEY, least=1)
             limits.text(f"metadata {name!r}", value, limits.MAX_METADATA_VALUE)
-        if request.deadline is not None:
-            limits.whole("deadline", request.deadline, now + 1, now + lifetime * 1000)
+        if request.deadline is not None and not now < request.deadline <= now + lifetime * 1000:
+            raise InvalidRequest(
+                f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds"
+            )
         if request.limit is not None:
             limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
             if request.mode is Mode.ESTIMATED:

@@ -102,8 +102,9 @@ class KnownBatches:
 
     def activity(self, batch: Batch) -> Activity:
         """What activity now makes of the row's index key."""
-        at = max(batch.touched_at, touched(self._clock.now(), batch.idle_ttl))
-        return Activity(at, batch.active(at).due_at)
+        now = self._clock.now()
+        at = max(batch.touched_at, touched(now, batch.idle_ttl))
+        return Activity(at, batch.active(at).look_at(now))
 
     def touch(self, batch: Batch) -> None:
         """Record activity, if the batch is live, at most once in each tenth of its idle time."""

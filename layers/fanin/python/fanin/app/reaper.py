@@ -80,12 +80,11 @@ def _reap(
         after = meet_deadline(ports, settler, batch.batch_id, put_off)
         ended = after is not None and after.state.terminal
         return replace(total, timed_out=total.timed_out + ended)
-    if batch.idle_at > now:
-        # The row was not as idle as its index key said: the key was set before the batch was closed.
-        ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.due_at))
-        return total
     if settler.finish(batch).state.terminal:
         return replace(total, settled=total.settled + 1)
+    if batch.idle_at > now:
+        ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
+        return total
     state = end_of(batch)
     if state is None:
         return total

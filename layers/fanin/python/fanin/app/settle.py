@@ -31,12 +31,14 @@ class Settler:
         self._known = known
         self._tree = ports.tree
 
-    def settle(self, marks: Mapping[WordKey, int], *, failed: bool = False) -> dict[WordKey, Cleared]:
+    def settle(
+        self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
+    ) -> dict[WordKey, Cleared]:
         """Clear bits and settle what they finish, parents coalesced: one write for each word touched.
 
         Args:
             marks: word → mask of bits to clear, on any level, of any batches.
-            failed: record the bits of level 0 as failed.
+            failed: those words of level 0 whose bits are recorded as failed.
 
         Returns:
             For each of ``marks``, what the write found.
@@ -49,7 +51,7 @@ class Settler:
         while pending:
             level = min(pending)
             masks = pending.pop(level)
-            cleared = self._clear(masks, words, failed=failed and level == 0)
+            cleared = self._clear(masks, words, failed=failed)
             outcomes |= {key: cleared[key] for key in masks if key in marks}
             if any(cleared[key].first != mask for key, mask in masks.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
@@ -62,7 +64,7 @@ class Settler:
         return outcomes
 
     def _clear(
-        self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: bool
+        self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: Collection[WordKey]
     ) -> dict[WordKey, Cleared]:
         """Clear the bits of words of one level; of ``words``, which were read, only what is still pending.
 
@@ -70,7 +72,9 @@ class Settler:
         would be written again, so the words above are read first, from then on.
         """
         todo = {key: mask & words.get(key, mask) for key, mask in masks.items()}
-        clears = [Clear(key, mask, self._row(key).expires_at, failed) for key, mask in todo.items() if mask]
+        clears = [
+            Clear(key, mask, self._row(key).expires_at, key in failed) for key, mask in todo.items() if mask
+        ]
         answers = iter(self._ports.words.clear(clears))
         return {key: next(answers) if mask else Cleared(words[key], 0) for key, mask in todo.items()}
 

@@ -34,6 +34,9 @@ class State(StrEnum):
 RETENTION: Final = 86_400
 """Seconds an ended batch can be read at the least: rows expire this long after the lifetime."""
 
+FIRST_LOOK: Final = 15 * 60_000
+"""Milliseconds from the close of a batch until the reaper looks whether it is done."""
+
 LIVE: Final = (State.OPEN, State.CLOSED)
 
 
@@ -125,6 +128,21 @@ class Batch:
         """When the reaper should look at it: idle, or a minute past its deadline (should a timer fail)."""
         return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + 60_000)
 
+    def look_at(self, now: int) -> int:
+        """When the reaper should look next, if nothing happens until then.
+
+        A closed batch may be done without anybody having noticed: its last word, which is seldom zero, is
+        not in the stream of finished words. So the reaper looks after a quarter of an hour, then each time
+        after twice as long.
+        """
+        if self.state is not State.CLOSED:
+            return self.due_at
+        return min(self.due_at, now + max(FIRST_LOOK, now - (self.closed_at or now)))
+
+    def active_until(self, now: int) -> int:
+        """The latest that its last activity can have been, since ``touched_at`` is rounded down."""
+        return self.ended_at or min(now, self.touched_at + _step(self.idle_ttl))
+
     def active(self, touched_at: int) -> Batch:
         """The row after activity."""
         return replace(self, touched_at=touched_at)
@@ -143,8 +161,11 @@ def touched(now: int, idle_ttl: int) -> int:
 
     Activity within one step leaves the row's index key as it is, so it costs no write to the index.
     """
-    step = max(1, idle_ttl * 100)
-    return now - now % step
+    return now - now % _step(idle_ttl)
+
+
+def _step(idle_ttl: int) -> int:
+    return max(1, idle_ttl * 100)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ def parse_prefix(prefix: str) -> Block:
         uuid, value = UUID(int=0), -1
     if not colon or value < 0 or str(uuid) != group or uuid.version != 8:  # noqa: PLR2004
         raise InvalidItemId(
-            f"{prefix[:96]!r} is not <batch id>:<group id>; send ids as the service gave them"
+            f"{prefix[:96]!r} is not <batch id>:<group id>; send item ids as the service gave them:"
+            " <batch id>:<group id>:<index>"
         )
     bits = uuid.int
     packed = bits >> 80 << 74 | (bits >> 64 & 0xFFF) << 62 | bits & (1 << 62) - 1
@@ -154,7 +155,8 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
         if not re.fullmatch(r"0|[1-9][0-9]{0,9}", index) or int(index) >= block.size:
             break
     raise InvalidItemId(
-        f"item id {block.prefix}:{index[:32]} is out of range; the group has items 0 to {block.size - 1}"
+        f"item id {block.prefix}:{index[:32]} does not end in a whole number"
+        f" from 0 to {block.size - 1}, the items of its group"
     )
 
 

@@ -1,0 +1,33 @@
+"""A consumer that stops for ever at a point of its work, to be killed there; a program, run by a test.
+
+Usage: ``python -m tests.e2e.crashing_consumer <queue URL> before|after``: before its ack, or after it and
+before the message is deleted. It says "there" when it has come to that point.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+
+from fanin.client.acking import Outcome
+from fanin.client.consumer import Consumer
+from fanin.client.tracker import Tracker
+
+
+def main(queue_url: str, point: str) -> None:
+    tracker = Tracker.from_env()
+    ack = tracker.delivery("api")
+
+    def stop(outcomes: Sequence[Outcome]) -> None:
+        if point == "after":
+            ack(outcomes)
+        sys.stdout.write("there\n")
+        sys.stdout.flush()
+        signal.pause()
+
+    Consumer(tracker.sqs, queue_url, lambda message: message.body, stop, visibility_timeout=2).poll()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,92 @@
+"""The command line against the local stack, in processes of its own, as a user or a script runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FANIN = Path(sys.executable).with_name("fanin")
+
+
+@pytest.fixture
+def begin(stack, stack_root) -> Callable[..., subprocess.Popen]:
+    """Starts ``fanin --local --json …`` in the folder of the stack."""
+
+    def start(*arguments: object) -> subprocess.Popen:
+        return subprocess.Popen(  # noqa: S603
+            [FANIN, "--local", "--json", *map(str, arguments)],
+            cwd=stack_root,
+            env={"PATH": str(FANIN.parent), "HOME": str(stack_root)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def fanin(begin):
+    """Runs a command to its end; returns its answer, a problem if the exit code is not 0."""
+
+    def run(*arguments: object, stdin: str = "", exits: int = 0):
+        process = begin(*arguments)
+        said, complained = process.communicate(stdin, timeout=60)
+        assert process.returncode == exits, said + complained
+        return json.loads(complained if exits else said)
+
+    return run
+
+
+def test_a_batch_by_hand(begin, fanin, subscriber):
+    # Given a batch with two groups
+    batch_id = fanin("open", "--user-key", "by-hand", "--meta", "from=terminal")["batch_id"]
+    first, second = (fanin("add", batch_id, n) for n in (5, 1_000))
+    items = [f"{batch_id}:{first['id']}:{n}" for n in range(first["upto"])]
+
+    # When items are acked, by id, from stdin, and as a range
+    (receipt,) = fanin("ack", items[0])["batches"]
+    assert (receipt["first"], receipt["state"]) == (1, "open")
+    (receipt,) = fanin("ack", "-", stdin="\n".join(items[:4]))["batches"]
+    assert (receipt["first"], receipt["duplicates"]) == (3, items[:1])
+    fanin("ack", "--range", f"{batch_id}:{second['id']}:0..999")
+
+    # Then status and missing tell the rest
+    status = fanin("status", batch_id, "--exact")
+    assert (status["items"], status["done_min"], status["done_max"]) == (1_005, 1_003, 1_003)
+    missing = fanin("missing", batch_id)["ranges"]
+    assert [(span["from"], span["to"]) for span in missing] == [(4, 5), (1_004, 1_005)]
+
+    # When it is closed, watched, and the rest is done under the ids that missing gave
+    assert fanin("close", batch_id)["state"] == "closed"
+    assert fanin("add", batch_id, 1, exits=4)["type"] == "urn:fanin:problem:batch-closed"
+    watch = begin("watch", batch_id, "--every", "0.2")
+    fanin("ack", *(arg for span in missing for arg in ("--range", f"{batch_id}:{span['id']}")))
+
+    # Then the watch ends with it, and all is well
+    said, _ = watch.communicate(timeout=60)
+    assert (watch.returncode, json.loads(said)["state"]) == (0, "complete")
+    assert fanin("verify", batch_id)["disagreements"] == []
+    assert subscriber.only_event_of(batch_id)["detail"]["metadata"] == {"from": "terminal"}
+
+
+def test_a_watched_batch_that_is_cancelled(begin, fanin):
+    # Given a batch that is watched
+    batch_id = fanin("open")["batch_id"]
+    fanin("add", batch_id, 10)
+    watch = begin("watch", batch_id, "--every", "0.2")
+
+    # When it is cancelled, Then the watch ends, and its exit code says that this is not complete
+    assert fanin("cancel", batch_id)["state"] == "cancelled"
+    said, _ = watch.communicate(timeout=60)
+    assert (watch.returncode, json.loads(said)["state"]) == (1, "cancelled")
+
+
+def test_of_a_batch_that_is_not_there(fanin):
+    assert fanin("status", 1, exits=3)["type"] == "urn:fanin:problem:batch-not-found"

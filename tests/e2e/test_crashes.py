@@ -1,0 +1,278 @@
+"""What dies on the way: consumers, functions, connections, records. Nothing is lost, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from fanin import names
+from fanin.app.ports import Clear, WordKey
+from fanin.client.transport import Request, SigV4
+from fanin.domain.tree import Tree
+from fanin.local import environment
+from tests.e2e.deployment import eventually
+from tests.e2e.slow_wire import slow_wire
+
+ROOT = Path(__file__).parents[2]
+
+
+class TestConsumers:
+    @pytest.fixture
+    def killed(self, stack, caller):
+        """Runs a consumer in a process of its own, and kills it at a point of its work."""
+
+        def kill(queue_url: str, point: str) -> None:
+            keys = caller.get_credentials()
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "tests.e2e.crashing_consumer", queue_url, point],
+                cwd=ROOT,
+                env={
+                    **os.environ,
+                    **environment(stack),
+                    "AWS_ACCESS_KEY_ID": keys.access_key,
+                    "AWS_SECRET_ACCESS_KEY": keys.secret_key,
+                },
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            with process:
+                try:
+                    assert process.stdout.readline() == "there\n"
+                finally:
+                    process.kill()
+
+        return kill
+
+    @pytest.mark.parametrize(("point", "done"), [("before", 0), ("after", 3)])
+    def test_killed_at_its_ack(  # noqa: PLR0917
+        self, tracker, queue_url, subscriber, deployment, killed, point, done
+    ):
+        # Given a closed batch, and a consumer that was killed before its ack, or between that and the delete
+        with tracker.batch() as batch:
+            batch.send(queue_url, ["one", "two", "three"])
+        killed(queue_url, point)
+        assert tracker.status(batch.id, exact=True).done_min == done
+        assert deployment.messages(queue_url) == 3
+
+        # When the messages come again, to another consumer
+        handled = []
+        tracker.consumer(queue_url, lambda message: handled.append(message.body), wait=5).run(
+            until=lambda: len(handled) == 3
+        )
+
+        # Then the batch is complete, the queue is empty, and the world heard of it once
+        assert sorted(handled) == ["one", "three", "two"]
+        assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
+        assert deployment.messages(queue_url) == 0
+
+
+class TestFunctions:
+    @contextmanager
+    def on_a_slow_wire(self, deployment, function):
+        """Lead a function's calls of DynamoDB over a wire that keeps answers, and give it little time."""
+        functions, name = deployment.stack.client("lambda"), deployment.function(function)
+        before = functions.get_function_configuration(FunctionName=name)
+        variables = before["Environment"]["Variables"]
+        with slow_wire(deployment.stack.endpoint_url) as wire:
+            slow = {"Variables": {**variables, "AWS_ENDPOINT_URL_DYNAMODB": wire.url}}
+            functions.update_function_configuration(FunctionName=name, Timeout=3, Environment=slow)
+            try:
+                yield wire
+            finally:
+                functions.update_function_configuration(
+                    FunctionName=name, Timeout=before["Timeout"], Environment={"Variables": variables}
+                )
+
+    def test_the_api_times_out_after_each_of_its_writes(self, tracker, deployment, subscriber):
+        # Given an API that gets no answer to its write, and so gives none
+        with self.on_a_slow_wire(deployment, "api") as wire:
+            batch_id = tracker.open().batch_id
+
+            # When items are added, acked and the batch closed, each repeated by the library
+            wire.keep_next("TransactWriteItems")
+            group = tracker.add(batch_id, 70)
+            wire.keep_next("UpdateItem")
+            (receipt,) = tracker.ack(group[:64])
+            tracker.ack(group[64:])
+            wire.keep_next("UpdateItem")
+            row = tracker.close(batch_id)
+            assert wire.kept == 3
+
+        # Then the items were added once, the first ack did its work, and the batch completed once
+        assert row.items == 70
+        assert (receipt.first, len(receipt.duplicates)) == (0, 64)
+        assert row.state == "complete"
+        assert subscriber.only_event_of(batch_id)["detail"]["items"] == 70
+
+    def test_the_ack_queue_s_function_times_out_after_its_write(self, tracker, deployment, subscriber):
+        # Given a function that gets no answer to its write
+        with tracker.batch() as batch:
+            group = batch.add(5)
+        queue = deployment.queue("AckQueue")
+        with (
+            deployment.queue_attributes(queue, VisibilityTimeout="5"),
+            self.on_a_slow_wire(deployment, "acks") as wire,
+        ):
+            wire.keep_next("UpdateItem")
+
+            # When items are acked through the queue
+            tracker.ack_later(group)
+
+            # Then the message comes again, and the batch completes once
+            event = subscriber.only_event_of(batch.id)
+            eventually(lambda: deployment.messages(queue) == 0)
+            assert wire.kept == 1
+        assert event["detail-type"] == "Batch Completed"
+
+
+class TestConnections:
+    def test_cut_after_the_request(self, tracker, stack, caller, deployment):
+        # Given a client that sends an ack, and is gone before the answer
+        with tracker.batch() as batch:
+            group = batch.add(3)
+        body = json.dumps({"items": group[:2]}).encode()
+        url = urlsplit(f"{stack.api_url}/v1/acks")
+        request = Request("POST", url.geturl(), {"Content-Type": "application/json"}, body)
+        headers = {
+            **SigV4(caller, stack.region)(request),
+            "Host": url.netloc,
+            "Content-Length": str(len(body)),
+        }
+        lines = [
+            f"POST {url.path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in headers.items()),
+            "",
+            "",
+        ]
+        with socket.create_connection((url.hostname, url.port)) as connection:
+            connection.sendall("\r\n".join(lines).encode() + body)
+        eventually(lambda: tracker.status(batch.id, exact=True).done_min == 2)
+
+        # When the client repeats it, Then it learns that it was done, and the rest goes on
+        (receipt,) = tracker.ack(group[:2])
+        assert (receipt.first, len(receipt.duplicates)) == (0, 2)
+        (receipt,) = tracker.ack(group)
+        assert receipt.complete
+
+
+class TestRecords:
+    """The streams: records that cannot be handled stand in nobody's way."""
+
+    @staticmethod
+    def nonsense(batch_id: int) -> list[dict]:
+        """A row that is no batch, before and after it ended."""
+        rows = ({names.BATCH_ID: {"N": str(batch_id)}, names.STATE: {"S": s}} for s in ("open", "complete"))
+        return list(rows)
+
+    def test_poison_ends_in_the_dead_letters_and_stops_nobody(self, tracker, stack, deployment, subscriber):
+        # Given a batch whose parent is nonsense
+        dynamodb, retries = stack.client("dynamodb"), deployment.queue("NotifierRetriesQueue")
+        lost = tracker.attach(tracker.open().batch_id)
+        dynamodb.update_item(
+            TableName=stack.batches_table,
+            Key={names.BATCH_ID: {"N": str(lost.id)}},
+            UpdateExpression="SET parent_item = :nonsense",
+            ExpressionAttributeValues={":nonsense": {"S": "nobody's item"}},
+        )
+        with deployment.queue_attributes(retries, VisibilityTimeout="0"):
+            # When it ends, and so does a row that is no batch at all, and behind them a batch completes
+            lost.cancel()
+            for row in self.nonsense(4242):
+                dynamodb.put_item(TableName=stack.batches_table, Item=row)
+            with tracker.batch() as batch:
+                group = batch.add(1)
+            tracker.ack(group)
+
+            # Then the world hears of it
+            assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
+
+            # And the two records end in the dead letters, where an alarm sees them
+            dead = deployment.queue("NotifierRetriesDeadLetters")
+            eventually(lambda: deployment.messages(dead) == 2, within=40)
+            assert deployment.messages(retries) == 0
+        records = [json.loads(message["Body"]) for message in deployment.receive(dead)]
+        ids = {int(record["dynamodb"]["Keys"][names.BATCH_ID]["N"]) for record in records}
+        assert ids == {4242, lost.id}
+        assert not subscriber.told_of(lost.id)
+
+    def test_a_bus_that_is_out_for_a_while_hears_of_all_in_the_end(self, tracker, deployment, subscriber):
+        # Given a notifier that cannot reach the bus
+        retries = deployment.queue("NotifierRetriesQueue")
+        with deployment.queue_attributes(retries, VisibilityTimeout="2"):
+            with deployment.without_permission("notifier", "events:PutEvents"):
+                # When batches complete
+                batches = []
+                for _ in range(3):
+                    with tracker.batch() as batch:
+                        group = batch.add(1)
+                    tracker.ack(group)
+                    batches.append(batch.id)
+                eventually(lambda: deployment.messages(retries) == 3)
+                assert not any(map(subscriber.told_of, batches))
+
+            # Then, with the bus back, each is told once
+            events = subscriber.only_events_of(batches)
+        assert {event["detail-type"] for event in events.values()} == {"Batch Completed"}
+        assert eventually(lambda: deployment.messages(retries) == 0)
+        assert deployment.messages(deployment.queue("NotifierRetriesDeadLetters")) == 0
+
+
+class TestSettling:
+    @pytest.mark.parametrize("items", [64, 192, 4_160], ids=["one level", "two levels", "three levels"])
+    def test_the_stream_carries_on_where_an_acker_died(self, tracker, direct, subscriber, items):
+        # Given a closed batch
+        with tracker.batch() as batch:
+            batch.add(items)
+
+        # When an acker writes all leaves, dies before it writes a parent, and nobody comes back
+        self.clear(direct, batch, range(items))
+
+        # Then the batch completes all the same
+        assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
+        verdict = tracker.verify(batch.id)
+        assert (verdict.pending, verdict.disagreements) == (0, ())
+
+    def test_a_leaf_that_is_not_full_waits_for_the_ack_to_be_repeated(self, tracker, direct, subscriber):
+        # Given a closed batch whose last leaf has bits for items that do not exist, so it never becomes 0
+        with tracker.batch() as batch:
+            group = batch.add(200)
+
+        # When an acker writes all leaves, and dies before it writes a parent
+        self.clear(direct, batch, range(200))
+        eventually(lambda: tracker.status(batch.id, exact=True).done_min == 200)
+        assert tracker.status(batch.id).batch.state == "closed"
+
+        # Then the repeat of its ack, which is a duplicate, completes the batch
+        (receipt,) = tracker.ack(group[199])
+        assert (receipt.first, len(receipt.duplicates), receipt.complete) == (0, 1, True)
+        assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
+
+    @staticmethod
+    def clear(direct, batch, ordinals) -> None:
+        """Clear bits of the leaves, and nothing else."""
+        marks = Tree().marks(ordinals)
+        expires_at = batch.row.expires_at
+        clears = [Clear(WordKey(batch.id, 0, number), mask, expires_at) for number, mask in marks.items()]
+        direct.ledger.ports.words.clear(clears)
+
+    def test_a_settler_that_fails_for_a_while_loses_nothing(self, tracker, direct, deployment, subscriber):
+        # Given a settler that may not write
+        retries = deployment.queue("SettlerRetriesQueue")
+        with tracker.batch() as batch:
+            batch.add(128)
+        with deployment.queue_attributes(retries, VisibilityTimeout="2"):
+            with deployment.without_permission("settler", "dynamodb:UpdateItem"):
+                # When it is needed
+                self.clear(direct, batch, range(128))
+                eventually(lambda: deployment.messages(retries))
+
+            # Then it does its work as soon as it can
+            assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"

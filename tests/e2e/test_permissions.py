@@ -1,0 +1,168 @@
+"""What the functions' roles may do, tried out with their own credentials.
+
+The emulator verifies signatures and enforces the policies of the template, so all tests of this folder run
+with the functions' own roles. It does not evaluate conditions on ``dynamodb:Attributes``; that an ack cannot
+touch a batch's salt is shown by the policies as they are written, here and in ``tests/infra``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin import names
+
+NOTHING = {"ConditionExpression": "attribute_exists(nothing)"}  # whoever may call it, changes nothing
+KEYS = {
+    "batches": {"batch_id": {"N": "0"}},
+    "words": {"word_id": {"S": "0/0/0"}},
+    "parts": {"batch_id": {"N": "0"}, "part": {"S": "none"}},
+}
+
+READS = {"batches BatchGetItem", "batches GetItem", "words BatchGetItem"}
+SETTLES = READS | {"batches UpdateItem", "words UpdateItem"}
+ALLOWED = {
+    "acks": SETTLES | {"parts BatchWriteItem"},
+    "dead_letters": SETTLES | {"parts BatchWriteItem", "parked SendMessage"},
+    "settler": SETTLES | {"settler retries SendMessage"},
+    "timer": SETTLES,
+    "reaper": SETTLES | {"by_shelf Query"},
+    "notifier": SETTLES
+    | {
+        "parts BatchWriteItem",
+        "parts Query",
+        "notifier retries SendMessage",
+        "bus PutEvents",
+        "DeleteSchedule",
+    },
+    "api": SETTLES
+    | {"batches PutItem", "by_shelf Query", "words GetItem", "DeleteSchedule"}
+    | {f"parts {action}" for action in ("BatchWriteItem", "GetItem", "PutItem", "Query")},
+}
+
+
+@pytest.fixture
+def calls(stack, deployment) -> Callable[[boto3.Session], dict[str, Callable[[], object]]]:
+    """Calls that a role may or may not make, by name; none of them changes anything that matters."""
+
+    def of(session: boto3.Session) -> dict[str, Callable[[], object]]:
+        def client(service: str):
+            return session.client(service, endpoint_url=stack.endpoint_url)
+
+        dynamodb, sqs = client("dynamodb"), client("sqs")
+        tables = {"batches": stack.batches_table, "words": stack.words_table, "parts": stack.parts_table}
+        some = {"TableName": stack.batches_table, "ExpressionAttributeValues": {":v": {"S": "none#0"}}}
+        made: dict[str, Callable[[], object]] = {
+            "by_shelf Query": lambda: dynamodb.query(
+                **some, IndexName=names.INDEX_BY_SHELF, KeyConditionExpression="shelf = :v"
+            ),
+            "bus PutEvents": lambda: client("events").put_events(
+                Entries=[{"EventBusName": stack.bus, "Source": "test", "DetailType": "test", "Detail": "{}"}]
+            ),
+            "DeleteSchedule": lambda: client("scheduler").delete_schedule(
+                Name="fanin-0", GroupName=stack.schedule_group
+            ),
+            "ListSchedules": lambda: client("scheduler").list_schedules(),
+            "ListUsers": lambda: client("iam").list_users(),
+            "ListFunctions": lambda: client("lambda").list_functions(),
+            "DeleteTable": lambda: dynamodb.delete_table(TableName="none"),
+        }
+        for name, table in tables.items():
+            made |= _calls_of_table(dynamodb, name, table)
+        queues = {
+            "work": stack.work_queue_url,
+            "acks": stack.ack_queue_url,
+            "parked": deployment.queue("Parked"),
+            "notifier retries": deployment.queue("NotifierRetriesQueue"),
+            "settler retries": deployment.queue("SettlerRetriesQueue"),
+        }
+        for name, url in queues.items():
+            # No message has a negative delay, so that none is sent.
+            made[f"{name} SendMessage"] = lambda url=url: sqs.send_message(
+                QueueUrl=url, MessageBody="{}", DelaySeconds=-1
+            )
+            made[f"{name} PurgeQueue"] = lambda url=url: sqs.purge_queue(QueueUrl=url)
+        return made
+
+    return of
+
+
+def _calls_of_table(dynamodb, name: str, table: str) -> dict[str, Callable[[], object]]:
+    key, of = KEYS[name], {"TableName": table}
+    ((hash_key, value), *_) = key.items()
+    return {
+        f"{name} GetItem": lambda: dynamodb.get_item(**of, Key=key),
+        f"{name} BatchGetItem": lambda: dynamodb.batch_get_item(RequestItems={table: {"Keys": [key]}}),
+        f"{name} PutItem": lambda: dynamodb.put_item(**of, **NOTHING, Item=key),
+        f"{name} UpdateItem": lambda: dynamodb.update_item(
+            **of, **NOTHING, Key=key, UpdateExpression="REMOVE nothing"
+        ),
+        f"{name} DeleteItem": lambda: dynamodb.delete_item(**of, **NOTHING, Key=key),
+        f"{name} BatchWriteItem": lambda: dynamodb.batch_write_item(
+            RequestItems={table: [{"DeleteRequest": {"Key": key}}]}
+        ),
+        f"{name} Query": lambda: dynamodb.query(
+            **of,
+            KeyConditionExpression=f"{hash_key} = :v",
+            ExpressionAttributeValues={":v": value},
+        ),
+        f"{name} Scan": lambda: dynamodb.scan(**of),
+    }
+
+
+def allowed(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except ClientError as error:
+        return not error.response["Error"]["Code"].startswith("AccessDenied")
+    return True
+
+
+@pytest.mark.parametrize("function", ALLOWED)
+def test_a_role_may_do_what_its_function_needs_and_no_more(deployment, calls, function):
+    made = calls(deployment.session_of(function))
+    assert {name for name, call in made.items() if allowed(call)} == ALLOWED[function]
+
+
+def test_all_of_these_calls_are_sound(stack, calls):
+    """Root may make them all, so that a denial is a denial, not a fault of the call."""
+    root = boto3.Session(stack.access_key_id, stack.secret_access_key, region_name=stack.region)
+    harmless = {name: call for name, call in calls(root).items() if not name.endswith("PurgeQueue")}
+    assert {name for name, call in harmless.items() if allowed(call)} == set(harmless)
+
+
+def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller):
+    """A user who may call the API may not go round it."""
+    dynamodb = caller.client("dynamodb", endpoint_url=stack.endpoint_url)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        dynamodb.get_item(TableName=stack.batches_table, Key=KEYS["batches"])
+
+
+def test_the_policies_of_the_acks_role_name_no_other_action_on_batches(deployment, stack):
+    """What the emulator cannot enforce, the policy as it is deployed still says."""
+    iam, role = deployment.client("iam"), deployment.role("acks")
+    statements = [
+        statement
+        for name in iam.list_role_policies(RoleName=role)["PolicyNames"]
+        for statement in _document(iam.get_role_policy(RoleName=role, PolicyName=name))["Statement"]
+        if str(statement["Resource"]).endswith(stack.batches_table)
+    ]
+    actions = {action for of in statements for action in _many(of["Action"]) if "Condition" not in of}
+    assert actions == {"dynamodb:BatchGetItem", "dynamodb:GetItem"}
+    (update,) = (of for of in statements if "Condition" in of)
+    assert _many(update["Action"]) == ["dynamodb:UpdateItem"]
+    writable = update["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"]
+    assert not {"salt", "items", "limit", "parent_item", "user_key", "expires_at"} & set(writable)
+
+
+def _document(answer) -> dict:
+    document = answer["PolicyDocument"]
+    return json.loads(document) if isinstance(document, str) else document
+
+
+def _many(value) -> list[str]:
+    return [value] if isinstance(value, str) else value
