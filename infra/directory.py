@@ -74,7 +74,7 @@ class Directory(Construct):
         self.registrar_dead_letters = self._registrar(parked)
 
     def grant_routes(self, grantee: iam.IGrantable) -> None:
-        """Let a role put events on the bus, and make rules of routes, which call the router and nothing else."""
+        """Let a role put events on the bus, and make rules of routes, which may call the router only."""
         allow(grantee, ["events:PutEvents"], self._bus.event_bus_arn)
         allow(grantee, RULES, self._rules())
         if self._settings.local:  # the emulator takes targets for the bus's, and knows no condition on them
