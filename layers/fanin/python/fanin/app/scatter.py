@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from fanin import names
@@ -60,7 +60,6 @@ class Scatters:
         between leaves a scatter that sends everything at its first deadline.
         """
         _check(scatter)
-        now = self._ports.clock.now()
         recipients = self._recipients(scatter)
         made = str(UUID(bytes=self._ports.random.bytes(16)))
         plan = Plan(
@@ -72,7 +71,7 @@ class Scatters:
         request = OpenBatch(
             kind=Kind.SCATTER,
             size=len(recipients),
-            deadline=now + scatter.timeout * 1000,
+            deadline=self._ports.clock.now() + scatter.timeout * 1000,
             on_deadline=OnDeadline.COMPLETE,
             user_key=scatter.user_key,
             metadata=scatter.metadata,
