@@ -14,7 +14,19 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.table import Table
 
-from bench import buffers, compare, dynamodb, frames, imports, parsing, ranges, reading, single, writers
+from bench import (
+    buffers,
+    compare,
+    dynamodb,
+    frames,
+    imports,
+    parsing,
+    ranges,
+    reading,
+    scatters,
+    single,
+    writers,
+)
 from bench.figures import Figure, number, worst
 
 Measurement = Callable[[], list[Figure]]
@@ -24,7 +36,8 @@ COUNTED: dict[str, list[Measurement]] = {
     "writers": [writers.interleaved, writers.threads, dynamodb.emulated],
     "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
     "reading": [reading.closing, reading.bounds, reading.missing],
-    "patterns": [buffers.one_at_a_time, buffers.in_tens, buffers.nearly_full, frames.envelopes],
+    "patterns": [buffers.one_at_a_time, buffers.in_tens, frames.envelopes],
+    "scatters": [scatters.all_replies, scatters.quorum],
     "compare": [compare.expressions, compare.alternatives],
 }
 TIMED: dict[str, list[Measurement]] = {"parsing": [parsing.parsing], "imports": [imports.imports]}

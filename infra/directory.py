@@ -21,7 +21,7 @@ from infra.schedules import Rate
 from infra.settings import Settings
 from infra.storage import REGISTER, ROUTE, Storage
 
-RULES = ("events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets")
+RULES = ("events:DeleteRule", "events:PutRule", "events:RemoveTargets")
 
 
 class Directory(Construct):
@@ -74,11 +74,14 @@ class Directory(Construct):
         self.registrar_dead_letters = self._registrar(parked)
 
     def grant_routes(self, grantee: iam.IGrantable) -> None:
-        """Let a role put events on the bus, and make and delete the rules of routes."""
+        """Let a role put events on the bus, and make rules of routes, which may call the router only."""
         allow(grantee, ["events:PutEvents"], self._bus.event_bus_arn)
         allow(grantee, RULES, self._rules())
-        if self._settings.local:  # the emulator takes targets for the bus's, not for the rule's
+        if self._settings.local:  # the emulator takes targets for the bus's, and knows no condition on them
             allow(grantee, ["events:PutTargets", "events:RemoveTargets"], self._bus.event_bus_arn)
+        else:
+            router = {"ArnEquals": {"events:TargetArn": self.environment[names.ENV_ROUTER_ARN]}}
+            allow(grantee, ["events:PutTargets"], self._rules(), router)
         if isinstance(role := grantee.grant_principal, iam.Role):
             where = f"arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:{self._rule}"
             accept(role, f"IAM5[Resource::{where}]", "rules are named after routes, which users name")

@@ -19,7 +19,8 @@ COMMANDS = [
     "route", "route put", "route show", "route list", "route delete", "route send",
     "frame", "frame open", "frame status", "frame claim",
     "buffer", "buffer define", "buffer status", "buffer list", "buffer put",
-    "buffer take", "buffer done", "buffer delete", "plan", "openapi", "local", "local up", "local down", "local status",
+    "buffer take", "buffer done", "buffer delete",
+    "plan", "openapi", "local", "local up", "local down", "local status",
 ]  # fmt: skip
 
 

@@ -191,7 +191,7 @@ class Subscriber:
         """The events of a batch so far."""
         while messages := self._deployment.receive(self._url):
             self._events += [json.loads(message["Body"]) for message in messages]
-        return [event for event in self._events if event["detail"]["batch_id"] == batch_id]
+        return [event for event in self._events if event["detail"].get("batch_id") == batch_id]
 
     def only_event_of(self, batch_id: int, within: float = 20) -> dict[str, Any]:
         """The event of a batch, which comes in time and alone."""

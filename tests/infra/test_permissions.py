@@ -22,7 +22,10 @@ CONSUME = {
 DESTINATION = {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"}
 CHANNELS = {"sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"}
 TAKE = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
-RULES = {"events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets"}
+RULES = {
+    "rules of routes": {"events:DeleteRule", "events:PutRule", "events:RemoveTargets"},
+    "rules of routes, to the router": {"events:PutTargets"},
+}
 STREAM = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
 
 
@@ -57,7 +60,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "schedules": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
         "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
         "bus": {"events:PutEvents"},
-        "rules of routes": RULES,
+        **RULES,
         "tagged queues": CHANNELS | TAKE,
         "queues of buffers": {"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:TagQueue"},
         "scatter jobs": {"sqs:SendMessage"},
@@ -108,7 +111,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "directory retries": CONSUME | {"sqs:SendMessage"},
         "directory dead letters": DESTINATION,
         "bus": {"events:PutEvents"},
-        "rules of routes": RULES,
+        **RULES,
     },
     "registrar": {
         "directory": table("BatchGetItem", "Query", "UpdateItem"),
@@ -159,6 +162,7 @@ def nicknames(fanin, tracker) -> dict[str, str]:
         "bus": tracker.bus,
         "schedule role": tracker.deadlines.role,
         "timer": tracker.functions["timer"].function,
+        "router": tracker.functions["router"].function,
         "claims": tracker.scatter.claims,
     }
     known = tracker.storage.tables | queues | others
@@ -195,6 +199,8 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case {"StringLike": {"aws:ResourceTag/fanin:channel": "*"}}:
                 assert where == "everything"
                 where = "tagged queues"
+            case {"ArnEquals": {"events:TargetArn": target}}:
+                where += f", to the {place(target, nicknames)}"
             case {"StringEquals": {"iam:PassedToService": service}}:
                 where += f", to {service}"
             case other:

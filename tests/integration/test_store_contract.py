@@ -257,6 +257,7 @@ class TestRows:
         assert batches.allocate(9, 1, activity=activity, room=None) is None
         assert batches.allocate_once(new_batch(9), 1, "key", activity=activity) is None
         assert not batches.rebound(9, items=0, pending=0)
+        assert batches.allocate_counted(9, 1, items=0, pending=0, activity=activity) is None
         assert batches.close(9, now=NOW, activity=activity) == (None, False)
         assert batches.end(9, State.CANCELLED, now=NOW, sources=list(State)) == (None, False)
         assert batches.count(9, 1, activity=activity) is None
@@ -442,6 +443,25 @@ class TestMoves:
         assert row_of(stores) == new_batch(limit=10, items=10, pending_bound=4)
         assert not stores.batches.rebound(8, items=9, pending=0)
         assert row_of(stores).pending_bound == 4
+
+    def test_counted_items_are_added_with_the_count_unless_items_were_added(self, stores: Stores) -> None:
+        put(stores, limit=10, items=10, pending_bound=10)
+        activity = Activity(NOW + 5, NOW + 9)
+
+        added = stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity)
+
+        assert added == new_batch(limit=10, items=13, pending_bound=7, touched_at=NOW + 5)
+        assert row_of(stores) == added
+        assert stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity) is None
+        assert row_of(stores) == added
+
+    def test_counted_items_are_added_to_open_bounded_batches_only(self, stores: Stores) -> None:
+        put(stores, limit=10, items=1, state=State.CLOSED)
+        put(stores, 9, items=1)
+        activity = Activity(NOW, NOW)
+        for batch_id in (8, 9):
+            call = stores.batches.allocate_counted
+            assert call(batch_id, 1, items=1, pending=0, activity=activity) is None
 
     def test_an_open_batch_closes_once(self, stores: Stores) -> None:
         put(stores)

@@ -477,3 +477,13 @@ def test_a_forged_receipt_frees_no_slot(world: World) -> None:
     with pytest.raises(InvalidItemId):
         world.buffers.done("jobs", [forged])
     assert world.buffers.status("jobs").pending == 1
+
+
+def test_a_buffer_that_nobody_uses_is_not_expired_as_idle(world: World) -> None:
+    world.buffers.put("jobs", ["a"])
+    world.clock.advance(100 * DAY_MS)
+
+    expired = world.buffers._ledger.expire(State.OPEN, idle_since=world.clock.now())
+
+    assert expired.batches == 0
+    world.buffers.put("jobs", ["b"])

@@ -42,19 +42,31 @@ class Adding:
     def _add(self, batch_id: int, count: int) -> Group:
         batch = self._known.peek(batch_id)
         for _ in range(TRIES):
-            row = self._ports.batches.allocate(
-                batch_id,
-                count,
-                activity=self._known.activity(batch) if batch else None,
-                room=_room(batch, count),
-            )
+            row = self._allocate(batch_id, batch, count)
+            if row is None:
+                batch = self._known.one(batch_id)
+                row = self._allocate_counted(batch, count)
             if row is not None:
                 # A process that had not seen the batch could not count the addition as activity before.
                 self._known.touch(self._known.present(self._known.saw(row)))
                 return _group(row, row.items - count, count)
-            batch = self._known.one(batch_id)
-            self._admit(batch, count)
         raise _contended(batch_id)
+
+    def _allocate(self, batch_id: int, batch: Batch | None, count: int) -> Batch | None:
+        """Add where the row is not known to be full: that write would only fail."""
+        if batch and not _fits(batch, count):
+            return None
+        activity = self._known.activity(batch) if batch else None
+        return self._ports.batches.allocate(batch_id, count, activity=activity, room=_room(batch, count))
+
+    def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
+        """Add where the pending items, counted, leave room though their bound did not; see ``_admit``."""
+        pending = self._admit(batch, count)
+        if pending is None:
+            return None
+        return self._ports.batches.allocate_counted(
+            batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
+        )
 
     def _add_once(self, batch_id: int, count: int, key: str) -> Group:
         for _ in range(TRIES):
@@ -62,11 +74,17 @@ class Adding:
             first = self._ports.batches.allocate_once(batch, count, key, activity=self._known.activity(batch))
             if first is not None:
                 return _group(batch, first, count)
-            self._admit(self._known.one(batch_id), count)
+            batch = self._known.one(batch_id)
+            pending = self._admit(batch, count)
+            if pending is not None:
+                self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)
         raise _contended(batch_id)
 
-    def _admit(self, batch: Batch, count: int) -> None:
-        """Say why an addition failed, if it is for good; make room in a bounded batch if there is any.
+    def _admit(self, batch: Batch, count: int) -> int | None:
+        """Say why an addition failed, if it is for good; count what is pending in a batch that seems full.
+
+        Returns:
+            The count, if it leaves room; None if the row itself does, and the addition may be tried again.
 
         Raises:
             BatchClosed: it takes no more items.
@@ -80,13 +98,13 @@ class Adding:
         if batch.items > ids.MAX_ITEMS - count:
             raise InvalidRequest(f"batch {batch.batch_id} has {batch.items} items; it can hold 2^40 in all")
         if batch.limit is None:
-            return
+            return None
         if count > batch.limit:
             raise InvalidRequest(
                 f"{count} items never fit batch {batch.batch_id}: its limit is {batch.limit}; add fewer"
             )
-        if batch.pending_bound <= batch.limit - count:
-            return
+        if _fits(batch, count):
+            return None
         # At most ``limit`` items are pending, so the walk is bounded by the limit times the depth.
         pending = self._reading.pending(batch, budget=limits.MAX_LIMIT * 8) or 0
         if pending + count > batch.limit:
@@ -95,7 +113,11 @@ class Adding:
                 " try again when some are done",
                 retry_after=1,
             )
-        self._ports.batches.rebound(batch.batch_id, items=batch.items, pending=pending)
+        return pending
+
+
+def _fits(batch: Batch, count: int) -> bool:
+    return batch.limit is None or batch.pending_bound <= batch.limit - count
 
 
 def _room(batch: Batch | None, count: int) -> int | None:

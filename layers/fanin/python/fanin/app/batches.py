@@ -108,6 +108,8 @@ class BatchLife:
     def _expire(self, batch: Batch, now: int) -> bool:
         if batch.state.terminal:
             return self._ports.batches.expire(batch.batch_id, now=now)
+        if batch.kind is Kind.BUFFER:
+            return False  # a buffer that nobody uses for a while is no less wanted
         if self._settler.finish(batch).state.terminal:
             return False
         _, moved = self._ports.batches.end(

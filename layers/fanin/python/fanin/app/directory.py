@@ -60,7 +60,7 @@ class Directory:
             row = self._row(topic, name)
             if row is None:
                 return False
-            if self._leave(topic, row, Left.DEREGISTERED):
+            if self.drop(topic, row, Left.DEREGISTERED):
                 return True
         raise Throttled(f"{topic}/{name} is being changed by others; try again", retry_after=1)
 
@@ -155,8 +155,12 @@ class Directory:
         )
 
     def drop(self, topic: str, row: Record, reason: Left) -> bool:
-        """End a registration as it was read; False if it has changed since."""
-        return self._leave(topic, row, reason)
+        """End a registration as it was read; False if it has changed since.
+
+        The row stays, as gone, until its time to live removes it: so the stream tells why it ended.
+        """
+        gone = self._read(topic, row).leave(reason, self._ports.clock.now())
+        return self._put(gone, row.version)
 
     def _row(self, topic: str, name: str) -> Record | None:
         limits.name("topic", topic, limits.MAX_NAME)
@@ -197,10 +201,6 @@ class Directory:
             if_version=version,
         )
         return done
-
-    def _leave(self, topic: str, row: Record, reason: Left) -> bool:
-        gone = self._read(topic, row).leave(reason, self._ports.clock.now())
-        return self._put(gone, row.version)
 
 
 def _check(request: Register) -> None:

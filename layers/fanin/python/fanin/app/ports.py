@@ -194,6 +194,25 @@ class BatchStore(Protocol):
         """
         ...
 
+    def allocate_counted(
+        self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
+    ) -> Batch | None:
+        """Add n items to an open, bounded batch whose pending items were counted, by one conditional write.
+
+        Not idempotent, as ``allocate``.
+
+        Args:
+            batch_id: the batch.
+            n: how many.
+            items: the row must still have so many.
+            pending: the count; ``pending_bound`` becomes this and n.
+            activity: of the addition.
+
+        Returns:
+            The row after the addition; None if the condition failed.
+        """
+        ...
+
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         """Store a fresh count of pending items, if ``items`` has not changed since; False if it has."""
         ...

@@ -6,11 +6,13 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 from uuid import UUID
 
 from fanin import names
 from fanin.app import correlation, limits
+from fanin.app.directory import Directory
 from fanin.app.gather import Gather
 from fanin.app.ports import Outgoing
 from fanin.app.replies import Replies
@@ -18,7 +20,6 @@ from fanin.app.scatter_records import CHUNK, Plan, chunks, put_plan, put_sending
 from fanin.app.service import LedgerService
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Failure, Kind, OnDeadline, OpenBatch
-from fanin.domain.directory import Registration
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
@@ -30,8 +31,6 @@ from fanin.domain.scatter import (
     Scattered,
 )
 from fanin.errors import InvalidRequest, RequestTooLarge
-
-_PAGE: Final = 1_000
 
 
 class Sent(NamedTuple):
@@ -61,7 +60,6 @@ class Scatters:
         between leaves a scatter that sends everything at its first deadline.
         """
         _check(scatter)
-        now = self._ports.clock.now()
         recipients = self._recipients(scatter)
         made = str(UUID(bytes=self._ports.random.bytes(16)))
         plan = Plan(
@@ -73,7 +71,7 @@ class Scatters:
         request = OpenBatch(
             kind=Kind.SCATTER,
             size=len(recipients),
-            deadline=now + scatter.timeout * 1000,
+            deadline=self._ports.clock.now() + scatter.timeout * 1000,
             on_deadline=OnDeadline.COMPLETE,
             user_key=scatter.user_key,
             metadata=scatter.metadata,
@@ -155,21 +153,11 @@ class Scatters:
     def _recipients(self, scatter: Scatter) -> list[Recipient]:
         if scatter.topic is None:
             return self._listed(scatter.recipients)
-        found: list[Recipient] = []
-        cursor: str | None = None
-        while True:
-            room = f"topic/{scatter.topic}"
-            page = self._ports.directory.page(room, cursor=cursor, limit=_PAGE)
-            now = self._ports.clock.now()
-            for record in page.records:
-                there = Registration.of(scatter.topic, record.name, record.value, record.expires_at)
-                if there.lives(now) and there.has(scatter.where):
-                    found.append(Recipient(there.name, there.channel))
-            cursor = page.cursor
-            if len(found) > limits.MAX_RECIPIENTS:
-                raise RequestTooLarge(f"topic {scatter.topic!r} has over {limits.MAX_RECIPIENTS} recipients")
-            if cursor is None:
-                return found
+        members = Directory(self._ports).members(scatter.topic, scatter.where)
+        found = [Recipient(one.name, one.channel) for one in islice(members, limits.MAX_RECIPIENTS + 1)]
+        if len(found) > limits.MAX_RECIPIENTS:
+            raise RequestTooLarge(f"topic {scatter.topic!r} has over {limits.MAX_RECIPIENTS} recipients")
+        return found
 
     def _listed(self, recipients: Sequence[Recipient]) -> list[Recipient]:
         urls: dict[str, str] = {}

@@ -45,7 +45,7 @@ def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = 
     """List the buffers, with their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    run.answer(wire.encode_buffers(page), *(f"{buffer.name}\t{buffer.limit}" for buffer in page.buffers))
+    run.answer(wire.encode_buffers(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
     run.more(page.cursor)
 
 
@@ -74,10 +74,13 @@ def take(
     most: Annotated[int, typer.Option(min=1, max=10, help="Payloads to take.")] = 1,
     wait: Annotated[int, typer.Option(min=0, max=20, help="Seconds to wait for work.")] = 20,
 ) -> None:
-    """Take work out; prints a receipt, a tab and a payload on each line."""
+    """Take work out; prints a receipt, a space and a payload on each line."""
     run = session(ctx)
     work = run.tracker.buffers.take(name, most=most, wait=wait)
-    run.answer(wire.encode_work(work), *(f"{one.receipt}\t{one.payload}" for one in work))
+    run.answer(wire.encode_work(work))
+    if not run.as_json:
+        for one in work:
+            typer.echo(f"{one.receipt} {one.payload}")  # as it is: a console would expand its tabs
 
 
 @app.command()

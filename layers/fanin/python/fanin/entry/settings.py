@@ -67,7 +67,7 @@ class Settings:
 
     @property
     def router_arn(self) -> str | None:
-        """The function that a route's rule calls; None where no rules are made, the router itself above all."""
+        """The function that a route's rule calls; None where no rules are made, as in the router itself."""
         return self.environment.get(names.ENV_ROUTER_ARN) or None
 
     @property

@@ -78,6 +78,13 @@ class DynamoBatches:
         used = failed[0]
         return None if used is None else _first_answer(used, n, key)
 
+    def allocate_counted(
+        self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
+    ) -> Batch | None:
+        when = [_IS_OPEN, "#items = :items", "attribute_exists(#limit)"]
+        added = {"items": items + n, "pending_bound": pending + n, **_activity(activity)}
+        return self._add(batch_id, Change(when, {**_OPEN, "items": items}, added))
+
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         change = Change(["#items = :items"], {"items": items}, {"pending_bound": pending})
         return self._update(batch_id, change)[1]

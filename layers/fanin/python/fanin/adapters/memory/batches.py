@@ -79,6 +79,18 @@ class MemoryBatches:
 
         return self._calls.write("batches.allocate_once", transact, rows=2)
 
+    def allocate_counted(
+        self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
+    ) -> Batch | None:
+        row, moved = self._update(
+            "allocate_counted",
+            batch_id,
+            lambda row: row.state is State.OPEN and row.limit is not None and row.items == items,
+            lambda row: replace(row, items=items + n, pending_bound=pending + n),
+            activity,
+        )
+        return row if moved else None
+
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         return self._update(
             "rebound",

@@ -1,0 +1,49 @@
+"""A scatter from its start to the event of its end, every recipient replying alone."""
+
+from __future__ import annotations
+
+from bench.figures import Figure
+from bench.world import World
+from fanin import names
+from fanin.app.scatter import Scatters
+from fanin.app.service import LedgerService
+from fanin.app.services import patterns
+from fanin.domain.batch import State
+from fanin.domain.scatter import Recipient, Reply, Scatter
+
+QUEUE = "https://sqs/everyone"
+SIZES = (64, 1_000, 20_000)
+WRITES = 3.1
+
+
+def all_replies() -> list[Figure]:
+    return [_measure(size, quorum=None) for size in SIZES]
+
+
+def quorum() -> list[Figure]:
+    return [_measure(1_000, quorum=1_000)]
+
+
+def _measure(size: int, *, quorum: int | None) -> Figure:
+    world = World()
+    world.memory.channels.queues[QUEUE] = []
+    ports = world.memory.ports()
+    ledger = LedgerService(ports, patterns(ports))
+    scatters = Scatters(ledger)
+    with world.spending() as spent:
+        batch = scatters.start(Scatter("?", [Recipient("", QUEUE)] * size, quorum=quorum)).batch
+        for job in world.memory.jobs.waiting:
+            scatters.send(job["batch_id"], job["chunk"], job["wave"])
+        for message in world.memory.channels.queues[QUEUE]:
+            scatters.reply([Reply(message.attributes[names.ITEM_ATTRIBUTE], "!")])
+        ended = ports.batches.read([batch.batch_id])[batch.batch_id]
+        ledger.announce(ended)
+    if ended.state is not State.COMPLETE:
+        raise AssertionError(f"all have replied, and the scatter is {ended.state}")
+    how = "all must reply" if quorum is None else "with a quorum, whose replies are counted"
+    return Figure(
+        f"writes for one recipient of a scatter, its reply included; {how}",
+        spent.writes / size,
+        at_most=WRITES,
+        note=f"worst of scatters to {', '.join(f'{n:,}' for n in SIZES)}" if quorum is None else f"{size:,}",
+    )

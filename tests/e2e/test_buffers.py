@@ -1,0 +1,123 @@
+"""Bounded buffers through the deployed API: many producers, and a limit that holds."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin.client.backoff import Backoff
+from fanin.client.buffers import Producer, Taker
+from fanin.domain.buffer import Outcome
+from fanin.errors import BufferNotFound, ChannelRefused, LimitReached
+from tests.e2e.deployment import eventually
+
+
+@pytest.fixture
+def name() -> str:
+    return f"jobs-{uuid.uuid4().hex[:8]}"
+
+
+def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) -> None:
+    # Given a buffer, made twice
+    buffers = tracker.buffers
+    buffer = buffers.define(name, 2)
+    assert buffers.define(name, 2) == buffer
+    assert buffer.owned
+
+    # When it is filled, and emptied by a taker that dies once
+    tracker.producer(name).put("one", "two ☂")
+    with pytest.raises(LimitReached) as rejected:
+        tracker.producer(name).put_now("three")
+    assert rejected.value.retry_after == 1
+    lost = eventually(lambda: buffers.take(name, most=2, wait=5, hide=1))
+    assert buffers.status(name).pending == 2
+    time.sleep(1.2)
+    found: list[str] = []
+    taker = tracker.taker(name, wait=2)
+    while len(found) < 2:
+        taker.run(found.append, until_empty=True)
+
+    # Then the work came again, once it is done it is done, and the queue goes with the buffer
+    assert sorted(found) == ["one", "two ☂"]
+    assert buffers.done(name, [work.receipt for work in lost]).done == 0
+    assert buffers.status(name).pending == 0
+    buffers.delete(name)
+    with pytest.raises(BufferNotFound):
+        buffers.status(name)
+    with pytest.raises(ClientError, match="does not exist"):
+        stack.client("sqs").get_queue_attributes(QueueUrl=buffer.queue)
+
+
+def test_a_put_is_ready_when_a_consumer_waits(new_tracker, name) -> None:
+    producer, consumer = new_tracker(), new_tracker()
+    producer.buffers.define(name, 5)
+    with ThreadPoolExecutor(1) as pool:
+        taking = pool.submit(consumer.buffers.take, name, wait=15)
+        eventually(lambda: producer.buffers.status(name).count == -1)
+        assert producer.producer(name).put("a").outcome is Outcome.READY
+        (work,) = taking.result()
+    assert work.payload == "a"
+    producer.buffers.delete(name)
+
+
+def test_a_queue_of_ones_own_must_carry_the_tag(tracker, stack, queue_url, name) -> None:
+    with pytest.raises(ChannelRefused, match="fanin:channel"):
+        tracker.buffers.define(name, 5, queue=queue_url)
+    stack.client("sqs").tag_queue(QueueUrl=queue_url, Tags={"fanin:channel": "jobs"})
+
+    assert not tracker.buffers.define(name, 5, queue=queue_url).owned
+    tracker.producer(name).put("a")
+    found: list[str] = []
+    while not found:
+        tracker.taker(name, wait=2).run(found.append, until_empty=True)
+    assert found == ["a"]
+    tracker.buffers.delete(name)
+    assert stack.client("sqs").get_queue_attributes(QueueUrl=queue_url)
+
+
+def test_the_limit_holds_under_32_producers(new_tracker, tracker, name) -> None:
+    # Given 32 producers that put three each into a buffer of ten, and two takers
+    limit, each = 10, 3
+    tracker.buffers.define(name, limit)
+    patient = Backoff(first=0.05, most=0.5)
+    levels: list[int] = []
+    found: list[str] = []
+    over = threading.Event()
+
+    def produce(number: int) -> None:
+        producer = Producer(new_tracker().buffers, name, backoff=patient)
+        for part in range(each):
+            producer.put(f"{number}/{part}", timeout=120)
+
+    def consume(_: int) -> None:
+        taker = Taker(new_tracker().buffers, name, most=5, wait=1)
+        while not over.is_set():
+            taker.run(found.append, until_empty=True)
+
+    def watch() -> None:
+        own = new_tracker()
+        while not over.is_set():
+            levels.append(own.buffers.status(name).pending)
+
+    # When all have put their work in
+    with ThreadPoolExecutor(36) as pool:
+        pool.submit(watch)
+        takers = [pool.submit(consume, number) for number in range(2)]
+        try:
+            list(pool.map(produce, range(32)))
+            eventually(lambda: len(set(found)) == 32 * each, within=60)
+        finally:
+            over.set()
+        for taker in takers:
+            taker.result()
+
+    # Then all of it came out, and the buffer was never more than full
+    assert set(found) == {f"{number}/{part}" for number in range(32) for part in range(each)}
+    assert 0 < max(levels) <= limit
+    assert tracker.buffers.status(name).pending == 0
+    tracker.buffers.delete(name)

@@ -1,0 +1,245 @@
+"""Guaranteed delivery on the deployed stack, and through a proxy that deals out faults."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from fanin import Delivery, IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
+from fanin.client.backoff import Backoff
+from fanin.client.envelopes import ProtobufCodec
+from fanin.client.frame_queues import SqsReceiver, SqsTransport, queue_notices
+from fanin.client.repeat_buffer import Held
+from fanin.client.tracker import Tracker
+from fanin.domain.batch import State
+from fanin.errors import ChannelRefused, FaninError
+from fanin.local import Stack
+from tests.e2e.deployment import Deployment, Subscriber, eventually
+from tests.e2e.faults import FAULTS, FaultProxy
+
+RECEIVERS = 6
+LEASE = 5
+
+
+class Queues(NamedTuple):
+    """URLs of queues of the test's own.
+
+    Attributes:
+        envelopes: its messages come again after as long as a lease.
+        channel: a reply channel, with the tag.
+    """
+
+    envelopes: str
+    channel: str
+
+
+@pytest.fixture
+def queues(stack: Stack) -> Queues:
+    create, name = stack.client("sqs").create_queue, uuid.uuid4()
+    return Queues(
+        create(QueueName=f"envelopes-{name}", Attributes={"VisibilityTimeout": str(LEASE)})["QueueUrl"],
+        create(QueueName=f"replies-{name}", tags={"fanin:channel": "yes"})["QueueUrl"],
+    )
+
+
+def test_a_frame_is_delivered_and_its_sender_is_told(
+    stack: Stack, deployment: Deployment, subscriber: Subscriber, tracker: Tracker, queues: Queues
+) -> None:
+    # Given a frame of thirty envelopes, of which some are lost on the way
+    sqs, (envelopes, channel) = stack.client("sqs"), queues
+    repeater = Repeater(
+        tracker.frames,
+        SqsTransport(sqs, envelopes, ProtobufCodec()),
+        MemoryRepeatBuffer(),
+        template=OpenFrame(100, "orders", "billing", channel),
+        notices=queue_notices(sqs, channel),
+    )
+    for number in range(30):
+        repeater.put(str(number).encode(), "text/plain")
+    repeater.flush()
+    (frame_id,) = repeater.buffer.frames()
+    lost = deployment.receive(envelopes)
+
+    # When they are received, and what is missing is repeated
+    effects: dict[str, str] = {}
+
+    def handle(delivery: Delivery) -> None:
+        effects[delivery.item] = delivery.payload.decode()
+
+    receiver = SqsReceiver(
+        IdempotentReceiver(tracker.frames, handle, tracker.delivery("api"), lease=LEASE), ProtobufCodec()
+    )
+    while receiver.poll(sqs, envelopes, wait=0):
+        pass
+    missing = tracker.frames.status(frame_id).missing
+    repeater.reconnected()
+    repeater.tick()
+    while receiver.poll(sqs, envelopes, wait=0):
+        pass
+
+    # Then the sender hears of it on its reply channel, and the bus tells everyone
+    assert sum(stop - start for start, stop in missing) == len(lost) > 0
+    assert sorted(effects.values(), key=int) == [str(number) for number in range(30)]
+    repeater._watches[frame_id].due = time.monotonic() + 600  # it only listens now
+    eventually(lambda: repeater.tick() == 0)
+    assert repeater.buffer.held == Held(0, 0)
+    event = subscriber.only_event_of(frame_id)
+    assert event["detail-type"] == "Frame Completed"
+    assert event["detail"]["metadata"]["source"] == "orders"
+
+
+def test_a_stale_frame_is_asked_for_and_then_given_up(
+    stack: Stack, deployment: Deployment, tracker: Tracker, queues: Queues
+) -> None:
+    # Given a frame whose sender died before it sent anything, two idle times ago
+    frame = tracker.frames.open(OpenFrame(70, reply_to=queues.channel, ttl=60))
+    table = {"TableName": stack.batches_table, "Key": {"batch_id": {"N": str(frame.frame_id)}}}
+
+    def age() -> None:
+        row = deployment.row(frame.frame_id)
+        older = {
+            name: {":" + name: {"N": str(int(row[name]["N"]) - 120_000)}} for name in ("touched_at", "due_at")
+        }
+        stack.client("dynamodb").update_item(
+            **table,
+            UpdateExpression="SET touched_at = :touched_at, due_at = :due_at",
+            ExpressionAttributeValues=older["touched_at"] | older["due_at"],
+        )
+
+    # When the reaper comes, and comes again
+    age()
+    deployment.invoke("reaper")
+    (asked,) = eventually(lambda: deployment.receive(queues.channel))
+    state = tracker.frames.status(frame.frame_id).state
+    age()
+    deployment.invoke("reaper")
+
+    # Then what is missing was requested once, and the frame has timed out
+    assert json.loads(asked["Body"]) == {
+        "type": "Repeat Requested",
+        "frame_id": frame.frame_id,
+        "size": 70,
+        "missing": [[0, 70]],
+        "more": False,
+    }
+    assert state is State.CLOSED
+    assert tracker.frames.status(frame.frame_id).state is State.TIMED_OUT
+    (ended,) = eventually(lambda: deployment.receive(queues.channel))
+    assert json.loads(ended["Body"])["type"] == "Frame Ended"
+
+
+def test_a_queue_without_the_tag_is_no_reply_channel(tracker: Tracker, queue_url: str) -> None:
+    with pytest.raises(ChannelRefused):
+        tracker.frames.open(OpenFrame(1, reply_to=queue_url))
+
+
+class Crossing:
+    """A sender and receivers that talk to everything through the proxy."""
+
+    def __init__(self, stack: Stack, caller: boto3.Session, proxy: FaultProxy, envelopes: str) -> None:
+        here = f"http://127.0.0.1:{proxy.port}"
+        self.api_url = here + urlsplit(stack.api_url).path
+        self.envelopes = here + urlsplit(envelopes).path
+        self._endpoint = here
+        self._caller = caller
+        self._region = stack.region
+        self.attempts: Counter[str] = Counter()
+        self.effects: dict[str, bytes] = {}
+        self.overlaps: list[str] = []
+        self._active: set[str] = set()
+        self._lock = Lock()
+        self.over = Event()
+
+    def tracker(self) -> Tracker:
+        return Tracker.over_https(self.api_url, session=self._caller, region=self._region)
+
+    def sqs(self) -> Any:
+        config = Config(read_timeout=10, retries={"total_max_attempts": 3}, max_pool_connections=4)
+        return self._caller.client("sqs", endpoint_url=self._endpoint, config=config)
+
+    def handle(self, delivery: Delivery) -> None:
+        with self._lock:
+            if delivery.item in self._active:
+                self.overlaps.append(delivery.item)
+            self._active.add(delivery.item)
+            self.attempts[delivery.item] += 1
+            self.effects.setdefault(delivery.item, delivery.payload)
+        time.sleep(0.001)
+        with self._lock:
+            self._active.discard(delivery.item)
+
+    def receive(self) -> None:
+        tracker, sqs = self.tracker(), self.sqs()
+        receiver = SqsReceiver(
+            IdempotentReceiver(tracker.frames, self.handle, tracker.delivery("api"), lease=LEASE)
+        )
+        while not self.over.is_set():
+            with suppress(FaninError):
+                receiver.poll(sqs, self.envelopes, wait=1)
+
+    def run(self, payloads: list[bytes], buffer: SqliteRepeatBuffer, *, within: float) -> None:
+        sqs = self.sqs()
+        repeater = Repeater(
+            self.tracker().frames,
+            SqsTransport(sqs, self.envelopes),
+            buffer,
+            template=OpenFrame(500),
+            backoff=Backoff(first=2, most=8),
+        )
+        threads = [Thread(target=self.receive, daemon=True) for _ in range(RECEIVERS)]
+        for payload in payloads:
+            repeater.put(payload)
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + within
+        repeater.run(lambda: not buffer.held.envelopes or time.monotonic() > deadline, pause=0.2)
+        self.over.set()
+        for thread in threads:
+            thread.join(30)
+
+
+@pytest.fixture
+def crossing(
+    stack: Stack, caller: boto3.Session, queues: Queues, tmp_path: Path
+) -> Iterator[Callable[[int, float], tuple[Crossing, FaultProxy]]]:
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+
+    def run(count: int, within: float) -> tuple[Crossing, FaultProxy]:
+        port = urlsplit(stack.endpoint_url).port
+        assert port is not None
+        with FaultProxy(port, share=0.05, seed=count).running() as proxy:
+            crossing = Crossing(stack, caller, proxy, queues.envelopes)
+            crossing.run([str(number).encode() for number in range(count)], buffer, within=within)
+        assert buffer.held == Held(0, 0)
+        return crossing, proxy
+
+    yield run
+    buffer.close()
+
+
+@pytest.mark.parametrize(("count", "within"), [(500, 120), pytest.param(10_000, 900, marks=pytest.mark.soak)])
+def test_every_envelope_is_handled_through_a_network_that_fails(
+    crossing: Callable[[int, float], tuple[Crossing, FaultProxy]], count: int, within: float
+) -> None:
+    """Five in a hundred requests each are cut, delayed, answered in vain, doubled, overtaken, or meet a
+    restart. The ten thousand of ``make soak`` are five hundred in ``make test``.
+    """
+    # When payloads cross it
+    seen, proxy = crossing(count, within)
+
+    # Then all of them have arrived, each effect once, none handled by two at once, and nothing is kept
+    assert sorted(seen.effects.values(), key=int) == [str(number).encode() for number in range(count)]
+    assert seen.overlaps == []
+    assert all(proxy.happened[fault] > 0 for fault in FAULTS)

@@ -1,0 +1,119 @@
+"""Scatter-gather on the deployed stack, with policies enforced: queues, functions, alarms, the bucket."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.client.messages import ReceivedMessage, from_queue
+from fanin.domain.directory import Register
+from fanin.domain.scatter import Recipient
+from fanin.errors import ChannelRefused, CorrelationIdAlive
+from tests.e2e.deployment import Deployment, Subscriber, eventually
+
+pytestmark = pytest.mark.emulator
+
+
+@pytest.fixture
+def channel(stack) -> Callable[[], str]:
+    """Makes queues that carry the tag."""
+    sqs = stack.client("sqs")
+
+    def make() -> str:
+        tags = {names.CHANNEL_TAG: "test"}
+        return sqs.create_queue(QueueName=f"car-{uuid.uuid4()}", tags=tags)["QueueUrl"]
+
+    return make
+
+
+def received(deployment: Deployment, url: str) -> list[ReceivedMessage]:
+    return eventually(lambda: [from_queue(message) for message in deployment.receive(url)])
+
+
+def put(claim: Any, payload: bytes) -> None:
+    request = urllib.request.Request(claim.url, payload, dict(claim.headers), method="PUT")  # noqa: S310
+    urllib.request.urlopen(request).close()  # noqa: S310
+
+
+def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
+    deployment, tracker, channel, subscriber: Subscriber
+) -> None:
+    # Given three cars of a topic
+    topic = f"fleet-{uuid.uuid4()}"
+    urls = [channel() for _ in range(3)]
+    for i, url in enumerate(urls):
+        tracker.directory.register(Register(topic, f"car-{i}", url))
+    scattered = tracker.scatters.start(topic, {"week": 47}, type="report", user_key="weekly")
+    batch_id = scattered.batch.batch_id
+    assert (scattered.batch.items, scattered.ready) == (3, False)
+    with pytest.raises(CorrelationIdAlive):
+        tracker.scatters.start(topic, "x", correlation_id=scattered.correlation_id)
+    # When they get the message and reply, each in its own way
+    (one,), (two,), (three,) = (received(deployment, url) for url in urls)
+    assert one.json() == {"week": 47}
+    assert one.attributes[names.ATTRIBUTE_CORRELATION] == scattered.correlation_id
+    assert tracker.scatters.reply(one, {"km": 1})
+    tracker.scatters.reply_later(two, {"km": 2})
+    video = b"x" * 300_000
+    claim = tracker.scatters.claim(three, len(video), "video/mp4")
+    put(claim, video)
+    assert tracker.scatters.reply(three, claim=claim.key)
+    # Then the bus is told once, and all is there
+    event = subscriber.only_event_of(batch_id)
+    assert event["detail-type"] == "Gather Ready"
+    detail = event["detail"]
+    assert (detail["received"], detail["missing"], detail["user_key"]) == (3, [], "weekly")
+    assert detail["correlation_id"] == scattered.correlation_id
+    replies = list(tracker.scatters.replies(batch_id))
+    assert [(reply.name, reply.payload) for reply in replies[:2]] == [
+        ("car-0", {"km": 1}),
+        ("car-1", {"km": 2}),
+    ]
+    with urllib.request.urlopen(replies[2].url) as download:  # noqa: S310
+        assert download.read() == video
+    # And its correlation id is free again
+    assert tracker.scatters.start([], "x", correlation_id=scattered.correlation_id).ready
+
+
+def test_the_missing_are_sent_to_again_and_named_at_the_end(
+    deployment, tracker, channel, subscriber: Subscriber
+) -> None:
+    # Given two recipients of which one never replies
+    here, dead = channel(), channel()
+    to = [Recipient("here", here), Recipient("dead", dead)]
+    scattered = tracker.scatters.start(to, "report!", timeout=5, max_retries=1)
+    (message,) = received(deployment, here)
+    assert tracker.scatters.reply(message, "fine")
+    (first,) = received(deployment, dead)
+    # When the deadline comes
+    (again,) = eventually(lambda: received(deployment, dead), within=30)
+    # Then it was sent to again under the same id, and in the end it is named
+    assert again.item == first.item
+    detail = subscriber.only_event_of(scattered.batch.batch_id, within=40)["detail"]
+    assert (detail["received"], detail["retries"], detail["partial"]) == (1, 1, True)
+    assert detail["missing_recipients"] == ["dead"]
+    assert not deployment.receive(here)
+
+
+def test_a_queue_that_is_deleted_fails_its_recipient(deployment, tracker, channel, stack) -> None:
+    since = time.time() - 1
+    here, gone = channel(), channel()
+    to = [Recipient("here", here), Recipient("gone", gone)]
+    started = tracker.scatters.start(to, "x", quorum=0.5)
+    stack.client("sqs").delete_queue(QueueUrl=gone)
+    (message,) = received(deployment, here)
+    tracker.scatters.reply(message)
+
+    assert eventually(lambda: tracker.scatters.status(started.batch.batch_id).ready)
+    eventually(lambda: deployment.metrics("scatter", since).get(names.METRIC_SENT))
+
+
+def test_only_a_queue_with_the_tag_is_sent_to(tracker, queue_url) -> None:
+    with pytest.raises(ChannelRefused):
+        tracker.scatters.start([queue_url], "x")

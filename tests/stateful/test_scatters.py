@@ -1,0 +1,89 @@
+"""Scatter-gather under hundreds of seeds; and proof that a broken one would not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.app import replies
+from fanin.app.gather import Gather
+from fanin.app.replies import Replies
+from fanin.app.scatter import Scatters
+from fanin.errors import FaninError
+from tests.stateful.scatters import simulate
+
+SEEDS = 240
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_it_gathers_whatever_interleaves_and_crashes(block: int) -> None:
+    size = SEEDS // 3
+    for seed in range(block * size, (block + 1) * size):
+        simulate(seed)
+
+
+def test_the_seeds_reach_what_matters() -> None:
+    played = [simulate(seed) for seed in range(60)]
+    rows = [row for gathering in played for row in gathering.rows.values()]
+
+    assert any(row.retries for row in rows)
+    assert any(row.partial for row in rows)
+    assert any(not row.partial and row.items > 1 for row in rows)
+    assert any(len(words) > 1 for gathering in played for words in gathering.said.values())
+
+
+def fails(seed: int) -> bool:
+    try:
+        simulate(seed)
+    except (AssertionError, FaninError):
+        return True
+    return False
+
+
+def last_reply_wins(self: Replies, batch: Any, ordinal: int, reply: Any) -> bool:
+    self._ports.records.put(
+        str(batch.batch_id),
+        replies.reply_name(ordinal),
+        {"at": 0, "payload": reply.payload},
+        expires_at=batch.expires_at,
+    )
+    return True
+
+
+def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
+    """End at the first deadline."""
+
+
+def new_ids(self: Scatters, batch_id: int, chunk: int, wave: int) -> Any:
+    """Name the recipients of a later wave by other items."""
+    issue = replies.ids.issue
+
+    def shifted(batch: int, first: int, count: int, salt: bytes) -> Any:
+        return issue(batch, first, count + (wave > 0), salt)
+
+    replies.ids.issue = shifted
+    try:
+        return send(self, batch_id, chunk, wave)
+    finally:
+        replies.ids.issue = issue
+
+
+send = Scatters.send
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (Replies, "_store", last_reply_wins),
+        (Gather, "put_off", never_again),
+        (Scatters, "send", new_ids),
+    ],
+    ids=["the last reply wins", "the missing are given up at once", "another id for a later wave"],
+)
+def test_a_broken_scatter_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+
+    assert any(fails(seed) for seed in range(SEEDS))
