@@ -12,7 +12,7 @@ from operator import or_
 import pytest
 
 from fanin.app.ports import Activity, Claim, Claimed, Clear, Cleared, FailureRow, WordKey
-from fanin.domain.batch import LIVE, Batch, Mode, OnDeadline, State
+from fanin.domain.batch import LIVE, Batch, Kind, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
@@ -492,6 +492,34 @@ class TestMoves:
         assert later == [(ended, False)] * 4
         assert stores.batches.close(8, now=NOW + 3) == (ended, False)
         assert row_of(stores) == ended
+
+    def test_a_deadline_is_put_off_once_from_where_it_was_seen(self, stores: Stores) -> None:
+        put(stores, state=State.CLOSED, deadline=NOW + 5)
+        activity = Activity(NOW + 7, NOW + 9)
+        later = new_batch(state=State.CLOSED, deadline=NOW + 50, retries=1, touched_at=activity.touched_at)
+
+        first = stores.batches.put_off(8, deadline=NOW + 5, until=NOW + 50, activity=activity)
+        again = stores.batches.put_off(8, deadline=NOW + 5, until=NOW + 60, activity=activity)
+
+        assert first == (later, True)
+        assert again == (later, False)
+        assert row_of(stores) == later
+
+    @pytest.mark.parametrize("state", TERMINAL)
+    def test_an_ended_batch_has_no_other_deadline(self, stores: Stores, state: State) -> None:
+        batch = put(stores, state=state, deadline=NOW + 5)
+
+        moved = stores.batches.put_off(8, deadline=NOW + 5, until=NOW + 50, activity=Activity(NOW, NOW))
+
+        assert moved == (batch, False)
+
+    def test_replies_of_a_scatter_are_counted_too(self, stores: Stores) -> None:
+        put(stores, kind=Kind.SCATTER, state=State.CLOSED)
+
+        row = stores.batches.count(8, 3, activity=None)
+
+        assert row is not None
+        assert row.acked == 3
 
     def test_a_batch_ends_from_the_given_states_only(self, stores: Stores) -> None:
         batch = put(stores)

@@ -46,7 +46,7 @@ def encode_scatter(scatter: Scatter) -> Json:
 def decode_scatter(body: Json) -> Scatter:
     return Scatter(
         body=body["body"],
-        recipients=[Recipient(to.get("name", ""), to["channel"]) for to in body.get("recipients") or ()],
+        recipients=tuple(Recipient(to.get("name", ""), to["channel"]) for to in body.get("recipients") or ()),
         topic=body.get("topic"),
         where=body.get("where") or {},
         type=body.get("type", ""),

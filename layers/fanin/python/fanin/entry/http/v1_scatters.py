@@ -70,7 +70,7 @@ ROUTES: Final = (
         _reply, "ReplyReceipts", body="Replies", errors=_GONE,
     ),
     Route(
-        "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", "Where to upload a payload too large for a reply",
+        "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", "Where to upload a large payload",
         _claim, "ClaimCheck", 201, body="ClaimCheckRequest", errors=_GONE,
     ),
 )

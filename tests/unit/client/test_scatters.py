@@ -1,0 +1,164 @@
+"""Scatters from the outside: over HTTPS against scripted answers, and for people."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from fanin import names
+from fanin.adapters.memory import Memory
+from fanin.app.scatter import Scatters
+from fanin.app.service import LedgerService
+from fanin.client.backoff import Backoff
+from fanin.client.https import HttpsLedger
+from fanin.client.messages import ReceivedMessage
+from fanin.client.scatters import HttpsScatters, ScatterCalls, scatters_of
+from fanin.client.transport import unsigned
+from fanin.domain import wire_scatters as wire
+from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
+from fanin.errors import CorrelationIdAlive, InvalidRequest, NotConfigured, ServiceUnavailable
+from tests.unit.client.test_https import URL, Script, ok, problem
+
+QUEUE = "https://sqs/car"
+
+
+class Sqs:
+    """A client that keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, str]] = []
+
+    def send_message(self, **message: str) -> None:
+        self.sent.append(message)
+
+
+@pytest.fixture
+def memory() -> Memory:
+    memory = Memory()
+    memory.channels.queues[QUEUE] = []
+    return memory
+
+
+@pytest.fixture
+def scatters(memory: Memory) -> Scatters:
+    return Scatters(LedgerService(memory.ports()))
+
+
+@pytest.fixture
+def sqs() -> Sqs:
+    return Sqs()
+
+
+@pytest.fixture
+def calls(scatters: Scatters, sqs: Sqs) -> ScatterCalls:
+    return ScatterCalls(scatters, lambda: sqs)  # type: ignore[arg-type,return-value]
+
+
+def api(script: Script) -> HttpsLedger:
+    return HttpsLedger(
+        URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None)
+    )
+
+
+def message(memory: Memory, scatters: Scatters, **attributes: str) -> ReceivedMessage:
+    """The message that the one recipient gets."""
+    (job,) = memory.jobs.waiting
+    scatters.send(job["batch_id"], job["chunk"], job["wave"])
+    (sent,) = memory.channels.queues[QUEUE]
+    item = sent.attributes[names.ITEM_ATTRIBUTE]
+    return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
+
+
+def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: Scatters) -> None:
+    # Given what the service would answer
+    started = scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=0.5, metadata={"a": "b"}))
+    batch_id, got = started.batch.batch_id, message(memory, scatters)
+    claim = scatters.claim(ClaimCheckRequest(got.item or "", 5))
+    receipts = scatters.reply([Reply(got.item or "", {"km": 1})])
+    page = scatters.replies(batch_id)
+    answers = [
+        wire.encode_scattered(started),
+        wire.encode_scattered(scatters.status(batch_id)),
+        wire.encode_claim_check(claim),
+        wire.encode_reply_receipts(receipts),
+        wire.encode_gathered(page),
+    ]
+    script = Script(*(ok(json.loads(json.dumps(answer))) for answer in answers))
+    client = HttpsScatters(api(script))
+    # Then the client gives the same
+    again = client.start(Scatter("x", topic="t"))
+    assert (again.correlation_id, again.quorum, again.missing) == (started.correlation_id, 1, 1)
+    assert client.status(batch_id).received == 1
+    assert client.claim(ClaimCheckRequest(got.item or "", 5)) == claim
+    assert client.reply([Reply(got.item or "", {"km": 1})]) == receipts
+    assert client.replies(batch_id, limit=7) == page
+    # And it asked for them by the API's paths
+    assert [(r.method, r.url.removeprefix(f"{URL}/v1")) for r in script.requests] == [
+        ("POST", "/scatters"),
+        ("GET", f"/scatters/{batch_id}"),
+        ("POST", "/claim-checks"),
+        ("POST", "/replies"),
+        ("GET", f"/scatters/{batch_id}/replies?limit=7"),
+    ]
+
+
+def test_a_request_reads_back_as_it_was_written() -> None:
+    for request in (
+        Scatter("x", (Recipient("a", QUEUE),), type="t", attributes={"k": "v"}, correlation_id="mine"),
+        Scatter("x", topic="t", where={"k": "v"}, timeout=5, max_retries=0, quorum=3, user_key="u"),
+    ):
+        assert wire.decode_scatter(json.loads(json.dumps(wire.encode_scatter(request)))) == request
+
+
+def test_a_start_is_not_repeated_when_its_answer_is_lost() -> None:
+    script = Script(ServiceUnavailable("lost"))
+
+    with pytest.raises(ServiceUnavailable):
+        HttpsScatters(api(script)).start(Scatter("x", topic="t"))
+
+
+def test_a_living_correlation_id_is_told_as_such() -> None:
+    with pytest.raises(CorrelationIdAlive):
+        HttpsScatters(api(Script(problem(409, "correlation-id-alive")))).start(Scatter("x", topic="t"))
+
+
+def test_people_write_objects_and_spans(calls: ScatterCalls, memory: Memory, scatters: Scatters) -> None:
+    started = calls.start([QUEUE], {"week": 47}, timeout=timedelta(minutes=1), quorum=1)
+
+    got = message(memory, scatters)
+    assert got.json() == {"week": 47}
+    assert started.batch.deadline == started.batch.created_at + 60_000
+    assert calls.reply(got, {"km": 1})
+    assert not calls.reply(got, {"km": 2})
+    assert calls.status(started.batch.batch_id).ready
+    assert [reply.payload for reply in calls.replies(started.batch.batch_id)] == [{"km": 1}]
+
+
+def test_a_reply_through_the_queue_is_the_body_of_a_request(
+    calls: ScatterCalls, memory: Memory, scatters: Scatters, sqs: Sqs
+) -> None:
+    calls.start([QUEUE], "x")
+    got = message(memory, scatters, **{names.ATTRIBUTE_REPLY_TO: "https://sqs/replies"})
+
+    calls.reply_later(got, {"km": 1})
+
+    (sent,) = sqs.sent
+    assert sent["QueueUrl"] == "https://sqs/replies"
+    assert wire.decode_replies(json.loads(sent["MessageBody"])) == [Reply(got.item or "", {"km": 1})]
+
+
+def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None:
+    other = ReceivedMessage("m", "x", None, {}, None, 1, {})
+    with pytest.raises(InvalidRequest, match="no item id"):
+        calls.reply(other)
+    with pytest.raises(InvalidRequest, match="names no queue"):
+        calls.reply_later(other)
+
+
+def test_scatters_are_reached_as_their_ledger_is(scatters: Scatters) -> None:
+    assert isinstance(scatters_of(api(Script())), HttpsScatters)
+    assert isinstance(scatters_of(LedgerService(Memory().ports())), Scatters)
+    with pytest.raises(NotConfigured):
+        scatters_of(object())  # type: ignore[arg-type]
