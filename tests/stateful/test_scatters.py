@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from fanin.app import replies
 from fanin.app.gather import Gather
 from fanin.app.replies import Replies
 from fanin.app.scatter import Scatters
+from fanin.domain import ids
 from fanin.errors import FaninError
 from tests.stateful.scatters import simulate
 
@@ -57,18 +59,20 @@ def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
 
 def new_ids(self: Scatters, batch_id: int, chunk: int, wave: int) -> Any:
     """Name the recipients of a later wave by other items."""
-    issue = replies.ids.issue
-
-    def shifted(batch: int, first: int, count: int, salt: bytes) -> Any:
-        return issue(batch, first, count + (wave > 0), salt)
-
-    replies.ids.issue = shifted
+    token = WAVE.set(wave)
     try:
         return send(self, batch_id, chunk, wave)
     finally:
-        replies.ids.issue = issue
+        WAVE.reset(token)
 
 
+def shifted(batch: int, first: int, count: int, salt: bytes) -> Any:
+    return issue(batch, first, count + (WAVE.get() > 0), salt)
+
+
+# Every greenlet has a context of its own, also one that is never run to its end.
+WAVE: ContextVar[int] = ContextVar("wave", default=0)
+issue = ids.issue
 send = Scatters.send
 
 
@@ -85,5 +89,6 @@ def test_a_broken_scatter_is_found_out(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
 ) -> None:
     monkeypatch.setattr(where, name, mutant)
+    monkeypatch.setattr(ids, "issue", shifted)
 
     assert any(fails(seed) for seed in range(SEEDS))
