@@ -274,6 +274,19 @@ class TestFailures:
         assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
         assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
 
+    def test_are_not_listed_either_where_the_tree_has_grown_since_it_was_seen(self, world: World) -> None:
+        # Given a process that saw one word, and another that added to the batch and marked it high up
+        batch, (group,) = world.batch(4)
+        other = world.fresh()
+        other.add(batch.batch_id, 60)
+        whole = ids.issue(batch.batch_id, 0, 64, batch.salt)
+        other.ack(ranges=[ItemRange(whole.prefix, 0, 16)])
+
+        (receipt,) = world.ledger.fail([Failure(group[3], "no")])
+
+        assert receipt.duplicates == (group[3],)
+        assert world.ledger.failures(batch.batch_id).failures == ()
+
     def test_that_repeat_a_crashed_one_finish_what_it_began(self, world: World) -> None:
         # Given a failure of the last item that died between a word and its parent
         batch, (group,) = world.batch(16, closed=True)

@@ -105,6 +105,9 @@ class Acks:
             block = ids.parse_prefix(prefix)
             row = FailureRow(block.first + int(index), failure.item, reason)
             notes.setdefault(block.batch_id, []).append(row)
+        self._known.look(
+            shares
+        )  # a range may have been marked on a level that a row seen before did not have
         batches = self._check(shares, blocks)
         for batch_id, rows in notes.items():
             if not batches[batch_id].state.terminal:
