@@ -25,23 +25,32 @@ KEYS = {
 
 READS = {"batches BatchGetItem", "batches GetItem", "words BatchGetItem"}
 SETTLES = READS | {"batches UpdateItem", "words UpdateItem"}
+# On AWS only queues with the tag ``fanin:channel`` (``tests/infra``); the emulator does not know tags of queues.
+CHANNELS = {
+    f"{queue} SendMessage" for queue in ("work", "acks", "parked", "notifier retries", "settler retries")
+}
 ALLOWED = {
     "acks": SETTLES | {"parts BatchWriteItem"},
     "dead_letters": SETTLES | {"parts BatchWriteItem", "parked SendMessage"},
     "settler": SETTLES | {"settler retries SendMessage"},
-    "timer": SETTLES,
-    "reaper": SETTLES | {"by_shelf Query"},
+    "timer": SETTLES | {"parts BatchGetItem", "parts Query"},
+    "reaper": SETTLES | CHANNELS | {"by_shelf Query", "parts BatchGetItem", "parts Query"},
     "notifier": SETTLES
+    | CHANNELS
     | {
+        "parts BatchGetItem",
         "parts BatchWriteItem",
         "parts Query",
-        "notifier retries SendMessage",
         "bus PutEvents",
         "DeleteSchedule",
     },
     "api": SETTLES
-    | {"batches PutItem", "by_shelf Query", "words GetItem", "DeleteSchedule"}
-    | {f"parts {action}" for action in ("BatchWriteItem", "GetItem", "PutItem", "Query")},
+    | CHANNELS
+    | {"batches PutItem", "by_shelf Query", "words GetItem", "bus PutEvents", "DeleteSchedule"}
+    | {
+        f"parts {action}"
+        for action in ("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    },
 }
 
 
