@@ -68,7 +68,7 @@ SERVE = Access(
     progress=False,
     listing=True,
     words=("BatchGetItem", "GetItem", "UpdateItem"),
-    parts=("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem", "DeleteItem"),
+    parts=("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
 )
 """Everything the ledger does: the API, and whoever uses the library straight on the tables."""

@@ -25,7 +25,7 @@ KEYS = {
 
 READS = {"batches BatchGetItem", "batches GetItem", "words BatchGetItem"}
 SETTLES = READS | {"batches UpdateItem", "words UpdateItem"}
-# On AWS only queues with the tag ``fanin:channel`` (``tests/infra``); the emulator does not know tags of queues.
+# On AWS only queues with the tag ``fanin:channel``, see ``tests/infra``; the emulator does not know tags.
 CHANNELS = {
     f"{queue} SendMessage" for queue in ("work", "acks", "parked", "notifier retries", "settler retries")
 }

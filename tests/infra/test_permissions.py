@@ -53,9 +53,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "batches": table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
         "batches/index/by_shelf": table("Query"),
         "words": table("BatchGetItem", "GetItem", "UpdateItem"),
-        "parts": table(
-            "BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"
-        ),
+        "parts": table("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         "directory": table("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
         "schedules": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
         "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
