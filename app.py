@@ -1,4 +1,4 @@
-"""The CDK app: one stack with one tracker, its settings from the context (docs/settings.md)."""
+"""The CDK app: a stack with one tracker and, if asked for, one for its Spark jobs (docs/settings.md)."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import cdk_nag
 
-from infra import FaninStack, Settings
+from infra import FaninStack, PipelineStack, Settings
 
 # The CDK command line reads cdk.json; `python app.py` alone should see the same context.
 CONTEXT = json.loads(Path(__file__).with_name("cdk.json").read_text())["context"]
@@ -15,7 +15,9 @@ CONTEXT = json.loads(Path(__file__).with_name("cdk.json").read_text())["context"
 def main() -> None:
     app = cdk.App(context=CONTEXT)
     settings = Settings.from_context(app.node)
-    FaninStack(app, settings.prefix, settings=settings)
+    stack = FaninStack(app, settings.prefix, settings=settings)
+    if settings.pipeline:
+        PipelineStack(app, f"{settings.prefix}-pipeline", tracker=stack.tracker)
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
     app.synth()
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
@@ -25,6 +26,8 @@ from bench import (
     reading,
     scatters,
     single,
+    spark_coalesce,
+    spark_fan_out,
     writers,
 )
 from bench.figures import Figure, number, worst
@@ -37,10 +40,15 @@ COUNTED: dict[str, list[Measurement]] = {
     "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
     "reading": [reading.closing, reading.bounds, reading.missing],
     "patterns": [buffers.one_at_a_time, buffers.in_tens, frames.envelopes],
-    "scatters": [scatters.all_replies, scatters.quorum],
+    "scatters": [scatters.all_replies, scatters.quorum, scatters.large_topic],
     "compare": [compare.expressions, compare.alternatives],
 }
-TIMED: dict[str, list[Measurement]] = {"parsing": [parsing.parsing], "imports": [imports.imports]}
+TIMED: dict[str, list[Measurement]] = {
+    "parsing": [parsing.parsing],
+    "imports": [imports.imports],
+    "spark": [spark_coalesce.counts],
+    "spark-speed": [spark_coalesce.ratios, spark_fan_out.rows_a_second],
+}
 GROUPS = [*COUNTED, *TIMED]
 
 
@@ -48,7 +56,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("groups", nargs="*", metavar="group", help=f"some of: {', '.join(GROUPS)}; else all")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--full", action="store_true", help="spark-speed: 2^27 acknowledgements, not 2^25")
     options = parser.parse_args()
+    if options.full:
+        TIMED["spark-speed"][0] = partial(spark_coalesce.ratios, spark_coalesce.FULL)
     if unknown := set(options.groups) - set(GROUPS):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     with Console(stderr=True).status("measuring, some two minutes"):

@@ -5,15 +5,19 @@ from __future__ import annotations
 from bench.figures import Figure
 from bench.world import World
 from fanin import names
+from fanin.app import directory
 from fanin.app.scatter import Scatters
 from fanin.app.service import LedgerService
 from fanin.app.services import patterns
 from fanin.domain.batch import State
+from fanin.domain.directory import Registration
 from fanin.domain.scatter import Recipient, Reply, Scatter
 
 QUEUE = "https://sqs/everyone"
 SIZES = (64, 1_000, 20_000)
 WRITES = 3.1
+LARGE = 100_000
+STARTS = 0.011
 
 
 def all_replies() -> list[Figure]:
@@ -22,6 +26,35 @@ def all_replies() -> list[Figure]:
 
 def quorum() -> list[Figure]:
     return [_measure(1_000, quorum=1_000)]
+
+
+def large_topic() -> list[Figure]:
+    """A start to as many as a scatter may have: listed by the worker, and sent to."""
+    world = World()
+    world.memory.channels.queues[QUEUE] = []
+    now = world.clock.now()
+    there = Registration("fleet", "", QUEUE, {}, 86_400, now, now + 86_400_000)
+    rows = {f"{i:06}": there.value for i in range(LARGE)}
+    world.memory.directory.put_all(directory.ROOM + "fleet", rows, expires_at=there.expires_at)
+    ports = world.memory.ports()
+    scatters = Scatters(LedgerService(ports, patterns(ports)))
+    with world.spending() as spent:
+        batch_id = scatters.start(Scatter("?", topic="fleet"), key="once").batch.batch_id
+        jobs = world.memory.jobs.waiting
+        while jobs:
+            job = jobs.pop(0)
+            scatters.work(job["batch_id"], job["chunk"], job["wave"])
+    items = {message.attributes[names.ITEM_ATTRIBUTE] for message in world.memory.channels.queues[QUEUE]}
+    if not len(items) == ports.batches.read([batch_id])[batch_id].items == LARGE:
+        raise AssertionError(f"of {LARGE:,} recipients {len(items):,} were sent to")
+    return [
+        Figure(
+            f"writes for one recipient of a scatter to a topic of {LARGE:,}, its reply aside",
+            spent.writes / LARGE,
+            at_most=STARTS,
+            note="listed and sent to by the worker",
+        )
+    ]
 
 
 def _measure(size: int, *, quorum: int | None) -> Figure:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fanin.adapters.memory import Calls, FixedClock, Memory, OnCall
 from fanin.app.service import LedgerService
 from fanin.domain import ids
-from fanin.domain.batch import Batch, ItemRange, OpenBatch, State
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, Group
 
 

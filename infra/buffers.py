@@ -8,11 +8,17 @@ from constructs import Construct
 
 from fanin import names
 from infra.findings import accept
-from infra.permissions import allow
+from infra.permissions import allow, allow_channels
 from infra.settings import Settings
 
 TAKE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
-MAKE = ("sqs:CreateQueue", "sqs:DeleteQueue", "sqs:TagQueue")
+MAKE = (
+    "sqs:CreateQueue",
+    "sqs:DeleteQueue",
+    "sqs:GetQueueAttributes",
+    "sqs:SetQueueAttributes",
+    "sqs:TagQueue",
+)
 
 
 class Buffers(Construct):
@@ -29,10 +35,8 @@ class Buffers(Construct):
         self.environment = {names.ENV_BUFFER_PREFIX: self._prefix}
 
     def grant(self, grantee: iam.IGrantable) -> None:
-        """Let a role make and delete the service's queues, and take from those that carry the channel tag.
-
-        Sending to them is what ``allow_channels`` allows.
-        """
+        """Let a role make and delete the service's queues, and use all that carry the channel tag."""
+        allow_channels(grantee, settings=self._settings)
         batches = ["sqs:DeleteMessageBatch"] if self._settings.local else []
         tagged = (
             None if self._settings.local else {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}

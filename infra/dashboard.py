@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from infra.api import Api
 from infra.events import STREAM_READERS
-from infra.functions import Function
-from infra.settings import Settings
+from infra.watched import Watched
 
 WIDTH = 8
 PERIOD = Duration.minutes(1)
 ENDS = (names.METRIC_ENDED, names.METRIC_SETTLED, names.METRIC_ORPHANED, names.METRIC_TIMED_OUT)
 ITEMS = (names.METRIC_FIRST, names.METRIC_DUPLICATE, names.METRIC_LATE, names.METRIC_FAILED)
 TROUBLE = (names.METRIC_STUCK, names.METRIC_PARKED)
+FRAMES = (
+    names.METRIC_FRAMES_OPENED,
+    names.METRIC_FRAMES_COMPLETED,
+    names.METRIC_FRAMES_TIMED_OUT,
+    names.METRIC_REPEATS,
+)
 SCATTERS = (names.METRIC_SENT, names.METRIC_UNREACHED, names.METRIC_REPLIES)
 EVENTS = (names.METRIC_ROUTED, names.METRIC_UNROUTED, names.METRIC_REFUSED, names.METRIC_DROPPED)
 
@@ -28,32 +28,11 @@ EVENTS = (names.METRIC_ROUTED, names.METRIC_UNROUTED, names.METRIC_REFUSED, name
 class Dashboard(Construct):
     """One page about one tracker: items and batches, the API, the functions, the queues, the tables."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        settings: Settings,
-        api: Api,
-        functions: Mapping[str, Function],
-        queues: Mapping[str, sqs.IQueue],
-        tables: Mapping[str, dynamodb.Table],
-    ) -> None:
-        """Make the dashboard.
-
-        Args:
-            scope: where it belongs.
-            id: its name there.
-            settings: the deployment's settings.
-            api: shown by requests, faults and latency.
-            functions: shown by runs, errors, duration and delay.
-            queues: shown by messages waiting, dead letters included.
-            tables: shown by writes, reads and throttling.
-        """
+    def __init__(self, scope: Construct, id: str, watched: Watched) -> None:
         super().__init__(scope, id)
-        self._service = {"service": settings.prefix}
-        lambdas = {name: function.function for name, function in functions.items()}
-        http = api.api
+        self._service = {"service": watched.settings.prefix}
+        lambdas = {name: function.function for name, function in watched.functions.items()}
+        http, queues, tables = watched.api.api, watched.queues, watched.tables
         rows = (
             (
                 _graph("Items a minute", self._own(ITEMS)),
@@ -68,6 +47,7 @@ class Dashboard(Construct):
             (
                 _graph("Events routed, registrations dropped", self._own(EVENTS)),
                 _graph("Recipients of scatters, replies", self._own(SCATTERS)),
+                _graph("Frames, repeats requested", self._own(FRAMES)),
             ),
             (
                 _graph("API requests", [http.metric_count(), http.metric_client_error()]),

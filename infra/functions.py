@@ -16,6 +16,7 @@ from fanin import names
 from infra.findings import accept
 from infra.layers import ROOT, RUNTIME, Layers, architecture
 from infra.settings import RETENTION, Settings
+from infra.storage import Access, Storage
 
 TIMEOUT = 30
 """Seconds that an invocation may take, of most functions; API Gateway waits no longer than that."""
@@ -102,3 +103,56 @@ class Function(Construct):
             self.function.configure_async_invoke(
                 on_failure=destinations.SqsDestination(on_failure), retry_attempts=2
             )
+
+
+class Functions(Construct):
+    """Makes the functions of one tracker, and keeps them by name.
+
+    Attributes:
+        made: all functions so far, by the name of their folder.
+    """
+
+    def __init__(
+        self, scope: Construct, id: str, *, settings: Settings, layers: Layers, storage: Storage
+    ) -> None:
+        super().__init__(scope, id)
+        self._settings, self._layers, self._storage = settings, layers, storage
+        self.made: dict[str, Function] = {}
+
+    def make(
+        self,
+        name: str,
+        description: str,
+        access: Access,
+        *,
+        environment: Mapping[str, str] | None = None,
+        timeout: int = TIMEOUT,
+        memory: int = 512,
+        on_failure: sqs.IQueue | None = None,
+    ) -> Function:
+        """Make a function that knows the tables, with a role that may do no more with them than it says.
+
+        Args:
+            name: name of its folder in functions/.
+            description: what it does.
+            access: what it may do with the tables.
+            environment: what it reads besides the names of the tables.
+            timeout: seconds that one invocation may take.
+            memory: MB.
+            on_failure: where the event of an asynchronous invocation goes that failed for good.
+        """
+        function = Function(
+            self,
+            "".join(word.title() for word in name.split("_")),
+            name=name,
+            description=f"fanin: {description}",
+            settings=self._settings,
+            layers=self._layers,
+            environment={**self._storage.environment, **(environment or {})},
+            timeout=timeout,
+            memory=memory,
+            on_failure=on_failure,
+        )
+        self._storage.grant(function.function, access)
+        self.made[name] = function
+        return function

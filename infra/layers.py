@@ -18,7 +18,11 @@ from infra.settings import Settings
 ROOT = Path(__file__).resolve().parents[1]
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 PYTHON_VERSION = RUNTIME.name.removeprefix("python")
-PLATFORMS = {"arm64": "manylinux2014_aarch64", "x86_64": "manylinux2014_x86_64"}
+PLATFORMS = {
+    "arm64": ("manylinux_2_28_aarch64", "manylinux2014_aarch64"),
+    "x86_64": ("manylinux_2_28_x86_64", "manylinux2014_x86_64"),
+}
+"""Wheels that run on Amazon Linux 2023, which functions and EMR have."""
 NOT_IN_FUNCTIONS = (
     "/python/fanin/cli/",
     "/python/fanin/spark/",
@@ -67,7 +71,7 @@ class Layers(Construct):
 
 
 def _requirements(folder: Path, settings: Settings) -> lambda_.AssetCode:
-    target = [] if settings.local else _foreign(settings.architecture)
+    target = [] if settings.local else foreign(settings.architecture, PYTHON_VERSION)
     bundling = PipInstall(folder / "requirements.txt", target)
     return lambda_.Code.from_asset(
         str(folder),
@@ -78,10 +82,16 @@ def _requirements(folder: Path, settings: Settings) -> lambda_.AssetCode:
     )
 
 
-def _foreign(processor: str) -> list[str]:
+def foreign(processor: str, python: str) -> list[str]:
+    """Options of pip to install for another machine.
+
+    Args:
+        processor: ``arm64`` or ``x86_64``.
+        python: such as ``3.14``.
+    """
     return [
-        *("--platform", PLATFORMS[processor], "--only-binary=:all:"),
-        *("--implementation", "cp", "--python-version", PYTHON_VERSION),
+        *(f"--platform={platform}" for platform in PLATFORMS[processor]),
+        *("--only-binary=:all:", "--implementation", "cp", "--python-version", python),
         # Bytecode of this machine's Python is of no use to another.
         "--no-compile",
     ]

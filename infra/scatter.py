@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
-from aws_cdk import CfnElement, Duration, Stack
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from fanin import names
 from infra.events import feed_from_queue
-from infra.findings import accept
+from infra.findings import accept, accept_below
 from infra.functions import Function
 from infra.permissions import allow, allow_channels, allow_sending
 from infra.queues import RedrivenQueue, six_runs
@@ -133,5 +132,4 @@ class ScatterGather(Construct):
     def _allow_claims(self, grantee: iam.IGrantable, *actions: str) -> None:
         allow(grantee, actions, self.claims.arn_for_objects("*"))
         if isinstance(role := grantee.grant_principal, iam.Role):
-            bucket = Stack.of(self).get_logical_id(cast("CfnElement", self.claims.node.default_child))
-            accept(role, f"IAM5[Resource::<{bucket}.Arn>/*]", "objects are named after replies")
+            accept_below(role, self.claims, self.claims.bucket_arn, "/*", "objects are named after replies")

@@ -54,11 +54,18 @@ RANGES: dict[str, tuple[int, int]] = {
     "ack_batching_window_seconds": (0, 300),
     "api_throttle_rate": (1, 100_000),
     "api_throttle_burst": (1, 100_000),
+    "pipeline_max_vcpu": (2, 4_000),
+    "pipeline_audit_hours": (0, 720),
 }
 PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
+    "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
+    "pipeline_inputs": (
+        r"(s3://[a-z0-9.-]+(/[^\s,*?]+)?/?(,(?=s)|$))*",
+        "places in S3 such as s3://lake/orders/, separated by commas",
+    ),
 }
 WITH_JWT = ("jwt_issuer", "jwt_audience")
 LARGEST_WITHOUT_WINDOW = 10  # messages; Lambda asks for a window above that
@@ -92,6 +99,11 @@ class Settings:
         api_throttle_rate: requests a second that the API lets in.
         api_throttle_burst: requests that may come at once.
         alarm_topic_arn: SNS topic told about alarms; empty for none.
+        pipeline: whether the Spark jobs have a stack, ``<prefix>-pipeline``.
+        pipeline_release: release of EMR that runs the jobs.
+        pipeline_max_vcpu: most vCPUs that all jobs have at a time.
+        pipeline_inputs: places in S3 that jobs may read, comma-separated.
+        pipeline_audit_hours: hours between two audits; 0 for none.
         local: build for the machine at hand, to deploy to an emulator.
     """
 
@@ -114,6 +126,11 @@ class Settings:
     api_throttle_rate: int = 500
     api_throttle_burst: int = 1000
     alarm_topic_arn: str = ""
+    pipeline: bool = False
+    pipeline_release: str = "emr-spark-8.1.0"
+    pipeline_max_vcpu: int = 64
+    pipeline_inputs: str = ""
+    pipeline_audit_hours: int = 24
     local: bool = False
 
     def __post_init__(self) -> None:
@@ -154,6 +171,12 @@ class Settings:
     @property
     def jwt_audiences(self) -> list[str]:
         return [audience.strip() for audience in self.jwt_audience.split(",") if audience.strip()]
+
+    @property
+    def pipeline_input_places(self) -> list[str]:
+        """The inputs as ``<bucket>/<prefix>``, or ``<bucket>`` where all of it is meant."""
+        places = [place.strip() for place in self.pipeline_inputs.split(",") if place.strip()]
+        return [place.removeprefix("s3://") for place in places]
 
     @classmethod
     def from_context(cls, node: Node) -> Self:

@@ -39,5 +39,7 @@ class FaninStack(Stack):
             names.OUTPUT_SCHEDULE_ROLE: tracker.deadlines.role.role_arn,
             names.OUTPUT_TIMER: tracker.functions["timer"].function.function_arn,
             names.OUTPUT_TIMER_DLQ: tracker.timer_dead_letters.queue_arn,
+            names.OUTPUT_ROUTER: tracker.functions["router"].function.function_arn,
+            names.OUTPUT_BUFFER_PREFIX: tracker.buffers.environment[names.ENV_BUFFER_PREFIX],
         }.items():
             CfnOutput(self, name, value=value)

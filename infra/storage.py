@@ -22,6 +22,8 @@ PROGRESS = (
 
 A request that names another (its salt, its limit, its parent) is denied, whatever the code says.
 """
+BEGIN = (*PROGRESS, "closed_at", "items")
+"""The same, and what says that all items of a batch are known."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Access:
 
     Attributes:
         batches: actions on whole rows of the batches table.
-        progress: whether it may update the attributes of ``PROGRESS`` there.
+        progress: attributes that it may update there.
         listing: whether it may query the index by state.
         words: actions on the words table.
         parts: actions on the parts table.
@@ -38,7 +40,7 @@ class Access:
     """
 
     batches: tuple[str, ...] = ("BatchGetItem", "GetItem")
-    progress: bool = True
+    progress: tuple[str, ...] = PROGRESS
     listing: bool = False
     words: tuple[str, ...] = ("BatchGetItem", "UpdateItem")
     parts: tuple[str, ...] = ()
@@ -55,23 +57,36 @@ ACK = Access(parts=("BatchWriteItem",))
 """Mark items done or failed, with a note of the reason."""
 NOTIFY = Access(parts=("BatchGetItem", "BatchWriteItem", "Query"), directory=("BatchGetItem", "DeleteItem"))
 """Tell the world, the failures included, ack the parent item, and let go of a correlation id."""
-SCATTER = Access(parts=("BatchGetItem", "BatchWriteItem"))
-"""Read what a scatter sends, and fail those who cannot be reached."""
+SCATTER = Access(
+    progress=BEGIN,
+    parts=("BatchGetItem", "BatchWriteItem", "UpdateItem"),
+    directory=("Query",),
+)
+"""List whom a scatter goes to, read what it sends, and fail those who cannot be reached."""
 GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
 """Store replies, mark them, and count."""
-ROUTE = Access(batches=(), progress=False, words=(), directory=("BatchGetItem", "Query"))
+ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
 """Read who is registered, and the routes."""
-REGISTER = Access(batches=(), progress=False, words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
+REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
 """Register and drop instances."""
 SERVE = Access(
     batches=("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
-    progress=False,
+    progress=(),
     listing=True,
     words=("BatchGetItem", "GetItem", "UpdateItem"),
     parts=("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
 )
 """Everything the ledger does: the API, and whoever uses the library straight on the tables."""
+PIPELINE = Access(
+    batches=("BatchGetItem", "GetItem", "PutItem", "Scan", "UpdateItem"),
+    progress=(),
+    listing=True,
+    words=("BatchGetItem", "GetItem", "Scan", "UpdateItem"),
+    parts=SERVE.parts,
+    directory=SERVE.directory,
+)
+"""The same for Spark jobs, which also read whole tables."""
 
 
 class Storage(Construct):
@@ -167,7 +182,7 @@ class Storage(Construct):
         if access.batches:
             allow(grantee, _actions(*access.batches), batches)
         if access.progress:
-            condition = {"ForAllValues:StringEquals": {"dynamodb:Attributes": list(PROGRESS)}}
+            condition = {"ForAllValues:StringEquals": {"dynamodb:Attributes": list(access.progress)}}
             allow(grantee, _actions("UpdateItem"), batches, condition)
         if access.listing:
             allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_SHELF}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -11,9 +9,7 @@ from constructs import Construct
 from fanin import names
 from infra.alarms import Alarms
 from infra.api import Api
-from infra.buffers import Buffers
 from infra.dashboard import Dashboard
-from infra.directory import Directory
 from infra.events import (
     BATCH_ENDED,
     WORD_FINISHED,
@@ -21,15 +17,16 @@ from infra.events import (
     feed_from_queue,
     feed_from_stream,
 )
-from infra.functions import TIMEOUT, Function
+from infra.functions import TIMEOUT, Function, Functions
 from infra.layers import Layers
+from infra.patterns import Patterns
 from infra.permissions import allow, allow_channels, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
-from infra.scatter import ScatterGather
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
-from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, WAKE, Access, Storage
+from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, WAKE, Storage
 from infra.tracked_queue import TrackedQueue
+from infra.watched import Watched
 
 TRIES = 10
 """How often a message of the service's own queues is tried, over half an hour or more."""
@@ -83,38 +80,38 @@ class FaninTracker(Construct):
         self.storage = Storage(self, "Storage", settings=self.settings)
         self.layers = Layers(self, "Layers", settings=self.settings)
         self.bus = Bus(self, "Bus", settings=self.settings).bus
-        self.functions: dict[str, Function] = {}
-        self._room = Construct(self, "Functions")
+        self._functions = Functions(
+            self, "Functions", settings=self.settings, layers=self.layers, storage=self.storage
+        )
+        self.functions = self._functions.made
         self._tls = not self.settings.local
         self.deadlines, self.timer_dead_letters = self._deadlines()
         self.acks, self.work, self.parked = self._queues()
         self.retries = self._streams()
-        self.directory = Directory(
+        self._patterns = Patterns(
             self,
-            "Directory",
             settings=self.settings,
             storage=self.storage,
+            functions=self._functions,
             bus=self.bus,
             parked=self.parked,
-            make=self._function,
             tries=TRIES,
         )
-        self.retries["directory"] = self.directory.retries
-        self.scatter = ScatterGather(
-            self, "Scatter", settings=self.settings, make=self._function, tries=TRIES
-        )
-        self.scatter.grant_put_off(self.functions["timer"], self.deadlines)
-        self.buffers = Buffers(self, "Buffers", settings=self.settings)
+        self.directory = self._patterns.directory
+        self.scatter = self._patterns.scatter
+        self.buffers = self._patterns.buffers
+        self.retries |= self._patterns.retries
+        for name in ("timer", "scatter"):
+            self.scatter.grant_put_off(self.functions[name], self.deadlines)
         self.api = self._api()
         self.reaper_dead_letters = self._reaper()
         self.environment = {
             **self.storage.environment,
             **self.deadlines.environment,
             **self.settings.environment,
-            **self.buffers.environment,
+            **self._patterns.environment,
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
-            **self.scatter.environment,
         }
         self._watch()
 
@@ -140,12 +137,12 @@ class FaninTracker(Construct):
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
         missed = dead_end(self, "TimerDeadLetters", enforce_ssl=self._tls)
-        timer = self._function("timer", "ends a batch at its deadline", WAKE, on_failure=missed)
+        timer = self._functions.make("timer", "ends a batch at its deadline", WAKE, on_failure=missed)
         deadlines = Deadlines(self, "Deadlines", settings=self.settings, timer=timer, dead_letters=missed)
         return deadlines, missed
 
     def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
-        function = self._function(
+        function = self._functions.make(
             "acks", "marks the items of queued acks done", ACK, timeout=ACK_TIMEOUT, memory=1024
         )
         acks = RedrivenQueue(
@@ -162,7 +159,7 @@ class FaninTracker(Construct):
             window_seconds=self.settings.ack_batching_window_seconds,
         )
         parked = dead_end(self, "Parked", enforce_ssl=self._tls)
-        dead_letters = self._function(
+        dead_letters = self._functions.make(
             "dead_letters",
             "fails the items of dead messages",
             ACK,
@@ -185,7 +182,7 @@ class FaninTracker(Construct):
             )
             for name in ("notifier", "settler")
         }
-        notifier = self._function(
+        notifier = self._functions.make(
             "notifier",
             "tells the bus and the parent batch how a batch ended",
             NOTIFY,
@@ -201,7 +198,7 @@ class FaninTracker(Construct):
         feed_from_stream(
             notifier, self.storage.batches, BATCH_ENDED, retries["notifier"], settings=self.settings
         )
-        settler = self._function(
+        settler = self._functions.make(
             "settler",
             "carries finished words on towards the end of their batch",
             SETTLE,
@@ -213,25 +210,20 @@ class FaninTracker(Construct):
         return retries
 
     def _api(self) -> Api:
-        environment = {
-            **self.deadlines.environment,
-            **self.directory.environment,
-            **self.scatter.environment,
-            **self.buffers.environment,
-        }
-        function = self._function("api", "serves the HTTP API", SERVE, environment=environment, memory=1024)
+        environment = {**self.deadlines.environment, **self._patterns.environment}
+        function = self._functions.make(
+            "api", "serves the HTTP API", SERVE, environment=environment, memory=1024
+        )
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
-        self.directory.grant_routes(function.function)
-        allow(function.function, ["events:TestEventPattern"], "*")
-        allow_channels(function.function, settings=self.settings)
-        self.buffers.grant(function.function)
-        self.scatter.grant_start(function.function)
+        self._patterns.grant_serve(function.function)
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:
         dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)
-        reaper = self._function("reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters)
+        reaper = self._functions.make(
+            "reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters
+        )
         self.scatter.grant_put_off(reaper, self.deadlines)
         allow_channels(reaper.function, settings=self.settings)
         minutes = self.settings.reaper_rate_minutes
@@ -244,60 +236,21 @@ class FaninTracker(Construct):
             "parked": self.parked,
             "timer": self.timer_dead_letters,
             "reaper": self.reaper_dead_letters,
-            "registrar": self.directory.registrar_dead_letters,
-            "router": self.directory.router_dead_letters,
-            "scatter": self.scatter.jobs.dead_letters,
-            "replies": self.scatter.replies.dead_letters,
+            **self._patterns.dead_ends,
             **{name: retries.dead_letters for name, retries in self.retries.items()},
         }
-        Alarms(
-            self,
-            "Alarms",
+        watched = Watched(
             settings=self.settings,
             api=self.api,
             functions=self.functions,
-            dead_ends=dead_ends,
+            tables=self.storage.tables,
+            work={"work": self.work.queue},
             drained={
                 "acks": self.acks.queue,
                 "dead messages": self.work.dead_letters,
-                "scatter jobs": self.scatter.jobs.queue,
-                "scatter replies": self.scatter.replies.queue,
+                **self._patterns.drained,
             },
+            dead_ends=dead_ends,
         )
-        queues = {"work": self.work.queue, "acks": self.acks.queue, "dead messages": self.work.dead_letters}
-        Dashboard(
-            self,
-            "Dashboard",
-            settings=self.settings,
-            api=self.api,
-            functions=self.functions,
-            queues=queues | {f"{name} dead letters": queue for name, queue in dead_ends.items()},
-            tables=self.storage.tables,
-        )
-
-    def _function(
-        self,
-        name: str,
-        description: str,
-        access: Access,
-        *,
-        environment: Mapping[str, str] | None = None,
-        timeout: int = TIMEOUT,
-        memory: int = 512,
-        on_failure: sqs.IQueue | None = None,
-    ) -> Function:
-        function = Function(
-            self._room,
-            "".join(word.title() for word in name.split("_")),
-            name=name,
-            description=f"fanin: {description}",
-            settings=self.settings,
-            layers=self.layers,
-            environment={**self.storage.environment, **(environment or {})},
-            timeout=timeout,
-            memory=memory,
-            on_failure=on_failure,
-        )
-        self.storage.grant(function.function, access)
-        self.functions[name] = function
-        return function
+        Alarms(self, "Alarms", watched)
+        Dashboard(self, "Dashboard", watched)

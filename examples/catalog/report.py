@@ -14,7 +14,8 @@ from rich.table import Table
 
 from examples.catalog.rows import Catalog
 from fanin import names
-from fanin.domain.batch import Progress, State, Verdict
+from fanin.domain.batch import State
+from fanin.domain.reports import Progress, Verdict
 from fanin.local import Stack
 
 SHOWN = 3  # failures of the event that are printed

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.catalog.meter import Meter
-from fanin.local import Stack, deploy, down, synthesize, up
-from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS
+from examples.deployed import deployed
+from fanin.local import Stack
 
 HERE = Path(__file__).parent
-ASSEMBLY = CHECKOUT / ".fanin" / "cdk.out" / "catalog"
+SOURCES = ("app.py", "stack.py", "consumer")
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,8 @@ class Site:
 @contextmanager
 def site(root: Path, say: Callable[[str], None]) -> Iterator[Site]:
     """An emulator with fanin and the example deployed to it; gone afterwards."""
-    down(root)  # what an earlier run left, had it been killed
-    try:
-        stack = up(root, report=say)
-        say("deploying the example")
-        inputs = [CHECKOUT / name for name in INPUTS] + [
-            HERE / "app.py",
-            HERE / "stack.py",
-            HERE / "consumer",
-        ]
-        synthesize(HERE / "app.py", ASSEMBLY, inputs=inputs, context=CONTEXT)
-        outputs = deploy(ASSEMBLY, stack.endpoint_url)
+    with deployed(root, HERE, say, sources=SOURCES) as (stack, outputs):
         yield Site(stack, outputs, _functions(stack), _behind(stack, stack.ack_queue_url))
-    finally:
-        say("stopping the emulator")
-        down(root)
 
 
 def _functions(stack: Stack) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fanin import names
 from fanin.entry import streams, wiring
-from fanin.entry.observe import count, observed
+from fanin.entry.observe import count_end, observed
 
 
 @observed
@@ -19,4 +18,4 @@ def _announce(records: Sequence[streams.Record]) -> None:
     for record in records:
         if batch := streams.ended_batch(record):
             wiring.ledger().announce(batch)
-            count(names.METRIC_ENDED)
+            count_end(batch)

@@ -16,6 +16,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     count(names.METRIC_SETTLED, reaped.settled)
     count(names.METRIC_ORPHANED, reaped.orphaned)
     count(names.METRIC_TIMED_OUT, reaped.timed_out)
+    count(names.METRIC_REPEATS, reaped.spared)
     gauge(names.METRIC_STUCK, reaped.stuck)
     logger.info("reaped", extra=asdict(reaped))
     return asdict(reaped)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fanin.app import limits
 from fanin.domain.ids import MAX_COUNT
-from fanin.entry.http import problems
 from fanin.entry.http.routing import MAX_BODY
 from fanin.entry.http.schemas import SCHEMAS
+from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -28,7 +28,7 @@ def test_it_has_every_problem_with_its_status() -> None:
         for code in re.findall(r"`([a-z-]+)`", codes)
     }
     ours = {(404, "no-such-path"), (405, "method-not-allowed"), (500, "internal-error")}
-    assert told == ours | {(status, error.code) for error, status in problems.STATUS.items()}
+    assert told == ours | {(status, error.code) for error, status in STATUS.items()}
 
 
 def test_it_has_the_limits_as_they_are() -> None:

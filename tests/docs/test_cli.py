@@ -20,7 +20,8 @@ COMMANDS = [
     "frame", "frame open", "frame status", "frame claim",
     "buffer", "buffer define", "buffer status", "buffer list", "buffer put",
     "buffer take", "buffer done", "buffer delete",
-    "plan", "openapi", "local", "local up", "local down", "local status",
+    "spark", "spark submit", "spark status", "spark cancel", "spark dashboard",
+    "plan", "openapi", "local", "local up", "local down", "local status", "local env",
 ]  # fmt: skip
 
 
@@ -36,3 +37,8 @@ def test_every_command_has_a_section():
 @pytest.mark.parametrize("code", MEANINGS)
 def test_exit_codes_are_documented(code):
     assert re.search(rf"^ *{code.value}  {re.escape(MEANINGS[code])}$", PAGE, re.MULTILINE)
+
+
+def test_usage_is_what_is_typed():
+    usages = re.findall(r"^Usage: (fanin.*?)(?: \[| \{|$)", PAGE, re.MULTILINE)
+    assert [f"fanin {command}".rstrip() for command in sorted(["", *COMMANDS])] == sorted(usages)

@@ -23,7 +23,7 @@ from fanin.app.service import LedgerService
 from fanin.app.services import Services
 from fanin.entry.http.application import application, serve
 from fanin.entry.http.openapi import document
-from fanin.entry.http.problems import STATUS
+from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from tests.unit.entry.conftest import CONTEXT
 

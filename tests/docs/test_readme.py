@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -162,8 +163,8 @@ class TestExamplesRun:
 class TestCommandsExist:
     @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
     def test_make_targets(self, page):
-        targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-        named = set(re.findall(r"(?:`|^)make ([a-z]+)", page.read_text(), re.MULTILINE))
+        targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        named = set(re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE))
         assert named <= targets
 
     def test_first_commands_are_two(self):
@@ -181,9 +182,10 @@ class TestCommandsExist:
     )
     def test_fanin(self, line):
         words = line.partition("#")[0].split()
-        commands = words[: 2 if words[0] == "local" else 1]
+        commands = words[: 2 if words[0] in ("local", "spark") else 1]
         described = fanin(*commands, "--help")
-        for option in (word for word in words if word.startswith("--")):
+        options = takewhile(lambda word: word != "--", words)
+        for option in (word for word in options if word.startswith("--")):
             assert option in described
 
     def test_environment(self):

@@ -8,7 +8,11 @@ from pathlib import Path
 import boto3
 import pytest
 
+from fanin import names
+from fanin.client import connecting
+from fanin.client.https import HttpsLedger
 from fanin.client.tracker import Tracker
+from fanin.client.transport import SigV4, Urllib3Transport
 from fanin.local import Stack, down, environment, up
 from tests.e2e.deployment import Deployment, Subscriber
 
@@ -48,8 +52,16 @@ def caller(stack: Stack) -> boto3.Session:
 
 @pytest.fixture
 def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) -> Callable[[], Tracker]:
-    """Makes trackers over the deployed API, each with connections of its own."""
-    return lambda: Tracker.over_https(stack.api_url, session=caller, ack_queue_url=stack.ack_queue_url)
+    """Makes trackers over the deployed API, each with connections of its own.
+
+    They are patient: a burst of first calls starts as many Lambda processes on this machine at once.
+    """
+
+    def make() -> Tracker:
+        ledger = HttpsLedger(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))
+        return Tracker(ledger, lambda: connecting.sqs_client(caller), stack.ack_queue_url)
+
+    return make
 
 
 @pytest.fixture
@@ -63,8 +75,10 @@ def deployment(stack: Stack) -> Deployment:
 
 
 @pytest.fixture(scope="session")
-def subscriber(deployment: Deployment) -> Subscriber:
-    return Subscriber(deployment)
+def subscriber(deployment: Deployment) -> Iterator[Subscriber]:
+    subscriber = Subscriber(deployment)
+    yield subscriber
+    subscriber.close()
 
 
 @pytest.fixture
@@ -72,6 +86,19 @@ def queue_url(stack: Stack) -> str:
     """A queue of the test's own."""
     url: str = stack.client("sqs").create_queue(QueueName=f"test-{uuid.uuid4()}")["QueueUrl"]
     return url
+
+
+@pytest.fixture
+def channel(stack: Stack) -> Callable[[], str]:
+    """Makes queues of the test's own that fanin may send to."""
+    sqs = stack.client("sqs")
+
+    def make() -> str:
+        tags = {names.CHANNEL_TAG: "test"}
+        url: str = sqs.create_queue(QueueName=f"channel-{uuid.uuid4()}", tags=tags)["QueueUrl"]
+        return url
+
+    return make
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from fanin.errors import IdempotencyKeyReused
 from tests.e2e.deployment import eventually
 
 ITEMS = 10_000
@@ -115,3 +117,18 @@ def test_closing_at_the_same_time_as_the_last_ack_completes_once(
     # Then each is complete, and said so once
     events = subscriber.only_events_of([batch.id for batch in batches])
     assert {event["detail-type"] for event in events.values()} == {"Batch Completed"}
+
+
+def test_many_that_open_under_one_key_have_one_batch(new_tracker) -> None:
+    # Given eight callers with the same request and key
+    key = uuid.uuid4().hex
+
+    # When all open at the same time, and one of them once more
+    with ThreadPoolExecutor(8) as pool:
+        found = {row.batch_id for row in pool.map(lambda _: new_tracker().open(key=key), range(8))}
+    again = new_tracker().open(key=key)
+
+    # Then it is one batch, and another request under the key is refused
+    assert found == {again.batch_id}
+    with pytest.raises(IdempotencyKeyReused):
+        new_tracker().open(key=key, user_key="other")

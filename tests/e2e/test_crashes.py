@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from fanin import names
-from fanin.app.ports import Clear, WordKey
+from fanin.app.word_store import Clear, WordKey
 from fanin.client.transport import Request, SigV4
 from fanin.domain.tree import Tree
 from fanin.local import environment

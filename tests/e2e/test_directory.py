@@ -20,18 +20,6 @@ pytestmark = pytest.mark.emulator
 
 
 @pytest.fixture
-def channel(stack) -> Callable[[], str]:
-    """Makes queues that carry the tag."""
-    sqs = stack.client("sqs")
-
-    def make() -> str:
-        tags = {names.CHANNEL_TAG: "test"}
-        return sqs.create_queue(QueueName=f"channel-{uuid.uuid4()}", tags=tags)["QueueUrl"]
-
-    return make
-
-
-@pytest.fixture
 def topic() -> str:
     return f"topic-{uuid.uuid4()}"
 

@@ -5,31 +5,22 @@ from __future__ import annotations
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fanin import names
+from fanin.app.scatter import Scatters
+from fanin.app.service import LedgerService
 from fanin.client.messages import ReceivedMessage, from_queue
 from fanin.domain.directory import Register
-from fanin.domain.scatter import Recipient
-from fanin.errors import ChannelRefused, CorrelationIdAlive
+from fanin.domain.scatter import Recipient, Scatter
+from fanin.entry.settings import Settings
+from fanin.entry.wiring import connect
+from fanin.errors import ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused
 from tests.e2e.deployment import Deployment, Subscriber, eventually
 
 pytestmark = pytest.mark.emulator
-
-
-@pytest.fixture
-def channel(stack) -> Callable[[], str]:
-    """Makes queues that carry the tag."""
-    sqs = stack.client("sqs")
-
-    def make() -> str:
-        tags = {names.CHANNEL_TAG: "test"}
-        return sqs.create_queue(QueueName=f"car-{uuid.uuid4()}", tags=tags)["QueueUrl"]
-
-    return make
 
 
 def received(deployment: Deployment, url: str) -> list[ReceivedMessage]:
@@ -58,12 +49,12 @@ def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
     (one,), (two,), (three,) = (received(deployment, url) for url in urls)
     assert one.json() == {"week": 47}
     assert one.attributes[names.ATTRIBUTE_CORRELATION] == scattered.correlation_id
-    assert tracker.scatters.reply(one, {"km": 1})
+    assert tracker.scatters.reply(one, {"km": 1}).first
     tracker.scatters.reply_later(two, {"km": 2})
     video = b"x" * 300_000
     claim = tracker.scatters.claim(three, len(video), "video/mp4")
     put(claim, video)
-    assert tracker.scatters.reply(three, claim=claim.key)
+    assert tracker.scatters.reply(three, claim=claim.key).first
     # Then the bus is told once, and all is there
     event = subscriber.only_event_of(batch_id)
     assert event["detail-type"] == "Gather Ready"
@@ -89,7 +80,7 @@ def test_the_missing_are_sent_to_again_and_named_at_the_end(
     to = [Recipient("here", here), Recipient("dead", dead)]
     scattered = tracker.scatters.start(to, "report!", timeout=5, max_retries=1)
     (message,) = received(deployment, here)
-    assert tracker.scatters.reply(message, "fine")
+    assert tracker.scatters.reply(message, "fine").first
     (first,) = received(deployment, dead)
     # When the deadline comes
     (again,) = eventually(lambda: received(deployment, dead), within=30)
@@ -112,6 +103,40 @@ def test_a_queue_that_is_deleted_fails_its_recipient(deployment, tracker, channe
 
     assert eventually(lambda: tracker.scatters.status(started.batch.batch_id).ready)
     eventually(lambda: deployment.metrics("scatter", since).get(names.METRIC_SENT))
+
+
+@pytest.mark.usefixtures("local_environment")
+def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
+    deployment, tracker, channel, subscriber: Subscriber
+) -> None:
+    # Given a start that leaves all three of a topic to the worker's role, and is repeated
+    topic = f"fleet-{uuid.uuid4()}"
+    urls = [channel() for _ in range(3)]
+    for i, url in enumerate(urls):
+        tracker.directory.register(Register(topic, f"car-{i}", url))
+    request = Scatter("report!", topic=topic)
+    ports = connect(Settings.from_env())
+    first, again = (Scatters(LedgerService(ports), at_once=0).start(request, key=topic) for _ in range(2))
+    assert first.starting
+    assert first.batch.batch_id == again.batch.batch_id
+    # When they reply to what they get
+    for i, url in enumerate(urls):
+        messages = received(deployment, url)
+        assert len({message.item for message in messages}) == 1
+        assert tracker.scatters.reply(messages[0], {"km": i})
+    # Then the bus is told of all of them
+    detail = subscriber.only_event_of(first.batch.batch_id)["detail"]
+    assert (detail["recipients"], detail["received"], detail["missing"]) == (3, 3, [])
+
+
+def test_a_start_that_is_repeated_over_https_is_one(deployment, tracker, channel) -> None:
+    here, topic = channel(), f"fleet-{uuid.uuid4()}"
+    tracker.directory.register(Register(topic, "car", here))
+    first, again = (tracker.scatters.start([f"{topic}/car"], "x", key=topic) for _ in range(2))
+    assert first.batch.batch_id == again.batch.batch_id
+    with pytest.raises(IdempotencyKeyReused):
+        tracker.scatters.start([f"{topic}/car"], "y", key=topic)
+    assert len(received(deployment, here)) == 1
 
 
 def test_only_a_queue_with_the_tag_is_sent_to(tracker, queue_url) -> None:

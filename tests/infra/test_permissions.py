@@ -8,9 +8,9 @@ import pytest
 
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
-from fanin.app.ports import Activity
+from fanin.app.batch_store import Activity
 from fanin.domain.batch import LIVE, State
-from infra.storage import PROGRESS
+from infra.storage import BEGIN, PROGRESS
 
 CONSUME = {
     "sqs:ChangeMessageVisibility",
@@ -60,7 +60,13 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "bus": {"events:PutEvents"},
         **RULES,
         "tagged queues": CHANNELS | TAKE,
-        "queues of buffers": {"sqs:CreateQueue", "sqs:DeleteQueue", "sqs:TagQueue"},
+        "queues of buffers": {
+            "sqs:CreateQueue",
+            "sqs:DeleteQueue",
+            "sqs:GetQueueAttributes",
+            "sqs:SetQueueAttributes",
+            "sqs:TagQueue",
+        },
         "scatter jobs": {"sqs:SendMessage"},
         "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
@@ -83,11 +89,15 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "settler dead letters": DESTINATION,
     },
     "timer": SETTLES | PUTS_OFF | {"timer dead letters": DESTINATION},
-    "scatter": SETTLES
-    | {
-        "parts": table("BatchGetItem", "BatchWriteItem"),
+    "scatter": {
+        **{place: actions for place, actions in SETTLES.items() if place != "batches, some attributes"},
+        "batches, some attributes and the number of items": table("UpdateItem"),
+        "parts": table("BatchGetItem", "BatchWriteItem", "UpdateItem"),
+        "directory": table("Query"),
         "tagged queues": CHANNELS,
-        "scatter jobs": CONSUME,
+        "schedules": PUTS_OFF["schedules"],
+        "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
+        "scatter jobs": CONSUME | {"sqs:SendMessage"},
     },
     "replies": SETTLES
     | {
@@ -192,8 +202,9 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case None:
                 pass
             case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}}:
-                assert set(attributes) == set(PROGRESS)
-                where += ", some attributes"
+                begins = set(attributes) == set(BEGIN)
+                assert begins or set(attributes) == set(PROGRESS)
+                where += ", some attributes and the number of items" if begins else ", some attributes"
             case {"StringLike": {"aws:ResourceTag/fanin:channel": "*"}}:
                 assert where == "everything"
                 where = "tagged queues"
@@ -268,3 +279,6 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.put_off(1, deadline=1, until=2, activity=activity)
     # Then it named what the policy lets it name, and the policy lets it name no more
     assert asked == set(PROGRESS)
+    # And the same goes for the worker of scatters, which also says how many recipients there are
+    store.begin(1, 5, now=1, deadline=1, activity=activity)
+    assert asked == set(BEGIN)

@@ -70,7 +70,7 @@ def test_the_environment_is_what_the_library_reads(shop):
     _, tracker, _ = shop
     known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
     # Some belong to functions, a profile to a person; and an API would be used before the tables.
-    own = {names.ENV_RETRY_QUEUE_URL, names.ENV_ROUTER_ARN, names.ENV_UNROUTED_QUEUE_URL}
+    own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
     others = {*own, names.ENV_PROFILE, names.ENV_API_URL}
     assert set(tracker.environment) == known - others
 

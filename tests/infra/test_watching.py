@@ -75,3 +75,12 @@ def test_the_dashboard_shows_all_metrics_of_the_functions(fanin):
     body = json.dumps(dashboard["DashboardBody"])
     metrics = {value for name, value in vars(names).items() if name.startswith("METRIC_")}
     assert {metric for metric in metrics if metric not in body} == set()
+
+
+def test_the_dashboard_shows_every_queue_that_raises_an_alarm_and_the_work(fanin, tracker):
+    (dashboard,) = fanin.of_type("AWS::CloudWatch::Dashboard").values()
+    parts = dashboard["DashboardBody"]["Fn::Join"][1]
+    shown = {part["Fn::GetAtt"][0] for part in parts if isinstance(part, dict) and "Fn::GetAtt" in part}
+    for metric in ("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"):
+        assert watched(fanin, metric) - shown == set()
+    assert fanin.id_of(tracker.work.queue) in shown

@@ -11,7 +11,8 @@ from operator import or_
 
 import pytest
 
-from fanin.app.ports import Activity, Claim, Claimed, Clear, Cleared, FailureRow, WordKey
+from fanin.app.batch_store import Activity, FailureRow
+from fanin.app.word_store import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree
@@ -504,6 +505,28 @@ class TestMoves:
         assert first == (later, True)
         assert again == (later, False)
         assert row_of(stores) == later
+
+    def test_an_empty_open_batch_begins_once_with_its_items(self, stores: Stores) -> None:
+        put(stores, deadline=NOW + 5, retries=2)
+        activity = Activity(NOW + 7, NOW + 9)
+        begun = new_batch(
+            state=State.CLOSED, closed_at=NOW + 1, items=70, deadline=NOW + 50, touched_at=NOW + 7
+        )
+
+        first = stores.batches.begin(8, 70, now=NOW + 1, deadline=NOW + 50, activity=activity)
+        again = stores.batches.begin(8, 71, now=NOW + 2, deadline=NOW + 60, activity=activity)
+
+        assert first == (begun, True)
+        assert again == (begun, False)
+        assert row_of(stores) == begun
+        assert stores.batches.page(State.CLOSED, due_before=NOW + 10).batches == [begun]
+
+    def test_a_batch_with_items_does_not_begin(self, stores: Stores) -> None:
+        batch = put(stores, items=1)
+
+        moved = stores.batches.begin(8, 70, now=NOW, deadline=NOW, activity=Activity(NOW, NOW))
+
+        assert moved == (batch, False)
 
     @pytest.mark.parametrize("state", TERMINAL)
     def test_an_ended_batch_has_no_other_deadline(self, stores: Stores, state: State) -> None:

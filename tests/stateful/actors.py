@@ -12,10 +12,12 @@ from random import Random
 from typing import NamedTuple
 
 from fanin.adapters.memory import Memory
-from fanin.app.ports import WordKey
 from fanin.app.service import LedgerService
-from fanin.domain.batch import Batch, Failure, ItemRange, Missing, State
+from fanin.app.word_store import WordKey
+from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
+from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, LimitReached, Throttled
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Crash, Scheduler

@@ -20,8 +20,8 @@ from fanin.app.services import patterns
 from fanin.client.acking import DirectAcks
 from fanin.client.backoff import Backoff
 from fanin.client.envelopes import Envelope
+from fanin.client.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.receiver import Delivery, IdempotentReceiver, Reception
-from fanin.client.repeat_buffer import MemoryRepeatBuffer
 from fanin.client.repeater import Notice, Repeater
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State

@@ -11,8 +11,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from fanin.adapters.memory import FixedClock
 from fanin.app.ports import Ports
 from fanin.app.service import LedgerService
-from fanin.domain.batch import Count, Failure, ItemRange, Missing, Mode, OnDeadline, OpenBatch, Receipt, State
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.reports import Missing
 from fanin.errors import (
     BatchClosed,
     BatchGone,

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.deadlines import EARLY_MS
-from fanin.app.ports import WordKey
+from fanin.app.word_store import WordKey
 from fanin.domain import ids
-from fanin.domain.batch import Batch, ItemRange, Mode, Receipt, State
+from fanin.domain.acks import ItemRange, Receipt
+from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Group
 
 

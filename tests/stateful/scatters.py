@@ -13,7 +13,8 @@ from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.ports import Event, Outgoing, Ports
+from fanin.app.pattern_ports import Outgoing
+from fanin.app.ports import Event, Ports
 from fanin.app.scatter import Scatters
 from fanin.app.service import LedgerService
 from fanin.app.services import patterns

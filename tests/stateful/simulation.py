@@ -13,9 +13,12 @@ from dataclasses import replace
 from random import Random
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.ports import Clear, Cleared, Defaults, WordStore
+from fanin.app.ports import Defaults
 from fanin.app.service import LedgerService
-from fanin.domain.batch import Batch, ItemRange, Missing, OnDeadline, OpenBatch, State
+from fanin.app.word_store import Clear, Cleared, WordStore
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
+from fanin.domain.reports import Missing
 from fanin.domain.tree import Tree
 from tests.stateful.actors import Actor, Message, World
 from tests.stateful.model import Broken, Model, ordinals_of, require

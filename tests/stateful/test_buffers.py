@@ -21,6 +21,7 @@ from fanin.client.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
 from fanin.domain.buffer import Work
 from fanin.errors import LimitReached
+from tests.stateful.fuse import STEPS, Fuse
 from tests.stateful.scheduler import Crash, Scheduler
 
 DAY_MS = 86_400_000
@@ -137,8 +138,8 @@ class BufferMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = FixedClock()
-        self.die_in = -1
-        self.memory = Memory(clock=self.clock, on_call=self._step)
+        self.fuse = Fuse()
+        self.memory = Memory(clock=self.clock, on_call=self.fuse.on_call)
         self.buffers = process(self.memory)
         self.buffers.define("jobs", self.LIMIT)
         self.numbers = count()
@@ -147,25 +148,16 @@ class BufferMachine(RuleBasedStateMachine):
         self.done: set[str] = set()
         self.held: list[Work] = []
 
-    def _step(self, _call: str, _moment: str) -> None:
-        if self.die_in == 0:
-            self.die_in = -1
-            raise Crash
-        self.die_in -= self.die_in > 0
-
-    def _try(self, die_in: int, call: Callable[[Buffers], object]) -> object:
+    def _try(self, die_in: int | None, call: Callable[[Buffers], object]) -> object:
         """Make a call in a process that may die on the way; None if it does."""
-        self.die_in = die_in
         try:
-            return call(self.buffers)
+            return self.fuse.burn(die_in, lambda: call(self.buffers))
         except Crash:
             self.buffers = process(self.memory)
             return None
-        finally:
-            self.die_in = -1
 
-    @rule(n=st.integers(1, 4), die_in=st.integers(-1, 30), fresh=st.booleans())
-    def put(self, n: int, die_in: int, fresh: bool) -> None:
+    @rule(n=st.integers(1, 4), die_in=STEPS, fresh=st.booleans())
+    def put(self, n: int, die_in: int | None, fresh: bool) -> None:
         if fresh:
             self.buffers = process(self.memory)
         payloads = [str(next(self.numbers)) for _ in range(n)]
@@ -180,15 +172,15 @@ class BufferMachine(RuleBasedStateMachine):
             self.unsure.difference_update(payloads)
             assert before + n > self.LIMIT
 
-    @rule(most=st.integers(1, 10), die_in=st.integers(-1, 20))
-    def take(self, most: int, die_in: int) -> None:
+    @rule(most=st.integers(1, 10), die_in=STEPS)
+    def take(self, most: int, die_in: int | None) -> None:
         work = self._try(die_in, lambda buffers: buffers.take("jobs", most=most, wait=0))
         if isinstance(work, list):
             assert not {one.payload for one in work} & self.done
             self.held += work
 
-    @rule(data=st.data(), die_in=st.integers(-1, 20))
-    def finish(self, data: st.DataObject, die_in: int) -> None:
+    @rule(data=st.data(), die_in=STEPS)
+    def finish(self, data: st.DataObject, die_in: int | None) -> None:
         if not self.held:
             return
         some = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=5, unique_by=id))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ports import Claim, Claimed
+from fanin.app.word_store import Claim, Claimed
 from fanin.client.repeater import Repeater
 from tests.stateful.frames import simulate
 from tests.stateful.model import Broken

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from moto import mock_aws
 
 from fanin.adapters.memory import FixedClock, Memory
@@ -29,6 +29,13 @@ def quick(examples: int, steps: int) -> settings:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
+
+
+def assert_found_out(machine: type[RuleBasedStateMachine], steps: int) -> None:
+    """A machine whose ledger was broken fails within some examples."""
+    once = settings(quick(1_500, steps), phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine, settings=once)
 
 
 def written(memory: Memory) -> int:

@@ -1,4 +1,8 @@
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from botocore.stub import Stubber
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +15,11 @@ def account_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         "AWS_DEFAULT_REGION": "eu-west-1",
     }.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def aws(client: Any) -> Iterator[Stubber]:
+    """The answers of AWS to the test's own ``client``, all of which must be asked for."""
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()

@@ -1,6 +1,6 @@
 """Patience with DynamoDB: repeats of what certainly changed nothing, and of nothing else."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import Barrier
 from typing import Any
 
@@ -22,12 +22,6 @@ ROWS = [{"k": {"S": str(n)}, "v": {"N": "1"}} for n in range(3)]
 @pytest.fixture
 def client() -> Any:
     return boto3.client("dynamodb")
-
-
-@pytest.fixture
-def aws(client: Any) -> Iterator[Stubber]:
-    with Stubber(client) as stubber:
-        yield stubber
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,12 +16,6 @@ EVENT = Event("7.complete", "Batch Completed", {"batch_id": 7, "user_key": "☂"
 @pytest.fixture
 def client() -> Any:
     return boto3.client("events")
-
-
-@pytest.fixture
-def aws(client: Any) -> Iterator[Stubber]:
-    with Stubber(client) as stubber:
-        yield stubber
 
 
 def test_an_event_carries_its_own_id(client: Any, aws: Stubber) -> None:

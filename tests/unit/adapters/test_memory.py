@@ -3,7 +3,9 @@
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.ports import Activity, Clear, Event, FailureRow, WordKey
+from fanin.app.batch_store import Activity, FailureRow
+from fanin.app.ports import Event
+from fanin.app.word_store import Clear, WordKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.domain.tree import Tree
 

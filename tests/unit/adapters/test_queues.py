@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from fanin import names
 from fanin.adapters.channels import SqsChannels
 from fanin.adapters.memory import Memory
 from fanin.adapters.queues import SqsQueues
-from fanin.app.ports import Channels, Outgoing, Queues
+from fanin.app.pattern_ports import Channels, Outgoing, Queues
 from fanin.errors import ChannelRefused, NotConfigured, Throttled
 
 
@@ -99,6 +100,25 @@ def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_message
     assert url.endswith("/shop-buffer-jobs")
     assert attributes["MessageRetentionPeriod"] == "1209600"
     assert SqsQueues(lambda: "shop-buffer-", lambda: sqs).state(url).retention == 1_209_600
+
+
+@pytest.mark.parametrize("died", [False, True])
+def test_a_queue_made_for_a_buffer_refuses_plain_http(sqs: Any, died: bool) -> None:
+    if died:  # who made it before it could close it
+        sqs.create_queue(QueueName="p-jobs", Attributes={"MessageRetentionPeriod": "1209600"})
+    url = SqsQueues(lambda: "p-", lambda: sqs).create("jobs")
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    (statement,) = json.loads(attributes["Policy"])["Statement"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "sqs:*")
+    assert statement["Resource"] == attributes["QueueArn"]
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_a_queue_on_an_emulator_takes_the_plain_http_that_made_it() -> None:
+    client = boto3.client("sqs", endpoint_url="http://127.0.0.1:4566")
+    with Stubber(client) as stubber:  # which has no answer for any other call
+        stubber.add_response("create_queue", {"QueueUrl": "http://127.0.0.1:4566/0/p-jobs"})
+        assert SqsQueues(lambda: "p-", lambda: client).create("jobs").endswith("p-jobs")
 
 
 def test_without_a_prefix_no_queue_is_made(sqs: Any) -> None:

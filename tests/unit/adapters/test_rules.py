@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -22,13 +21,6 @@ ROUTER = "arn:aws:lambda:eu-west-1:000000000000:function:router"
 @pytest.fixture
 def client() -> Any:
     return boto3.client("events")
-
-
-@pytest.fixture
-def aws(client: Any) -> Iterator[Stubber]:
-    with Stubber(client) as stubber:
-        yield stubber
-        stubber.assert_no_pending_responses()
 
 
 @pytest.fixture

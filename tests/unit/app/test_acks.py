@@ -8,7 +8,9 @@ import pytest
 
 from fanin.app import limits
 from fanin.domain import ids
-from fanin.domain.batch import Count, FailedItem, Failure, ItemRange, Mode, Receipt, State
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Mode, State
+from fanin.domain.reports import FailedItem
 from fanin.errors import (
     BatchGone,
     BatchNotFound,

@@ -6,7 +6,8 @@ import pytest
 
 from fanin.app import limits
 from fanin.domain import ids
-from fanin.domain.batch import ItemRange, Mode, State
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Mode, State
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.errors import (
     BatchClosed,

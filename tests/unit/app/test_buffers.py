@@ -10,7 +10,7 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app import limits
 from fanin.app.buffer_slots import LIFETIME, MARGIN_MS, RENEWAL
 from fanin.app.buffers import SEND_MS, Buffers
-from fanin.app.ports import Outgoing
+from fanin.app.pattern_ports import Outgoing
 from fanin.app.service import LedgerService
 from fanin.domain.batch import Kind, State
 from fanin.domain.buffer import Outcome

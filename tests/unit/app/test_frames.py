@@ -8,9 +8,9 @@ import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames import Frames
-from fanin.app.ports import Clear, WordKey
 from fanin.app.service import LedgerService
 from fanin.app.services import patterns
+from fanin.app.word_store import Clear, WordKey
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
 from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, RequestTooLarge

@@ -62,6 +62,20 @@ def test_a_row_past_its_lifetime_is_gone_though_it_is_remembered(world: World, k
             look([batch.batch_id])
 
 
+def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known: KnownBatches) -> None:
+    # Given a row that was seen before two more items were added
+    batch, _ = world.batch(3)
+    known.get([batch.batch_id])
+    world.fresh().add(batch.batch_id, 2)
+    reads = world.calls.reads.total()
+
+    # Then it is read again by who names the new ones alone, and one that falls short stays as it is
+    assert known.reaching({batch.batch_id: 3})[batch.batch_id].items == 3
+    assert world.calls.reads.total() == reads
+    assert known.reaching({batch.batch_id: 5})[batch.batch_id].items == 5
+    assert known.reaching({batch.batch_id: 9})[batch.batch_id].items == 5
+
+
 def test_the_oldest_row_makes_room(world: World, known: KnownBatches) -> None:
     first, second, third = (world.batch()[0] for _ in range(3))
 

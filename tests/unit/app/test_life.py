@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from fanin.app import limits
-from fanin.domain.batch import LIVE, RETENTION, Batch, Expired, ItemRange, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import LIVE, RETENTION, Batch, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.reports import Expired
 from fanin.errors import (
     BatchGone,
     BatchNotFound,

@@ -6,7 +6,8 @@ import pytest
 
 from fanin.app import notices
 from fanin.app.ports import Event
-from fanin.domain.batch import Batch, Failure, Mode, OnDeadline, State
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import Throttled
 from tests.unit.app.conftest import Crash, World
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fanin.app import limits
-from fanin.app.ports import Clear, WordKey
 from fanin.app.reading import Reading
-from fanin.domain.batch import Batch, ItemRange, Mode, OnDeadline, State
+from fanin.app.word_store import Clear, WordKey
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 

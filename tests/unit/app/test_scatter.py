@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.ports import Event, Outgoing
+from fanin.app.pattern_ports import Outgoing
+from fanin.app.ports import Event
 from fanin.app.scatter import Scatters
 from fanin.app.service import LedgerService
 from fanin.app.services import patterns
-from fanin.domain.batch import Failure, Kind, State
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Kind, State
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, ReplyReceipt, Scatter, Scattered
 from fanin.errors import (
@@ -59,7 +61,7 @@ class Fleet(World):
         jobs = self.memory.jobs.waiting
         while jobs:
             job = jobs[0]
-            Scatters(self.fresh()).send(job["batch_id"], job["chunk"], job["wave"])
+            Scatters(self.fresh()).work(job["batch_id"], job["chunk"], job["wave"])
             jobs.pop(0)
 
     def got(self, i: int) -> list[Outgoing]:
@@ -149,7 +151,9 @@ class TestSending:
 
         status = fleet.scatters.status(scattered.batch.batch_id)
         assert (status.received, status.failed, status.missing, status.ready) == (1, 1, 0, True)
-        (failure,) = fleet.told(scattered).detail["failures"]
+        detail = fleet.told(scattered).detail
+        assert detail["failed_recipients"] == ["car 1"]
+        (failure,) = detail["failures"]
         assert failure["reason"] == "car 1: there is no such queue"
 
     def test_a_topic_is_read_once_with_its_filter(self, fleet: Fleet) -> None:
@@ -345,6 +349,22 @@ class TestReplies:
         assert (receipt.late, receipt.first, receipt.state) == (True, False, State.COMPLETE)
         assert fleet.said(scattered) == {"car 0": "ok"}
 
+    def test_a_process_that_remembers_it_alive_takes_no_reply_after_the_end(self, fleet: Fleet) -> None:
+        # Given a process that saw the scatter some seconds before its end
+        scattered = fleet.start(2, timeout=20, max_retries=0)
+        fleet.work()
+        fleet.reply(0)
+        fleet.ring(20)
+
+        # When it gets a reply after it
+        receipt = fleet.reply(1)
+
+        # Then the reply is late, and counted no more than it is listed
+        assert receipt.late
+        assert not receipt.first
+        assert fleet.scatters.status(scattered.batch.batch_id).received == 1
+        assert fleet.said(scattered) == {"car 0": "ok"}
+
     def test_a_forged_item_refuses_all(self, fleet: Fleet) -> None:
         scattered = fleet.start(2)
         fleet.work()
@@ -514,6 +534,19 @@ class TestQuorum:
 
         assert fleet.reply(0).duplicate
         assert fleet.row(scattered.batch).state is State.COMPLETE
+
+    def test_a_count_that_was_lost_is_made_up_also_if_its_repeat_was_not_enough(self, fleet: Fleet) -> None:
+        # Given a reply whose bringer died before it was counted, and came again
+        scattered = fleet.start(4, quorum=2)
+        fleet.work()
+        fleet.crash_at("batches.count", "before")
+        with pytest.raises(Crash):
+            fleet.reply(0)
+        fleet.reply(0)
+
+        # When another one makes it enough, Then the scatter is ready
+        fleet.reply(1)
+        assert fleet.scatters.status(scattered.batch.batch_id).ready
 
     def test_a_count_that_was_lost_is_made_up_by_the_deadline(self, fleet: Fleet) -> None:
         scattered = fleet.start(3, quorum=1, timeout=10)

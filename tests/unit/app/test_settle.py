@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from fanin.app.ports import WordKey
-from fanin.domain.batch import ItemRange, State
+from fanin.app.word_store import WordKey
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import State
 from fanin.errors import BatchGone
 from tests.unit.app.conftest import Crash, World
 

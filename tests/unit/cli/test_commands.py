@@ -49,6 +49,11 @@ class TestBatches:
         assert (found["on_deadline"], found["deadline"]) == ("complete", deadline)
         assert found["metadata"] == {"a": "b", "c": "d=e"}
 
+    def test_open_with_a_key_opens_once(self, run):
+        first = run("open", "--user-key", "nightly", "--key", "run-7")
+        assert run("open", "--user-key", "nightly", "--key", "run-7").stdout == first.stdout
+        assert run("open", "--user-key", "nightly", "--key", "run-8").stdout != first.stdout
+
     def test_add_prints_the_group_or_all_ids(self, run, tracker):
         batch = tracker.open().batch_id
         prefix = run("add", batch, 3).stdout.strip()

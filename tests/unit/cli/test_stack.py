@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import subprocess
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,27 @@ def test_status_exits_with_1_unless_it_is_up(run, monkeypatch, status, code):
     assert result.exit_code == code
     assert status.state in result.stdout
     assert run("local", "status", "--json").document["state"] == status.state
+
+
+def test_env_is_for_a_shell(run, monkeypatch):
+    # Given a stack with a value that a shell would take apart
+    stack = replace(STACK, batches_table="a table's")
+    monkeypatch.setattr(local, "status", lambda: Status("up", stack, Path("log")))
+    # When
+    exports = run("local", "env").stdout
+    # Then a shell has the variables as they are
+    shown = subprocess.run(  # noqa: S602
+        exports + 'printf %s "$FANIN_BATCHES_TABLE"', shell=True, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "a table's"
+    assert run("local", "env", "--json").document == local.environment(stack)
+
+
+def test_env_of_no_stack_says_what_to_do(run, monkeypatch):
+    monkeypatch.setattr(local, "status", lambda: Status("down", None, Path("log")))
+    result = run("local", "env")
+    assert (result.exit_code, result.stdout) == (ExitCode.DENIED, "")
+    assert "fanin local up" in result.stderr
 
 
 def test_openapi_without_powertools_says_what_to_install(run, monkeypatch):

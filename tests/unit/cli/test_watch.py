@@ -13,7 +13,7 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session
 from fanin.cli.watching import describe, follow
-from fanin.domain.batch import Progress
+from fanin.domain.reports import Progress
 from fanin.errors import BatchNotFound
 
 

@@ -19,9 +19,11 @@ from fanin.app.services import patterns
 from fanin.client.acking import DirectAcks
 from fanin.client.backoff import Backoff
 from fanin.client.envelopes import Envelope
+from fanin.client.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.receiver import Delivery, IdempotentReceiver, Reception
-from fanin.client.repeat_buffer import Held, MemoryRepeatBuffer, SqliteRepeatBuffer
+from fanin.client.repeat_buffer import Held
 from fanin.client.repeater import Notice, Repeater
+from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.domain.frames import OpenFrame
@@ -366,6 +368,28 @@ class TestRepeater:
             world.announce()
             assert repeater.tick() == 0
         assert world.frames().status(empty.frame_id).state is State.TIMED_OUT
+
+    def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        # Given a sender that died with a frame of five, which the service has long forgotten
+        buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+        first = world.repeater(buffer, size=5)
+        for number in range(5):
+            first.put(str(number).encode())
+        first.flush()
+        world.queue.clear()
+        world.clock.advance(40 * 86_400_000)
+
+        # When another one begins, whose frames are smaller
+        second, effects = world.repeater(buffer, size=2), []
+        second.tick()
+        second.flush()
+        world.take(world.receiver(lambda delivery: effects.append(delivery.payload)))
+
+        # Then nothing is lost
+        assert effects == [b"0", b"1", b"2", b"3", b"4"]
+        buffer.close()
 
 
 class Chaos:

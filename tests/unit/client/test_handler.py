@@ -100,6 +100,22 @@ class TestLambda:
         assert (failure.ordinal, failure.item, failure.reason) == (1, group[1], "no such airport ?")
         assert batch.status().batch.state is State.COMPLETE
 
+    def test_a_scatter_s_message_is_done_by_a_reply_and_not_by_being_handled(self, tracker, batch):
+        # Given messages that name a queue for replies, of which one can never be answered
+        @tracker.sqs_handler
+        def handle(message):
+            if message.body == "1":
+                raise ItemFailed("log is torn")
+
+        asked = event(batch.add(3))
+        for one in asked["Records"]:
+            one["messageAttributes"]["fanin-reply-to"] = {"stringValue": "https://sqs/replies"}
+        # When they are handled
+        assert failed(handle(asked)) == []
+        # Then the one is failed, and the others wait for their replies
+        assert [failure.ordinal for failure in tracker.iter_failures(batch.id)] == [1]
+        assert [(span.start, span.stop) for span in tracker.iter_missing(batch.id)] == [(0, 1), (2, 3)]
+
     def test_a_message_without_an_item_is_handled_and_that_is_all(self, tracker):
         handled = []
 

@@ -13,8 +13,9 @@ from fanin.app.service import LedgerService
 from fanin.client.backoff import Backoff
 from fanin.client.https import HttpsLedger, error_of
 from fanin.client.transport import Bearer, Request, Response, SigV4, unsigned
-from fanin.domain import wire
-from fanin.domain.batch import Count, Failure, ItemRange, OpenBatch, State
+from fanin.domain import wire, wire_reports
+from fanin.domain.acks import Count, Failure, ItemRange
+from fanin.domain.batch import OpenBatch, State
 from fanin.errors import (
     AccessDenied,
     BatchClosed,
@@ -101,36 +102,41 @@ class TestRequests:
                 lambda x: x.fail([Failure(group[0], "r")]),
                 wire.encode_receipts(receipts),
             ),
-            ("GET", f"/v1/batches/{n}", lambda x: x.status(n), wire.encode_progress(memory.status(n))),
+            (
+                "GET",
+                f"/v1/batches/{n}",
+                lambda x: x.status(n),
+                wire_reports.encode_progress(memory.status(n)),
+            ),
             (
                 "GET",
                 f"/v1/batches/{n}?exact=true",
                 lambda x: x.status(n, exact=True),
-                wire.encode_progress(memory.status(n, exact=True)),
+                wire_reports.encode_progress(memory.status(n, exact=True)),
             ),
             (
                 "GET",
                 f"/v1/batches/{n}/missing?cursor=a%2Fb%3D&limit=9",
                 lambda x: x.missing(n, cursor="a/b=", limit=9),
-                wire.encode_missing(memory.missing(n)),
+                wire_reports.encode_missing(memory.missing(n)),
             ),
             (
                 "GET",
                 f"/v1/batches/{n}/failures?limit=100",
                 lambda x: x.failures(n),
-                wire.encode_failures(memory.failures(n)),
+                wire_reports.encode_failures(memory.failures(n)),
             ),
             (
                 "POST",
                 f"/v1/batches/{n}/verify?repair=false",
                 lambda x: x.verify(n, repair=False),
-                wire.encode_verdict(memory.verify(n, repair=False)),
+                wire_reports.encode_verdict(memory.verify(n, repair=False)),
             ),
             (
                 "GET",
                 "/v1/batches?state=open&limit=100",
                 lambda x: x.list(State.OPEN),
-                wire.encode_batches(memory.list(State.OPEN)),
+                wire_reports.encode_batches(memory.list(State.OPEN)),
             ),
             (
                 "DELETE",
@@ -191,6 +197,17 @@ class TestRetries:
         first, second, third = (request.headers["Idempotency-Key"] for request in script.requests)
         assert first != second
         assert third == "mine"
+
+    def test_opening_carries_a_key_only_where_one_was_given(self, ledger_of, memory):
+        row = ok(wire.encode_batch(memory.open(OpenBatch())), 201)
+        script = Script(row, row)
+        ledger = ledger_of(script)
+        # When
+        ledger.open(OpenBatch())
+        ledger.open(OpenBatch(), key="mine")
+        # Then
+        keys = [request.headers.get("Idempotency-Key") for request in script.requests]
+        assert keys == [None, "mine"]
 
     @pytest.mark.parametrize(
         "fault",

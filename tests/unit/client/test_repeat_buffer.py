@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from fanin.client.envelopes import Envelope
-from fanin.client.repeat_buffer import Held, MemoryRepeatBuffer, RepeatBuffer, SqliteRepeatBuffer
+from fanin.client.memory_repeat_buffer import MemoryRepeatBuffer
+from fanin.client.repeat_buffer import Held, RepeatBuffer
+from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.errors import BufferFull
 
 Make = Callable[..., Any]
@@ -80,6 +82,15 @@ def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) ->
     assert payloads(buffer, 8, (0, 3)) == [b"payload 1", b"payload 3", b"payload 4"]
 
 
+def test_all_of_a_frame_waits_again_if_it_is_not_known_how_large_it_was(make: Make) -> None:
+    buffer = make()
+    fill(buffer, 3)
+    buffer.assign(7, 3)
+    buffer.release(7, [(0, 2**32)])
+
+    assert (buffer.frames(), buffer.waiting, buffer.held) == ([], 3, Held(3, 27))
+
+
 def test_it_is_full_at_its_bound_of_envelopes(make: Make) -> None:
     buffer = make(max_envelopes=3)
     fill(buffer, 3)
@@ -129,7 +140,7 @@ def test_what_was_put_survives_the_process(tmp_path: Path) -> None:
     path = tmp_path / "buffer.db"
     script = f"""
 import pathlib
-from fanin.client.repeat_buffer import SqliteRepeatBuffer
+from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
 buffer = SqliteRepeatBuffer(pathlib.Path({str(path)!r}))
 number = 0
 while True:

@@ -112,11 +112,23 @@ def test_a_request_reads_back_as_it_was_written() -> None:
         assert wire.decode_scatter(json.loads(json.dumps(wire.encode_scatter(request)))) == request
 
 
-def test_a_start_is_not_repeated_when_its_answer_is_lost() -> None:
-    script = Script(ServiceUnavailable("lost"))
+@pytest.mark.parametrize("key", [None, "week 47"])
+def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
+    scatters: Scatters, key: str | None
+) -> None:
+    answer = wire.encode_scattered(scatters.start(Scatter("x", topic="t")))
+    script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
 
-    with pytest.raises(ServiceUnavailable):
-        HttpsScatters(api(script)).start(Scatter("x", topic="t"))
+    HttpsScatters(api(script)).start(Scatter("x", topic="t"), key=key)
+
+    first, second = (request.headers[names.IDEMPOTENCY_HEADER] for request in script.requests)
+    assert first == second == (key or first)
+    assert len(first) >= 8 or key
+
+
+def test_a_key_of_people_reaches_the_service(calls: ScatterCalls) -> None:
+    first, second = (calls.start([QUEUE], "x", key="mine") for _ in range(2))
+    assert first.batch.batch_id == second.batch.batch_id
 
 
 def test_a_living_correlation_id_is_told_as_such() -> None:
@@ -130,8 +142,9 @@ def test_people_write_objects_and_spans(calls: ScatterCalls, memory: Memory, sca
     got = message(memory, scatters)
     assert got.json() == {"week": 47}
     assert started.batch.deadline == started.batch.created_at + 60_000
-    assert calls.reply(got, {"km": 1})
-    assert not calls.reply(got, {"km": 2})
+    assert calls.reply(got, {"km": 1}).first
+    again = calls.reply(got, {"km": 2})
+    assert (again.first, again.different) == (False, True)
     assert calls.status(started.batch.batch_id).ready
     assert [reply.payload for reply in calls.replies(started.batch.batch_id)] == [{"km": 1}]
 

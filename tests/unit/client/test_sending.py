@@ -277,6 +277,23 @@ class TestFailures:
         assert len(raised.value.items) == 1
         assert batch.status().batch.state is State.CANCELLED
 
+    @pytest.mark.parametrize("fault", [True, False])
+    def test_a_strict_sender_gives_up_only_what_can_never_be_sent(self, faulty, queue, fault):
+        # Given: a queue that never takes one message, for its own fault or for the queue's
+        faulty.instead(
+            "send_message_batch", partly(lambda entry: entry["MessageBody"] == "3", sender_fault=fault)
+        )
+        sender = Sender(
+            faulty, queue, group_id="g", strict=True, attempts=2, backoff=Backoff(sleep=lambda _: None)
+        )
+        block = [(f"item {n}", Message(str(n))) for n in range(5)]
+        # When, then
+        if fault:
+            assert list(sender.send([block])) == [(4, {"item 3": "InternalError: sorry"})]
+        else:
+            with pytest.raises(Throttled, match="InternalError: sorry"):
+                list(sender.send([block]))
+
     def test_a_caller_may_fail_what_was_not_sent_and_go_on(self, tracker, faulty, queue):
         faulty.instead("send_message_batch", partly(lambda entry: entry["MessageBody"] == "3"))
         with tracker.batch() as batch:

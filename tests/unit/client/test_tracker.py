@@ -205,7 +205,7 @@ class PagedVerdicts:
         self.status = ledger.status
 
     def verify(self, batch_id, *, cursor, repair):
-        from fanin.domain.batch import Verdict
+        from fanin.domain.reports import Verdict
 
         row = self.status(batch_id).batch
         if cursor is None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.batch import LIVE, RETENTION, Batch, Progress, State, touched
+from fanin.domain.batch import LIVE, RETENTION, Batch, State, touched
+from fanin.domain.reports import Progress
 
 NOW = 1_790_000_000_000
 BATCH = Batch(

@@ -130,9 +130,11 @@ class TestItemIds:
         group = Group(block.batch_id, block.group_id, block.size)
         index = data.draw(st.integers(0, block.size - 1))
 
-        ((prefix, indices),) = ids.group_by_prefix([group[index]]).items()
+        assert ids.parse_item(group[index]) == (block, block.first + index)
 
-        assert ids.parse_indices(ids.parse_prefix(prefix), indices) == [block.first + index]
+    def test_are_refused_without_any_colon(self) -> None:
+        with pytest.raises(InvalidItemId, match="is not <batch id>:<group id>:<index>"):
+            ids.parse_item("5")
 
     def test_are_grouped_in_order_with_repeats(self) -> None:
         assert ids.group_by_prefix(["a:b:1", "c:d:2", "a:b:1", "a:b:0"]) == {

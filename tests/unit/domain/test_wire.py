@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanin.domain import acks, reports, wire, wire_reports
 from fanin.domain import batch as b
-from fanin.domain import wire
 from fanin.domain.ids import Group
 from fanin.errors import InvalidRequest
 
@@ -32,7 +32,7 @@ batches = st.builds(
     user_key=st.text(),
     pending_bound=st.just(0),
 )
-receipts = st.lists(st.builds(b.Receipt))
+receipts = st.lists(st.builds(acks.Receipt))
 CASES: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "batch": (batches, wire.encode_batch, wire.decode_batch),
     "open": (
@@ -41,24 +41,32 @@ CASES: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
         wire.decode_open,
     ),
     "group": (st.builds(Group), wire.encode_group, wire.decode_group),
-    "progress": (st.builds(b.Progress, batch=batches), wire.encode_progress, wire.decode_progress),
-    "missing": (st.builds(b.Missing), wire.encode_missing, wire.decode_missing),
-    "failures": (st.builds(b.Failures), wire.encode_failures, wire.decode_failures),
-    "batches": (
-        st.builds(b.Batches, batches=st.lists(batches, max_size=2).map(tuple)),
-        wire.encode_batches,
-        wire.decode_batches,
+    "progress": (
+        st.builds(reports.Progress, batch=batches),
+        wire_reports.encode_progress,
+        wire_reports.decode_progress,
     ),
-    "expired": (st.builds(b.Expired), wire.encode_expired, wire.decode_expired),
-    "verdict": (st.builds(b.Verdict, batch=batches), wire.encode_verdict, wire.decode_verdict),
+    "missing": (st.builds(reports.Missing), wire_reports.encode_missing, wire_reports.decode_missing),
+    "failures": (st.builds(reports.Failures), wire_reports.encode_failures, wire_reports.decode_failures),
+    "batches": (
+        st.builds(reports.Batches, batches=st.lists(batches, max_size=2).map(tuple)),
+        wire_reports.encode_batches,
+        wire_reports.decode_batches,
+    ),
+    "expired": (st.builds(reports.Expired), wire_reports.encode_expired, wire_reports.decode_expired),
+    "verdict": (
+        st.builds(reports.Verdict, batch=batches),
+        wire_reports.encode_verdict,
+        wire_reports.decode_verdict,
+    ),
     "receipts": (receipts, wire.encode_receipts, wire.decode_receipts),
     "acks": (
         st.builds(
-            wire.Acks,
+            acks.Acks,
             items=st.lists(st.text(), min_size=1),
-            ranges=st.lists(st.builds(b.ItemRange), min_size=1),
-            counts=st.lists(st.builds(b.Count), min_size=1),
-            failures=st.lists(st.builds(b.Failure), min_size=1),
+            ranges=st.lists(st.builds(acks.ItemRange), min_size=1),
+            counts=st.lists(st.builds(acks.Count), min_size=1),
+            failures=st.lists(st.builds(acks.Failure), min_size=1),
         ),
         wire.encode_acks,
         wire.decode_acks,
@@ -90,8 +98,8 @@ def test_what_is_left_to_the_service_is_left_out() -> None:
         "metadata": {},
     }
     assert wire.decode_open({"lifetime": None, "deadline": None}) == b.OpenBatch()
-    assert wire.encode_acks(wire.Acks(items=["x"])) == {"items": ["x"]}
-    assert wire.decode_acks({"ranges": [{"group": "g"}]}).ranges == [b.ItemRange("g")]
+    assert wire.encode_acks(acks.Acks(items=["x"])) == {"items": ["x"]}
+    assert wire.decode_acks({"ranges": [{"group": "g"}]}).ranges == [acks.ItemRange("g")]
 
 
 @given(ms=times)

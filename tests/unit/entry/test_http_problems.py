@@ -7,9 +7,9 @@ import pytest
 from fanin import errors
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
-from fanin.entry.http import problems
 from fanin.entry.http.application import application
 from fanin.entry.http.routing import MAX_BODY
+from fanin.entry.http.statuses import STATUS
 from tests.unit.entry.conftest import Client
 
 FORGED = "1:00000000-0000-8010-8000-000000000001:0"
@@ -177,9 +177,11 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.SendFailed,
         errors.BufferFull,
         errors.ItemFailed,
+        errors.JobRunNotFound,
+        errors.ExportDamaged,
         errors.LocalStackFailed,
     }
-    assert {cls for cls in tree if cls.__module__ == "fanin.errors"} - ours == set(problems.STATUS)
+    assert {cls for cls in tree if cls.__module__ == "fanin.errors"} - ours == set(STATUS)
 
 
 def test_the_correlation_id_is_the_callers_or_the_requests(call: Client) -> None:

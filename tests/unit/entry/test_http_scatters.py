@@ -8,6 +8,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.scatter import Scatters
 from fanin.app.service import LedgerService
+from fanin.domain.directory import Registration
 from fanin.entry.http.components import SCHEMAS
 from fanin.entry.http.schemas import ref
 from fanin.entry.http.v1_scatters import ROUTES
@@ -83,6 +84,36 @@ def test_a_living_correlation_id_is_a_conflict(call) -> None:
     assert (answer.status, answer.json["type"]) == (409, "urn:fanin:problem:correlation-id-alive")
 
 
+@pytest.mark.usefixtures("items")
+def test_a_repeat_of_a_start_finds_the_same_scatter(call) -> None:
+    body = {"body": "x", "recipients": [{"channel": QUEUE}], "correlation_id": "mine"}
+    key = {"Idempotency-Key": "week 47"}
+    first, second = (call("POST", "/v1/scatters", body, headers=key) for _ in range(2))
+    assert (first.status, second.status) == (201, 201)
+    assert first.json["batch"]["batch_id"] == second.json["batch"]["batch_id"]
+
+    other = call("POST", "/v1/scatters", {**body, "body": "y"}, headers=key)
+
+    assert (other.status, other.json["type"]) == (409, "urn:fanin:problem:idempotency-key-reused")
+
+
+def test_a_large_topic_is_said_to_be_starting(call, memory: Memory, ledger: LedgerService) -> None:
+    # Given a topic with one registration more than a start lists
+    now = memory.clock.now()
+    memory.channels.queues[QUEUE] = []
+    one = Registration("cars", "", QUEUE, {}, 60, now, now + 60_000)
+    rows = {f"{i:05}": one.value for i in range(10_001)}
+    memory.directory.put_all("topic/cars", rows, expires_at=one.expires_at)
+
+    started = call("POST", "/v1/scatters", {"body": "x", "topic": "cars"}).json
+
+    assert (started["starting"], started["recipients"], started["ready"]) == (True, 0, False)
+    (job,) = memory.jobs.waiting
+    Scatters(ledger).work(job["batch_id"], job["chunk"], job["wave"])
+    listed = call("GET", f"/v1/scatters/{started['batch']['batch_id']}").json
+    assert (listed["starting"], listed["recipients"], listed["missing"]) == (False, 10_001, 10_001)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
@@ -91,6 +122,7 @@ def test_a_living_correlation_id_is_a_conflict(call) -> None:
         ("scatters", {"body": "x", "topic": "t", "quorum": 1.5}, 400, "invalid-request"),
         ("scatters", {"body": "x", "topic": "t", "timeout": 1}, 400, "invalid-request"),
         ("scatters", {"body": "x", "recipients": [{"channel": "https://sqs/no"}]}, 400, "channel-refused"),
+        ("scatters", {"body": "x", "recipients": [{"channel": "cars/no"}]}, 404, "not-registered"),
         ("replies", {"replies": [{"payload": 1}]}, 400, "invalid-request"),
         ("replies", {"replies": [{"item": "nonsense"}]}, 400, "invalid-item-id"),
         (

@@ -76,6 +76,23 @@ def test_the_same_idempotency_key_adds_once(call, ledger: LedgerService) -> None
     assert ledger.status(batch_id).batch.items == 5
 
 
+def test_the_same_idempotency_key_opens_once(call, ledger: LedgerService) -> None:
+    # Given a batch that was opened under a key, and has got items
+    key = {"idempotency-key": "run-7"}
+    first = call("POST", "/v1/batches", {"user_key": "nightly"}, headers=key)
+    ledger.add(first.json["batch_id"], 5)
+
+    # When it is opened again, and another request comes with the key
+    repeat = call("POST", "/v1/batches", {"user_key": "nightly"}, headers=key)
+    other = call("POST", "/v1/batches", {"user_key": "daily"}, headers=key)
+
+    # Then it is the same batch, and the other request is refused
+    assert repeat.status == 201
+    assert (repeat.json["batch_id"], repeat.json["items"]) == (first.json["batch_id"], 5)
+    assert other.status == 409
+    assert other.json["type"] == "urn:fanin:problem:idempotency-key-reused"
+
+
 def test_batches_are_listed_by_state_and_expired(call, memory: Memory) -> None:
     # Given two open batches, and an hour gone
     ids = {call("POST", "/v1/batches", {}).json["batch_id"] for _ in range(2)}

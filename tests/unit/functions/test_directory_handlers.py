@@ -10,22 +10,20 @@ import pytest
 from fanin import names
 from fanin.adapters.dynamodb.rows import attribute
 from fanin.adapters.memory import Memory
-from fanin.app.ports import Record
+from fanin.app.pattern_ports import Record
 from fanin.app.service import LedgerService
 from fanin.app.services import Services
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
 from fanin.entry import wiring
-from fanin.entry.observe import metrics as metrics_of_process
 from tests.unit.entry.conftest import CONTEXT
-from tests.unit.functions.test_handlers import Queue, load, metrics
+from tests.unit.functions.conftest import Queue, load, metrics
 
 EVENT = {"id": "e-1", "source": "shop", "detail-type": "Placed", "detail": {"kind": "order"}}
 
 
 @pytest.fixture
 def memory() -> Memory:
-    metrics_of_process.clear_metrics()
     return Memory()
 
 
@@ -36,13 +34,6 @@ def services(memory: Memory, monkeypatch) -> Services:
     monkeypatch.setattr(wiring, "ports", lambda: services.ledger.ports)
     memory.channels.queues["q1"] = []
     return services
-
-
-@pytest.fixture
-def parked(monkeypatch) -> Queue:
-    queue = Queue()
-    monkeypatch.setattr(wiring, "retry_queue", lambda: queue)
-    return queue
 
 
 @pytest.fixture
@@ -68,7 +59,7 @@ def streamed(room: str, old: Record | None, new: Record | None) -> dict[str, Any
     return {"eventID": "e", "eventSource": "aws:dynamodb", "dynamodb": {"Keys": keys, **told}}
 
 
-def test_directory(services: Services, memory: Memory, parked: Queue, capsys) -> None:
+def test_directory(services: Services, memory: Memory, retries: Queue, capsys) -> None:
     # Given what the stream tells of a registration, a heartbeat, a route, other rooms, and poison
     for _ in range(2):
         services.directory.register(Register("cars", "a", "q1"))
@@ -84,7 +75,7 @@ def test_directory(services: Services, memory: Memory, parked: Queue, capsys) ->
     assert answer == {"batchItemFailures": []}
     assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
     assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
-    assert parked.sent == [poison]
+    assert retries.sent == [poison]
     assert metrics(capsys) == {names.METRIC_PARKED: [1.0]}
 
 
@@ -95,7 +86,7 @@ def test_registrar_at_its_rate(services: Services, memory: Memory, capsys) -> No
     assert metrics(capsys) == {names.METRIC_DROPPED: [1.0]}
 
 
-def test_registrar_hears_of_instances(services: Services, parked: Queue, capsys) -> None:
+def test_registrar_hears_of_instances(services: Services, retries: Queue, capsys) -> None:
     # Given an instance that comes, one whose queue is no channel, and one without a name
     details = [
         {"topic": "cars", "name": "a", "channel": "q1"},
@@ -108,7 +99,7 @@ def test_registrar_hears_of_instances(services: Services, parked: Queue, capsys)
         load("registrar").handler(event, CONTEXT)
     # Then the first is registered, and the others are parked and counted
     assert [one.name for one in services.directory.members("cars")] == ["a"]
-    assert parked.sent == events[1:]
+    assert retries.sent == events[1:]
     assert metrics(capsys)[names.METRIC_PARKED] == [1.0]
     # And it goes as it came
     load("registrar").handler({"detail-type": names.INSTANCE_DESTROYED, "detail": details[0]}, CONTEXT)

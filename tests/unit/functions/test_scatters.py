@@ -12,7 +12,7 @@ from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry import wiring
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.entry.test_queues import event, failed, message
-from tests.unit.functions.test_handlers import load
+from tests.unit.functions.conftest import load
 
 QUEUES = [f"https://sqs/car-{i}" for i in range(3)]
 

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from fanin.client.memory_repeat_buffer import MemoryRepeatBuffer
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.receiver import Delivery, IdempotentReceiver
-    from fanin.client.repeat_buffer import MemoryRepeatBuffer, SqliteRepeatBuffer
     from fanin.client.repeater import Repeater
+    from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
     from fanin.client.tracker import Tracker
-    from fanin.domain.batch import Count, Failure, ItemRange
+    from fanin.domain.acks import Count, Failure, ItemRange
     from fanin.domain.directory import Register
     from fanin.domain.frames import OpenFrame
     from fanin.domain.routing import Policy, PutEvent, PutRoute
@@ -47,14 +48,14 @@ __all__ = [
 
 _HOMES: Final = {
     "BufferFull": "fanin.errors",
-    "Count": "fanin.domain.batch",
+    "Count": "fanin.domain.acks",
     "Delivery": "fanin.client.receiver",
-    "Failure": "fanin.domain.batch",
+    "Failure": "fanin.domain.acks",
     "FaninError": "fanin.errors",
     "IdempotentReceiver": "fanin.client.receiver",
     "ItemFailed": "fanin.errors",
-    "ItemRange": "fanin.domain.batch",
-    "MemoryRepeatBuffer": "fanin.client.repeat_buffer",
+    "ItemRange": "fanin.domain.acks",
+    "MemoryRepeatBuffer": "fanin.client.memory_repeat_buffer",
     "Message": "fanin.client.messages",
     "OpenFrame": "fanin.domain.frames",
     "Policy": "fanin.domain.routing",
@@ -64,7 +65,7 @@ _HOMES: Final = {
     "Register": "fanin.domain.directory",
     "Repeater": "fanin.client.repeater",
     "SendFailed": "fanin.errors",
-    "SqliteRepeatBuffer": "fanin.client.repeat_buffer",
+    "SqliteRepeatBuffer": "fanin.client.sqlite_repeat_buffer",
     "Tracker": "fanin.client.tracker",
 }
 

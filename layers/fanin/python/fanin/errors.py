@@ -4,7 +4,7 @@
     ├── InvalidRequest          the request is malformed; fix it and send it again
     │   ├── InvalidItemId       an id that is malformed, foreign, forged or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
-    │   └── IdempotencyKeyReused  the key was used before for another count
+    │   └── IdempotencyKeyReused  the key was used before for another request
     ├── BatchNotFound           no such batch, or it was removed after its lifetime
     ├── BatchGone               the batch is past its lifetime and about to be removed
     ├── BufferNotFound          no such buffer
@@ -12,6 +12,7 @@
     ├── ChannelRefused          no such queue, or it does not carry the tag fanin:channel
     ├── NotRegistered           nobody is registered by that name, or no longer
     ├── RouteNotFound           no such route
+    ├── JobRunNotFound          no such run of a Spark job
     ├── CorrelationIdAlive      a scatter of that correlation id has not ended yet
     ├── LimitReached            a bounded batch is full: back-pressure, try again later
     ├── BufferFull              a repeat buffer is full: the receivers lag behind, slow down
@@ -20,6 +21,7 @@
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── NotConfigured           a setting is missing on this side
     ├── SendFailed              a queue did not take some of a producer's messages
+    ├── ExportDamaged           an export of a table is not what its manifest says
     ├── ItemFailed              raised by a consumer: this item has failed for good
     └── LocalStackFailed        the local stack could not be started or deployed
 
@@ -94,6 +96,10 @@ class RouteNotFound(FaninError):
     code = "route-not-found"
 
 
+class JobRunNotFound(FaninError):
+    code = "job-run-not-found"
+
+
 class CorrelationIdAlive(FaninError):
     code = "correlation-id-alive"
 
@@ -138,6 +144,12 @@ class SendFailed(FaninError):
     def __init__(self, message: str, *, items: Mapping[str, str]) -> None:
         super().__init__(message)
         self.items = dict(items)
+
+
+class ExportDamaged(FaninError):
+    """A job was given an export that is unfinished, of another format, or has lost rows on the way."""
+
+    code = "export-damaged"
 
 
 class ItemFailed(FaninError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -11,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.ports import QueueState, Received
+from fanin.app.pattern_ports import QueueState, Received
 from fanin.errors import ChannelRefused, Throttled
 
 if TYPE_CHECKING:
@@ -58,7 +59,26 @@ class SqsQueues:
                         f"the queue of buffer {name} was just deleted; wait a minute", retry_after=60
                     ) from error
                 raise
+            self._refuse_plain_http(answer["QueueUrl"])
         return answer["QueueUrl"]
+
+    def _refuse_plain_http(self, queue: str) -> None:
+        """Close a queue to plain HTTP; not where we speak it ourselves, as to an emulator.
+
+        A queue of the name that is there already gets the policy again: whoever made it may have died.
+        """
+        if not self._client.meta.endpoint_url.startswith("https:"):
+            return
+        told = self._client.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+        statement = {
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": "sqs:*",
+            "Resource": told["Attributes"]["QueueArn"],
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        }
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        self._client.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
 
     def delete(self, queue: str) -> None:
         with translated():

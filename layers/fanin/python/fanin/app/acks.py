@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fanin.app import limits
+from fanin.app.batch_store import FailureRow
+from fanin.app.issued import check_issued
 from fanin.app.known import KnownBatches
-from fanin.app.ports import Cleared, FailureRow, Ports, WordKey
+from fanin.app.ports import Ports
 from fanin.app.settle import Settler
+from fanin.app.word_store import Cleared, WordKey
 from fanin.domain import ids
-from fanin.domain.batch import Batch, Count, Failure, ItemRange, Mode, Receipt, State
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Block
-from fanin.errors import InvalidItemId, InvalidRequest
+from fanin.errors import InvalidRequest
 
 
 @dataclass
@@ -105,28 +109,26 @@ class Acks:
             block = ids.parse_prefix(prefix)
             row = FailureRow(block.first + int(index), failure.item, reason)
             notes.setdefault(block.batch_id, []).append(row)
-        self._known.look(
-            shares
-        )  # a range may have been marked on a level that a row seen before did not have
+        # A range may have been marked on a level that a row seen before did not have.
+        self._known.look(shares)
         batches = self._check(shares, blocks)
         for batch_id, rows in notes.items():
             if not batches[batch_id].state.terminal:
                 self._ports.parts.put_failures(batch_id, rows, expires_at=batches[batch_id].expires_at)
         return self._mark(shares, batches, failed=True)
 
-    def _check(self, shares: Mapping[int, _Share], blocks: Iterable[Block]) -> dict[int, Batch]:
+    def _check(self, shares: Mapping[int, _Share], blocks: Sequence[Block]) -> dict[int, Batch]:
         """Read the batches, and verify every block against its batch's salt and size.
 
         Raises:
             InvalidItemId: the service never issued such an id.
         """
-        batches = self._known.get(shares)
-        if fresh := {block.batch_id for block in blocks if block.stop > batches[block.batch_id].items}:
-            batches |= self._known.look(fresh)
+        stops = dict.fromkeys(shares, 0)
         for block in blocks:
-            batch = batches[block.batch_id]
-            if not block.genuine(batch.salt) or block.stop > batch.items:
-                raise InvalidItemId(f"group {block.prefix} was not issued by this service; nothing was acked")
+            stops[block.batch_id] = max(stops[block.batch_id], block.stop)
+        batches = self._known.reaching(stops)
+        for block in blocks:
+            check_issued(block, batches[block.batch_id])
         return batches
 
     def _mark(

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from fanin.app import limits
+from fanin.app.issued import check_issued
 from fanin.app.known import KnownBatches
 from fanin.app.ports import Ports
+from fanin.app.reservation import Reservation
 from fanin.app.settle import Settler
 from fanin.domain import ids
-from fanin.domain.batch import (
-    LIVE,
-    RETENTION,
-    Batch,
-    Batches,
-    Expired,
-    Kind,
-    Mode,
-    OnDeadline,
-    OpenBatch,
-    State,
-    touched,
-)
-from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, Throttled
+from fanin.domain.batch import LIVE, RETENTION, Batch, Kind, Mode, OnDeadline, OpenBatch, State, touched
+from fanin.domain.reports import Batches, Expired
+from fanin.domain.wire import encode_open
+from fanin.errors import BatchNotFound, InvalidRequest, Throttled
 
 TRIES = 5
 """Draws of a batch id; at 4,096 ids a millisecond more than a few mean that something is wrong."""
+
+Before: TypeAlias = Callable[[Batch], Batch | None]
+Draw: TypeAlias = Callable[[int], tuple[int, bytes]]
 
 
 class BatchLife:
@@ -43,27 +39,39 @@ class BatchLife:
         self._known = known
         self._settler = settler
 
-    def open(self, request: OpenBatch, before: Callable[[Batch], bool] | None = None) -> Batch:
+    def open(self, request: OpenBatch, before: Before | None = None, draw: Draw | None = None) -> Batch:
         """See ``Ledger.open``.
 
         Args:
             request: what to open.
-            before: called with the row that is about to be written; False draws another id.
+            before: called with the row that is about to be written; gives the one that is, or None to draw
+                another id.
+            draw: gives a batch its id and salt at a time, ms.
         """
         template = self._template(request)
         for _ in range(TRIES):
             now = self._ports.clock.now()
-            batch_id = ids.batch_id(now, self._ports.random.bits(12))
-            batch = self._stamp(template, batch_id, now)
-            if before is not None and not before(batch):
+            stamped = self._stamp(template, *(draw or self._draw)(now), now)
+            batch = stamped if before is None else before(stamped)
+            if batch is None:
                 continue
             if batch.deadline is not None:
                 # First the alarm, then the row: an alarm without a row does nothing, but a row without its
                 # alarm would wait for the reaper.
-                self._ports.timers.set(batch_id, batch.deadline)
+                self._ports.timers.set(batch.batch_id, batch.deadline)
             if self._ports.batches.create(batch):
                 return self._settler.finish(self._known.saw(batch))
         raise Throttled("no free batch id was found; try again", retry_after=1)
+
+    def open_once(self, request: OpenBatch, key: str) -> Batch:
+        """Open a batch, or find the one that this request opened before; see ``Ledger.open``."""
+        lifetime = self._ports.defaults.lifetime if request.lifetime is None else request.lifetime
+        reservation = Reservation(self._ports, key, encode_open(request), lifetime)
+        row = reservation.batch()
+        if row is None:
+            row = self.open(request, draw=reservation.draw)
+            reservation.keep()
+        return self._known.present(self._known.saw(row))
 
     def close(self, batch_id: int) -> Batch:
         """See ``Ledger.close``."""
@@ -171,11 +179,14 @@ class BatchLife:
             metadata=dict(request.metadata),
         )
 
-    def _stamp(self, template: Batch, batch_id: int, now: int) -> Batch:
+    def _draw(self, now: int) -> tuple[int, bytes]:
+        return ids.batch_id(now, self._ports.random.bits(12)), self._ports.random.bytes(ids.SALT_BYTES)
+
+    def _stamp(self, template: Batch, batch_id: int, salt: bytes, now: int) -> Batch:
         return replace(
             template,
             batch_id=batch_id,
-            salt=self._ports.random.bytes(ids.SALT_BYTES),
+            salt=salt,
             created_at=now,
             touched_at=touched(now, template.idle_ttl),
             closed_at=None if template.state is State.OPEN else now,
@@ -183,12 +194,9 @@ class BatchLife:
         )
 
     def _check_parent(self, item: str) -> None:
-        ((prefix, indices),) = ids.group_by_prefix([item]).items()
-        block = ids.parse_prefix(prefix)
-        ids.parse_indices(block, indices)
+        block, _ = ids.parse_item(item)
         parent = self._known.one(block.batch_id)
-        if not block.genuine(parent.salt) or block.stop > parent.items:
-            raise InvalidItemId(f"parent item {item[:128]!r} was not issued by this service")
+        check_issued(block, parent)
         if parent.mode is Mode.ESTIMATED:
             raise InvalidRequest(
                 "the parent's batch is estimated, and could count this one twice; open it exact"

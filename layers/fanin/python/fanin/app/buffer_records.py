@@ -6,7 +6,8 @@ import re
 from typing import Any, Final, NamedTuple
 
 from fanin.app import limits
-from fanin.app.ports import Ports, Record
+from fanin.app.pattern_ports import Record
+from fanin.app.ports import Ports
 from fanin.domain.buffer import Buffer
 from fanin.domain.wire_buffers import decode_buffer, encode_buffer
 from fanin.errors import BufferNotFound, InvalidRequest

@@ -16,7 +16,8 @@ from fanin.app.buffer_records import FRESH_MS, BufferRecords, Entry
 from fanin.app.ports import Ports
 from fanin.app.service import LedgerService
 from fanin.domain import ids
-from fanin.domain.batch import Batch, Failure, Kind, OpenBatch
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
 

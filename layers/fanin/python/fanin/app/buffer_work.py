@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fanin import names
 from fanin.app import receipts
 from fanin.app.buffer_records import BufferRecords
-from fanin.app.ports import Ports, Received
+from fanin.app.pattern_ports import Received
+from fanin.app.ports import Ports
 from fanin.app.service import LedgerService
 from fanin.domain.buffer import Buffer, Work
 from fanin.errors import BatchGone, BatchNotFound

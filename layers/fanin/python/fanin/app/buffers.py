@@ -16,11 +16,13 @@ from fanin.app import limits, receipts
 from fanin.app.buffer_records import ROOM, BufferRecords, Entry, check_name, entry_of
 from fanin.app.buffer_slots import TRIES, Slots, contended, renew_at
 from fanin.app.buffer_work import Deliveries
-from fanin.app.ports import Outgoing, Ports
+from fanin.app.pattern_ports import Outgoing
+from fanin.app.ports import Ports
 from fanin.app.service import LedgerService
 from fanin.domain import buffer as domain
 from fanin.domain import ids
-from fanin.domain.batch import Failure, State
+from fanin.domain.acks import Failure
+from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted, Buffer, Level, Outcome, Released, Work
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest, Throttled
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from fanin import names
 from fanin.app import limits
-from fanin.app.ports import Event, Ports, Record
+from fanin.app.pattern_ports import Record
+from fanin.app.ports import Event, Ports
 from fanin.domain.directory import Left, Register, Registration, Registrations, change
 from fanin.domain.wire_directory import decode_register, encode_registration
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
@@ -74,6 +75,27 @@ class Directory:
         found = self._read(topic, row) if row else None
         if found is None or not found.lives(self._ports.clock.now()):
             raise NotRegistered(f"nobody is registered as {name!r} in topic {topic!r}")
+        return found
+
+    def named(self, places: Collection[str]) -> dict[str, Registration]:
+        """Read registrations that are named one by one, as ``topic/name``.
+
+        Raises:
+            NotRegistered: one is not there, or its lease is over.
+        """
+        topics: dict[str, list[str]] = {}
+        for place in places:
+            topic, _, name = place.partition("/")
+            topics.setdefault(topic, []).append(name)
+        now = self._ports.clock.now()
+        found = {
+            f"{topic}/{row.name}": self._read(topic, row)
+            for topic, wanted in topics.items()
+            for row in self._ports.directory.read(ROOM + topic, wanted).values()
+        }
+        for place in places:
+            if place not in found or not found[place].lives(now):
+                raise NotRegistered(f"nobody is registered as {place!r}")
         return found
 
     def page(

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from fanin import names
+from fanin.app.batch_store import Activity
 from fanin.app.ledger import Ledger
-from fanin.app.ports import Activity, Event, Outgoing, Ports
+from fanin.app.pattern_ports import Outgoing
+from fanin.app.ports import Event, Ports
 from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.frames import REPLY_TO, is_marked, mark_of
 

@@ -13,8 +13,9 @@ from typing import Final, Protocol
 from fanin.app import limits
 from fanin.app.known import KnownBatches
 from fanin.app.ledger import Ledger
-from fanin.app.ports import Claim as Lease
-from fanin.app.ports import Ports, WordKey
+from fanin.app.ports import Ports
+from fanin.app.word_store import Claim as Lease
+from fanin.app.word_store import WordKey
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket

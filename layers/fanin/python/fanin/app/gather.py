@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, cast
 
 from fanin import names
 from fanin.app import correlation, limits
+from fanin.app.batch_store import Activity
 from fanin.app.ledger import Ledger
-from fanin.app.ports import Activity, Event, Ports
-from fanin.app.scatter_records import CHUNK, Plan, read_names, read_plan
+from fanin.app.ports import Event, Ports
+from fanin.app.scatter_records import Plan, chunk_of, read_names, read_plan
 from fanin.domain.batch import LIVE, Batch, State, touched
 from fanin.errors import BatchNotFound
 
+RESTART_MS: Final = 300_000
+"""How long a scatter may list its recipients before another process is asked to go on."""
+RESTARTS: Final = 10
+"""How often that is asked, before the scatter is given up."""
 NAMED: Final = 100
 """Missing recipients that an event names; the API lists the others."""
 
@@ -37,22 +42,41 @@ class Gather:
         The alarm and the jobs come first, then the write that counts the retry: whoever dies in between
         leaves a deadline that is still due, and sends the same items again.
         """
+        if batch.state is State.OPEN:
+            return self._list_again(batch)
         plan = self._plan(batch)
         if plan is None or batch.deadline is None or batch.retries >= plan.max_retries:
             return None
         if self._enough(ledger, batch, plan):
             return None
-        now = self._ports.clock.now()
-        until = max(now, batch.deadline) + plan.timeout * 1000
+        until = self._next(batch, plan.timeout * 1000)
         self._ports.timers.set(batch.batch_id, until)
         self._ports.jobs.send(
             {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries + 1}
-            for chunk in sorted({ordinal // CHUNK for ordinal in _missing(ledger, batch.batch_id)})
+            for chunk in sorted({chunk_of(ordinal) for ordinal in _missing(ledger, batch.batch_id)})
         )
-        at = max(batch.touched_at, touched(now, batch.idle_ttl))
+        return self._put_off(batch, until)
+
+    def _list_again(self, batch: Batch) -> Batch | None:
+        """Have the recipients listed that are not, since who should have done so seems to have died."""
+        if batch.retries >= RESTARTS:
+            row, _ = self._ports.batches.end(
+                batch.batch_id, State.TIMED_OUT, now=self._ports.clock.now(), sources=(State.OPEN,)
+            )
+            return row
+        until = self._next(batch, RESTART_MS)
+        self._ports.timers.set(batch.batch_id, until)
+        self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
+        return self._put_off(batch, until)
+
+    def _next(self, batch: Batch, span_ms: int) -> int:
+        return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
+
+    def _put_off(self, batch: Batch, until: int) -> Batch | None:
+        at = max(batch.touched_at, touched(self._ports.clock.now(), batch.idle_ttl))
         activity = Activity(at, replace(batch, touched_at=at, deadline=until).due_at)
         row, _ = self._ports.batches.put_off(
-            batch.batch_id, deadline=batch.deadline, until=until, activity=activity
+            batch.batch_id, deadline=batch.deadline or 0, until=until, activity=activity
         )
         return row
 
@@ -65,7 +89,9 @@ class Gather:
         received, failed = self.tally(ledger, batch)
         missing = batch.items - received - failed
         first = [] if not missing else list(_first(_missing(ledger, batch.batch_id), NAMED))
-        named = read_names(self._ports.records, batch.batch_id, first)
+        failures = cast("list[dict[str, Any]]", event.detail["failures"])
+        refused = [failure["ordinal"] for failure in failures]
+        named = read_names(self._ports.records, batch.batch_id, {*first, *refused})
         detail = {
             "missing": [],
             "missing_more": False,
@@ -74,6 +100,7 @@ class Gather:
             "recipients": batch.items,
             "received": received,
             "failed": failed,
+            "failed_recipients": [named[ordinal] for ordinal in refused],
             "missing_count": missing,
             "missing_recipients": [named[ordinal] for ordinal in first],
             "retries": batch.retries,
@@ -105,10 +132,11 @@ class Gather:
                 return max(0, done - failed), failed
 
     def _enough(self, ledger: Ledger, batch: Batch, plan: Plan) -> bool:
-        if plan.quorum is None:
+        enough = plan.enough(batch.items)
+        if enough is None:
             return False
         received, failed = self.tally(ledger, batch)
-        return received >= plan.quorum and received + failed < batch.items
+        return received >= enough and received + failed < batch.items
 
     def _plan(self, batch: Batch) -> Plan | None:
         try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from threading import Lock
 
-from fanin.app.ports import Activity, BatchStore, Clock
+from fanin.app.batch_store import Activity, BatchStore
+from fanin.app.ports import Clock
 from fanin.domain.batch import LIVE, Batch, touched
 from fanin.errors import BatchGone, BatchNotFound
 
@@ -70,6 +71,18 @@ class KnownBatches:
                 rows[batch_id] = self.present(seen[1])
         if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
             rows |= self.look(unknown)
+        return rows
+
+    def reaching(self, stops: Mapping[int, int]) -> dict[int, Batch]:
+        """Rows as ``get`` gives them, but those as they are now that do not reach so far yet.
+
+        Args:
+            stops: batch id → one past the highest ordinal that is named; a row that was seen before its items
+                were added has fewer.
+        """
+        rows = self.get(stops)
+        if short := [batch_id for batch_id, stop in stops.items() if stop > rows[batch_id].items]:
+            rows |= self.look(short)
         return rows
 
     def look(self, batch_ids: Collection[int]) -> dict[int, Batch]:

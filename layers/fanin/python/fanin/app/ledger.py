@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from fanin.domain.batch import (
-    Batch,
-    Batches,
-    Count,
-    Expired,
-    Failure,
-    Failures,
-    ItemRange,
-    Missing,
-    OpenBatch,
-    Progress,
-    Receipt,
-    State,
-    Verdict,
-)
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
 
 
 class Ledger(Protocol):
@@ -30,8 +18,15 @@ class Ledger(Protocol):
     and ``Throttled`` can come from any call that names a batch, ``InvalidRequest`` from any call at all.
     """
 
-    def open(self, request: OpenBatch) -> Batch:
-        """Open a batch."""
+    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
+        """Open a batch; with a key, at most one for each key, which is kept for the batch's lifetime.
+
+        A repeat with the key returns the same batch as it is now.
+
+        Raises:
+            IdempotencyKeyReused: the key was used with another request.
+            BatchGone: the batch of the key was removed.
+        """
         ...
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:

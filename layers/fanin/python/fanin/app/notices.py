@@ -10,7 +10,9 @@ from fanin.app import limits
 from fanin.app.kinds import Kinds
 from fanin.app.ledger import Ledger
 from fanin.app.ports import Event, Ports
-from fanin.domain.batch import Batch, FailedItem, Failure, Mode, State
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.reports import FailedItem
 from fanin.domain.wire import encode_batch
 from fanin.errors import BatchGone, BatchNotFound
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from fanin.app.batch_store import Activity
 from fanin.app.deadlines import meet_deadline
-from fanin.app.ports import Activity, Ports
+from fanin.app.ports import Ports
 from fanin.app.settle import Settler
 from fanin.domain.batch import LIVE, Batch, State
 
@@ -20,7 +21,8 @@ class Reaped:
         settled: found done, and completed: a message or a process was lost before.
         timed_out: ended by a deadline whose alarm did not come, or by their pattern's idle time.
         orphaned: ended for want of activity.
-        stuck: of these, how many were closed, so that somebody waits for them.
+        spared: idle, and left alone by their pattern: frames whose sender was asked to repeat.
+        stuck: of those orphaned, how many were closed, so that somebody waits for them.
         more: whether the run's budget ended it.
     """
 
@@ -28,6 +30,7 @@ class Reaped:
     settled: int = 0
     timed_out: int = 0
     orphaned: int = 0
+    spared: int = 0
     stuck: int = 0
     more: bool = False
 
@@ -87,7 +90,7 @@ def _reap(
         return total
     state = end_of(batch)
     if state is None:
-        return total
+        return replace(total, spared=total.spared + 1)
     # Only from the state that was judged: a close may have come in between, and then nobody has waited long.
     _, moved = ports.batches.end(
         batch.batch_id, state, now=now, sources=(batch.state,), touched_at=batch.touched_at

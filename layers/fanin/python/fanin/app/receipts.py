@@ -58,9 +58,7 @@ def read(token: str) -> Receipt:
 def ordinal(item: str) -> Ordinal | None:
     """Where an item stands; None for what is no item id."""
     try:
-        ((prefix, indices),) = ids.group_by_prefix([item]).items()
-        block = ids.parse_prefix(prefix)
-        (number,) = ids.parse_indices(block, indices)
+        block, number = ids.parse_item(item)
     except InvalidItemId:
         return None
     return Ordinal(block.batch_id, number)

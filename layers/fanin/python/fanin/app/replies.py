@@ -8,13 +8,16 @@ from typing import Any, Final
 
 from fanin.app import limits
 from fanin.app.gather import Gather
-from fanin.app.ports import Record, WordKey
+from fanin.app.issued import check_issued
+from fanin.app.pattern_ports import Record
 from fanin.app.scatter_records import REPLIES, ordinals_of, read_names, read_plan, reply_name
 from fanin.app.service import LedgerService
+from fanin.app.word_store import WordKey
 from fanin.domain import ids
-from fanin.domain.batch import Batch, Kind, Receipt
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import Batch, Kind
 from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, Gathered, GatheredReply, Reply, ReplyReceipt
-from fanin.errors import BatchGone, BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
+from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
 
 _AT: Final = "at"
 
@@ -36,15 +39,15 @@ class Replies:
         """See ``Scattering.reply``.
 
         A repeat after a crash finds its own payload stored, and marks the bit. Before it counted a reply
-        towards a quorum a process may die too; so whoever meets a duplicate looks at the bits themselves.
+        towards a quorum a process may die too; so a repeat counts, and the bits decide.
         """
         limits.at_most("replies", replies, limits.MAX_REPLIES)
-        places = [_parse(reply.item) for reply in replies]
+        places = [ids.parse_item(reply.item) for reply in replies]
         for reply, (block, ordinal) in zip(replies, places, strict=True):
             _check(reply, block.batch_id, ordinal)
         batches = self._scatters({block.batch_id for block, _ in places})
         for block, _ in places:
-            _genuine(block, batches[block.batch_id])
+            check_issued(block, batches[block.batch_id])
         for reply in replies:
             if reply.claim is not None and not self._ports.claims.exists(reply.claim):
                 raise InvalidRequest(f"nothing was uploaded under claim {reply.claim!r}; upload it first")
@@ -93,21 +96,21 @@ class Replies:
         """See ``Scattering.claim``."""
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
         limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
-        block, ordinal = _parse(request.item)
-        _genuine(block, self._scatters({block.batch_id})[block.batch_id])
+        block, ordinal = ids.parse_item(request.item)
+        check_issued(block, self._scatters({block.batch_id})[block.batch_id])
         # A key of its own for each, so that a second reply cannot replace what the first one claimed.
         key = _claims_of(block.batch_id, ordinal) + self._ports.random.bytes(16).hex()
         return self._ports.claims.upload(key, size=request.size, content_type=request.content_type)
 
     def _scatters(self, batch_ids: set[int]) -> Mapping[int, Batch]:
-        """Read batches that must be scatters, as they are now."""
-        rows = self._ports.batches.read(batch_ids)
-        for batch_id in batch_ids:
-            row = rows.get(batch_id)
-            if row is None or row.kind is not Kind.SCATTER:
-                raise BatchNotFound(f"there is no scatter {batch_id}; check the id")
-            if row.gone(self._ports.clock.now()):
-                raise BatchGone(f"scatter {batch_id} is past its lifetime and has been given up")
+        """Read batches that must be scatters, as they are now.
+
+        The ledger reads them, and so does not mark the item of a reply that came too late to be stored.
+        """
+        rows = self._ledger.look(batch_ids)
+        for row in rows.values():
+            if row.kind is not Kind.SCATTER:
+                raise BatchNotFound(f"there is no scatter {row.batch_id}; check the id")
         return rows
 
     def _store(self, batch: Batch, ordinal: int, reply: Reply) -> bool:
@@ -126,16 +129,20 @@ class Replies:
         return written or (stored is not None and _content(stored.value) == _said(reply))
 
     def _count(self, batch: Batch, receipt: Receipt) -> None:
-        """End the scatter if enough have replied; the count of a scatter's row only says when to look."""
+        """End the scatter if enough have replied; the count of a scatter's row only says when to look.
+
+        Duplicates count too, since who brought the reply before may have died over it. A count that is too
+        high only makes us look too early.
+        """
         if receipt.late or receipt.state.terminal:
             return
         plan = read_plan(self._ports.records, batch.batch_id)
-        if plan.quorum is None:
+        enough = plan.enough(batch.items)
+        if enough is None:
             return
-        row = None
-        if receipt.first:
-            row = self._ports.batches.count(batch.batch_id, receipt.first, activity=None)
-        if receipt.duplicates or row is None or row.acked >= plan.quorum:
+        replied = receipt.first + len(receipt.duplicates)
+        row = self._ports.batches.count(batch.batch_id, replied, activity=None)
+        if row is None or row.acked >= enough:
             self._gather.end_if_enough(self._ledger, batch, plan)
 
     def _counted(self, batch: Batch, ordinals: Sequence[int]) -> set[int]:
@@ -165,17 +172,6 @@ class Replies:
             claim=claim,
             url=None if claim is None else self._ports.claims.download(claim),
         )
-
-
-def _parse(item: str) -> tuple[ids.Block, int]:
-    ((prefix, indices),) = ids.group_by_prefix([item]).items()
-    block = ids.parse_prefix(prefix)
-    return block, ids.parse_indices(block, indices)[0]
-
-
-def _genuine(block: ids.Block, batch: Batch) -> None:
-    if not block.genuine(batch.salt) or block.stop > batch.items:
-        raise InvalidItemId(f"group {block.prefix} was not issued by this service; nothing was taken")
 
 
 def _check(reply: Reply, batch_id: int, ordinal: int) -> None:

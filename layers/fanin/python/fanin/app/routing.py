@@ -10,7 +10,8 @@ from typing import Any, Final
 from fanin import names
 from fanin.app import limits
 from fanin.app.directory import Directory
-from fanin.app.ports import Event, Outgoing, Ports, Record
+from fanin.app.pattern_ports import Outgoing, Record
+from fanin.app.ports import Event, Ports
 from fanin.domain.directory import Registration
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, choose
 from fanin.errors import InvalidRequest, LimitReached, RouteNotFound

@@ -22,10 +22,18 @@ class Scattering(Protocol):
     Errors are those of ``fanin.app.ledger.Ledger``, and what is named here.
     """
 
-    def start(self, scatter: Scatter) -> Scattered:
-        """Send a message to many. Not to be repeated blindly: without a correlation id it starts another.
+    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
+        """Send a message to many.
+
+        Args:
+            scatter: what to send to whom.
+            key: idempotency key: a repeat with it finds the same scatter, and finishes its start if need be.
+                Without one, a repeat starts another.
 
         Raises:
+            IdempotencyKeyReused: the key was used for another request.
+            BatchGone: the scatter of the key is past its lifetime.
+            NotRegistered: a recipient is named by a registration that is not there.
             CorrelationIdAlive: a scatter of that correlation id has not ended.
             ChannelRefused: a recipient is no queue that fanin may send to.
             RequestTooLarge: too many recipients, or too large a message.

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fanin.app.acks import Acks
 from fanin.app.adding import Adding
-from fanin.app.batches import BatchLife
+from fanin.app.batches import BatchLife, Before, Draw
 from fanin.app.deadlines import meet_deadline
 from fanin.app.kinds import Kinds
 from fanin.app.known import KnownBatches
+from fanin.app.marking import Marked, Marking
 from fanin.app.notices import announce
-from fanin.app.ports import Ports, WordKey
+from fanin.app.ports import Ports
 from fanin.app.reading import Reading
 from fanin.app.reaper import Reaped, reap
 from fanin.app.settle import Settler
-from fanin.domain.batch import (
-    Batch,
-    Batches,
-    Count,
-    Expired,
-    Failure,
-    Failures,
-    ItemRange,
-    Missing,
-    OpenBatch,
-    Progress,
-    Receipt,
-    State,
-    Verdict,
-)
+from fanin.app.word_store import WordKey
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+from fanin.domain.tree import Mark
 
 
 class LedgerService:
@@ -46,16 +37,26 @@ class LedgerService:
     def __init__(self, ports: Ports, kinds: Kinds | None = None) -> None:
         self.ports = ports
         self._kinds = kinds or Kinds()
-        known = KnownBatches(ports.batches, ports.clock)
+        self._known = known = KnownBatches(ports.batches, ports.clock)
         self._settler = Settler(ports, known)
         self._reading = Reading(ports, known, self._settler)
         self._life = BatchLife(ports, known, self._settler)
         self._adding = Adding(ports, known, self._reading)
         self._acks = Acks(ports, known, self._settler)
+        self._marking = Marking(ports, known, self._settler)
 
-    def open(self, request: OpenBatch, *, before: Callable[[Batch], bool] | None = None) -> Batch:
-        """See ``Ledger.open``; ``before`` is called with the row before it is written."""
-        return self._life.open(request, before)
+    def open(
+        self,
+        request: OpenBatch,
+        *,
+        key: str | None = None,
+        before: Before | None = None,
+        draw: Draw | None = None,
+    ) -> Batch:
+        """See ``Ledger.open``, and ``BatchLife.open`` for ``before`` and ``draw``, which exclude a key."""
+        if key is not None:
+            return self._life.open_once(request, key)
+        return self._life.open(request, before, draw)
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         return self._adding.add(batch_id, count, key=key)
@@ -99,6 +100,19 @@ class LedgerService:
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The ordinals from ``start`` to ``stop`` that are not done; at the cost of their words."""
         return self._reading.pending_between(batch_id, start, stop)
+
+    def mark(self, shares: Mapping[int, Sequence[Mark]]) -> Sequence[Marked]:
+        """Clear bits that the caller coalesced itself; see ``Marking.mark``."""
+        return self._marking.mark(shares)
+
+    def look(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        """Batches as they are now; from here on this process works with no older rows of them.
+
+        Raises:
+            BatchNotFound: there is no such batch.
+            BatchGone: it is past its lifetime.
+        """
+        return self._known.look(batch_ids)
 
     # Chores: what the functions behind streams, alarms and schedules call.
 

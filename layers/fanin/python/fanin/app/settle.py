@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from fanin.app.known import KnownBatches
-from fanin.app.ports import Clear, Cleared, Ports, WordKey
+from fanin.app.ports import Ports
+from fanin.app.word_store import Clear, Cleared, WordKey
 from fanin.domain.batch import Batch, Mode, State
 from fanin.errors import BatchGone, BatchNotFound
 

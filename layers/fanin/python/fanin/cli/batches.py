@@ -9,8 +9,9 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metadata, PageSize, UserKey
 from fanin.cli.session import session
-from fanin.domain import wire
-from fanin.domain.batch import Batches, Mode, OnDeadline, State
+from fanin.domain import wire, wire_reports
+from fanin.domain.batch import Mode, OnDeadline, State
+from fanin.domain.reports import Batches
 
 app = typer.Typer()
 
@@ -34,6 +35,9 @@ def open_batch(
         str | None, typer.Option(help="Item of another batch, acknowledged when this one completes.")
     ] = None,
     metadata: Metadata = None,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: repeating the command opens no second batch.")
+    ] = None,
 ) -> None:
     """Open a batch; prints its id."""
     run = session(ctx)
@@ -47,6 +51,7 @@ def open_batch(
         limit=limit,
         parent_item=parent_item,
         metadata=dict(map(parsing.pair, metadata or ())),
+        key=key,
     )
     run.answer(wire.encode_batch(batch), str(batch.batch_id))
 
@@ -106,5 +111,5 @@ def list_batches(
         page = Batches(tuple(run.tracker.iter_batches(state)))
     else:
         page = run.tracker.list(state, cursor=cursor, limit=limit)
-    run.answer(wire.encode_batches(page), batches_table(page.batches))
+    run.answer(wire_reports.encode_batches(page), batches_table(page.batches))
     run.more(page.cursor)

@@ -15,7 +15,8 @@ from fanin.cli.options import Deadline, Limit, Metadata, UserKey
 from fanin.cli.rows import Format, Malformed, bodies, format_of
 from fanin.cli.session import Session, session
 from fanin.cli.watching import complete, follow
-from fanin.domain.batch import Batch, Failure
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch
 from fanin.errors import SendFailed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.session import Session, lines_of_stdin, session
 from fanin.domain import wire
-from fanin.domain.batch import Failure, Receipt
+from fanin.domain.acks import Failure, Receipt
 
 app = typer.Typer()
 

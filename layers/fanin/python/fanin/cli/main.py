@@ -19,6 +19,7 @@ from fanin.cli import (
     reading,
     routes,
     scatters,
+    spark,
     stack,
     watching,
 )
@@ -118,6 +119,7 @@ for group in (
     frames,
     buffers,
     plan,
+    spark,
     stack,
 ):
     app.add_typer(group.app)

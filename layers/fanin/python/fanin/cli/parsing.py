@@ -8,7 +8,7 @@ from typing import Final
 
 import typer
 
-from fanin.domain.batch import Count, ItemRange
+from fanin.domain.acks import Count, ItemRange
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.wire import decode_time
 from fanin.errors import InvalidRequest

@@ -9,8 +9,8 @@ import typer
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
-from fanin.domain import wire
-from fanin.domain.batch import Failures, Missing
+from fanin.domain import wire_reports
+from fanin.domain.reports import Failures, Missing
 
 app = typer.Typer()
 
@@ -26,7 +26,7 @@ def status(
 
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
-    run.answer(wire.encode_progress(progress), facts(progress_facts(progress)))
+    run.answer(wire_reports.encode_progress(progress), facts(progress_facts(progress)))
 
 
 @app.command()
@@ -53,7 +53,7 @@ def missing(
         shown.add_row(
             str(found.start), str(found.stop), f"{found.stop - found.start:,}", f"{batch}:{found.id}"
         )
-    run.answer(wire.encode_missing(page), shown if page.ranges else "nothing is missing")
+    run.answer(wire_reports.encode_missing(page), shown if page.ranges else "nothing is missing")
     run.more(page.cursor)
 
 
@@ -76,7 +76,7 @@ def failures(
     shown = table("ordinal", "item", "reason", right=("ordinal",))
     for failure in page.failures:
         shown.add_row(str(failure.ordinal), failure.item, failure.reason)
-    run.answer(wire.encode_failures(page), shown if page.failures else "nothing failed")
+    run.answer(wire_reports.encode_failures(page), shown if page.failures else "nothing failed")
     run.more(page.cursor)
 
 
@@ -96,7 +96,7 @@ def verify(
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
     run.answer(
-        wire.encode_verdict(verdict),
+        wire_reports.encode_verdict(verdict),
         facts([*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}")]),
         *found,
         "it was put right" if verdict.repaired else "left as it is" if found else "all agrees",

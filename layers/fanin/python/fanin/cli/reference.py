@@ -30,30 +30,27 @@ _WIDTH: Final = 100
 def reference() -> str:
     """The page, in Markdown."""
     command = typer.main.get_command(app)
-    sections = [_HEAD, *(_section(names, one) for names, one in _walk(("fanin",), command))]
-    return "\n".join(sections)
+    return "\n".join([_HEAD, *(_section(context) for context in _walk("fanin", command, None))])
 
 
-def _walk(names: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    yield names, command
-    for name, child in getattr(command, "commands", {}).items():
-        yield from _walk((*names, name), child)
-
-
-def _section(names: tuple[str, ...], command: Any) -> str:
-    parent = None
-    for name in names[:-1]:
-        parent = typer.Context(command, info_name=name, parent=parent)
+def _walk(name: str, command: Any, parent: typer.Context | None) -> Iterator[typer.Context]:
+    """The command and all below it, each in the context that it is called in."""
     context = typer.Context(
         command,
-        info_name=names[-1],
+        info_name=name,
         parent=parent,
         terminal_width=_WIDTH,
         max_content_width=_WIDTH,
     )
-    lines = (line.rstrip() for line in command.get_help(context).splitlines())
+    yield context
+    for inner, child in getattr(command, "commands", {}).items():
+        yield from _walk(inner, child, context)
+
+
+def _section(context: typer.Context) -> str:
+    lines = (line.rstrip() for line in context.get_help().splitlines())
     text = "\n".join(lines)
-    return f"## {' '.join(names)}\n\n```text\n{text}\n```\n"
+    return f"## {context.command_path}\n\n```text\n{text}\n```\n"
 
 
 if __name__ == "__main__":

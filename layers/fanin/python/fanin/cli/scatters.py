@@ -30,7 +30,9 @@ def start(
     ] = None,
     to: Annotated[
         list[str] | None,
-        typer.Option(metavar="QUEUE", help="Send to a queue, by URL or ARN; may be repeated."),
+        typer.Option(
+            metavar="QUEUE", help="Send to a queue, by URL or ARN, or to TOPIC/NAME; may be repeated."
+        ),
     ] = None,
     kind: Annotated[str, typer.Option("--type", help="Tells recipients what is asked.")] = "",
     correlation_id: Annotated[str | None, typer.Option(help="Your own, which no living scatter has.")] = None,
@@ -43,6 +45,9 @@ def start(
     ] = None,
     user_key: UserKey = "",
     metadata: Metadata = None,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: repeating the command starts no other.")
+    ] = None,
 ) -> None:
     """Send a message to a topic or to queues; prints the scatter's batch id."""
     if (topic is None) == (not to):
@@ -59,6 +64,7 @@ def start(
         quorum=parsing.quorum(quorum) if quorum else None,
         user_key=user_key,
         metadata=dict(map(parsing.pair, metadata or ())),
+        key=key,
     )
     run.answer(wire.encode_scattered(started), str(started.batch.batch_id))
 
@@ -103,7 +109,7 @@ def _facts(found: Scattered) -> list[tuple[str, object]]:
         ("scatter", found.batch.batch_id),
         ("state", f"{found.batch.state}, partial" if found.batch.partial else str(found.batch.state)),
         ("correlation id", found.correlation_id),
-        ("recipients", f"{found.batch.items:,}"),
+        ("recipients", "being listed" if found.starting else f"{found.batch.items:,}"),
         ("received", f"{found.received:,}"),
         ("failed", f"{found.failed:,}"),
         ("missing", f"{found.missing:,}"),

@@ -1,7 +1,8 @@
-"""Commands on the stack itself: local up, down and status, and the API's document."""
+"""Commands on the stack itself: local up, down, status and env, and the API's document."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from typing import Annotated
 
@@ -73,6 +74,22 @@ def local_status(ctx: typer.Context) -> None:
     session(ctx).answer(document, facts(shown))
     if found.state != "up":
         raise typer.Exit(ExitCode.WRONG)
+
+
+@local.command("env")
+def local_env(ctx: typer.Context) -> None:
+    """Print the variables with which any AWS client and the Spark jobs use the local stack.
+
+    For a shell: eval "$(fanin local env)"
+    """
+    from fanin.local import environment, status
+
+    found = status()
+    if found.stack is None:
+        raise NotConfigured("no local stack is up; start it: fanin local up")
+    variables = environment(found.stack)
+    exports = (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+    session(ctx).answer(variables, *exports)
 
 
 @app.command()

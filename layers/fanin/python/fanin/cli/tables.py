@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.table import Table
 
-from fanin.domain.batch import Batch, Progress, Receipt
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import Batch
+from fanin.domain.reports import Progress
 from fanin.domain.wire import encode_time
 
 

@@ -13,8 +13,9 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
-from fanin.domain import wire
-from fanin.domain.batch import Batch, Progress, State
+from fanin.domain import wire_reports
+from fanin.domain.batch import Batch, State
+from fanin.domain.reports import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +55,7 @@ def finish(run: Session, progress: Progress) -> None:
     """Print how a batch ended, and exit accordingly."""
     from fanin.cli.tables import facts, progress_facts
 
-    run.answer(wire.encode_progress(progress), facts(progress_facts(progress)))
+    run.answer(wire_reports.encode_progress(progress), facts(progress_facts(progress)))
     if not complete(progress.batch):
         raise typer.Exit(ExitCode.WRONG)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fanin.app.limits import MAX_FAILURES, MAX_REASON
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, queue_errors
-from fanin.domain.batch import Failure
-from fanin.domain.wire import Acks, encode_acks
+from fanin.domain.acks import Acks, Failure
+from fanin.domain.wire import encode_acks
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 
 if TYPE_CHECKING:

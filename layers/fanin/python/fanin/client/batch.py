@@ -12,8 +12,10 @@ from fanin.client.messages import Attribute, Message, Sendable
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES
 from fanin.client.sending import Sender
-from fanin.domain.batch import Batch, Failure, Progress, Receipt
+from fanin.domain.acks import Failure, Receipt
+from fanin.domain.batch import Batch
 from fanin.domain.ids import Group
+from fanin.domain.reports import Progress
 from fanin.errors import LimitReached, SendFailed, Throttled
 
 if TYPE_CHECKING:

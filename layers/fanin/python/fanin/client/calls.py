@@ -14,26 +14,19 @@ from fanin.client.backoff import Backoff
 from fanin.client.friendly import Moment, Span, choice, milliseconds, seconds
 from fanin.client.merging import receipts_by_batch, verdict_of
 from fanin.client.paging import followed, pages
-from fanin.domain.batch import (
-    Batch,
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.domain.reports import (
     Batches,
-    Count,
     Expired,
     FailedItem,
-    Failure,
     Failures,
-    ItemRange,
     Missing,
     MissingRange,
-    Mode,
-    OnDeadline,
-    OpenBatch,
     Progress,
-    Receipt,
-    State,
     Verdict,
 )
-from fanin.domain.ids import Group
 
 _REQUEST_BYTES: Final = 900_000  # of the API's 1 MiB, less what JSON puts around
 _POLLS: Final = Backoff(first=0.25, most=5, chance=lambda: 1.0)
@@ -63,6 +56,7 @@ class Calls:
         limit: int | None = None,
         parent_item: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        key: str | None = None,
     ) -> Batch:
         """Open a batch; what is left out takes the service's settings.
 
@@ -76,6 +70,8 @@ class Calls:
             limit: most items that may be pending at a time.
             parent_item: item of another batch that this one acknowledges when it completes.
             metadata: small map of strings, returned with events.
+            key: idempotency key: a repeat of the same request with it gives the same batch, as it is then.
+                Give such a request its deadline as a point in time; one that counts from now is another.
         """
         return self.ledger.open(
             OpenBatch(
@@ -88,7 +84,8 @@ class Calls:
                 limit=limit,
                 parent_item=parent_item,
                 metadata=dict(metadata or {}),
-            )
+            ),
+            key=key,
         )
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:

@@ -15,7 +15,7 @@ from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger import Ledger
 from fanin.app.service import LedgerService
 from fanin.client.https import HttpsLedger
-from fanin.client.transport import Sign, SigV4
+from fanin.client.transport import Sign, SigV4, Urllib3Transport
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LOCAL: Final = "local"
 _LOCAL_FILE: Final = ".fanin/local.json"
 _CONNECTIONS: Final = 32
+_LOCAL_READ_TIMEOUT: Final = 120.0  # a burst of first calls starts a process for each of them on this machine
 
 
 class Connection(NamedTuple):
@@ -73,7 +74,8 @@ def local(start: Path | None = None) -> Connection:
     except (ValueError, KeyError, TypeError) as error:
         raise NotConfigured(f"{found} is not of this version; run `fanin local up` again") from error
     session = boto3.Session(*keys, region_name=region)
-    ledger = HttpsLedger(api_url, sign=SigV4(session, region))
+    transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
+    ledger = HttpsLedger(api_url, sign=SigV4(session, region), transport=transport)
     return Connection(ledger, lambda: sqs_client(session, endpoint_url), ack_queue_url)
 
 

@@ -13,7 +13,8 @@ Handle: TypeAlias = Callable[[ReceivedMessage], object]
 """What a consumer does with one message; its answer is not looked at.
 
 It raises ``ItemFailed`` to mark the item failed for good, anything else to get the message again. Messages
-come at least once, so doing one twice must do no harm.
+come at least once, so doing one twice must do no harm. The message of a scatter is done when it is replied
+to (``tracker.scatters.reply``), now or later, and not by being handled.
 """
 
 
@@ -37,7 +38,9 @@ class Round:
             self._handle(message)
         except ItemFailed as failed:
             failure = str(failed).encode(errors="replace").decode()  # surrogates cannot be sent
-        if message.item is not None:
+        # A reply may still be on its way: to mark its recipient done would end the scatter without it.
+        waits = message.asks_reply and failure is None
+        if message.item is not None and not waits:
             self._outcomes[message.message_id] = Outcome(message.item, failure)
 
     def finish(self) -> set[str]:

@@ -11,40 +11,18 @@ from urllib.parse import quote, urlencode
 
 from fanin.client.backoff import Backoff
 from fanin.client.transport import Request, Response, Sign, SigV4, Transport, Urllib3Transport
-from fanin.domain import wire
-from fanin.domain.batch import (
-    Batch,
-    Batches,
-    Count,
-    Expired,
-    Failure,
-    Failures,
-    ItemRange,
-    Missing,
-    OpenBatch,
-    Progress,
-    Receipt,
-    State,
-    Verdict,
-)
+from fanin.domain import wire, wire_reports
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
-    BatchClosed,
-    BatchGone,
-    BatchNotFound,
-    BufferNotFound,
-    ChannelRefused,
-    CorrelationIdAlive,
     FaninError,
-    IdempotencyKeyReused,
-    InvalidItemId,
     InvalidRequest,
-    LimitReached,
     NotConfigured,
-    NotRegistered,
     RequestTooLarge,
-    RouteNotFound,
     ServiceUnavailable,
     Throttled,
 )
@@ -52,36 +30,16 @@ from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 
 T = TypeVar("T")
 
-_BY_CODE: Final = {
-    error.code: error
-    for error in (
-        InvalidRequest,
-        InvalidItemId,
-        RequestTooLarge,
-        IdempotencyKeyReused,
-        BatchNotFound,
-        BatchGone,
-        BatchClosed,
-        BufferNotFound,
-        ChannelRefused,
-        CorrelationIdAlive,
-        LimitReached,
-        NotRegistered,
-        RouteNotFound,
-        Throttled,
-        AccessDenied,
-        ServiceUnavailable,
-    )
-}
+_BY_CODE: Final = {error.code: error for error in STATUS}
 
 
 class HttpsLedger:
     """Implements the ``Ledger`` protocol against a deployed API.
 
     Faults of the way there (no answer, 5xx, throttling) are tried again, which every call allows: ``add``
-    carries an idempotency key made here where the caller gave none, and an ``open`` whose answer was lost
-    leaves an empty batch that the reaper ends. What the service decided, a full batch included, is raised
-    at once, as the direct ledger does.
+    carries an idempotency key made here where the caller gave none, and an ``open`` without a key whose
+    answer was lost leaves an empty batch that the reaper ends. What the service decided, a full batch
+    included, is raised at once, as the direct ledger does.
 
     Args:
         url: the API's root, the stack's output ``ApiUrl``.
@@ -108,8 +66,9 @@ class HttpsLedger:
         self._attempts = attempts
         self._backoff = backoff or Backoff()
 
-    def open(self, request: OpenBatch) -> Batch:
-        return self.call(wire.decode_batch, "POST", "/batches", wire.encode_open(request))
+    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
+        headers = {} if key is None else {IDEMPOTENCY_HEADER: key}
+        return self.call(wire.decode_batch, "POST", "/batches", wire.encode_open(request), headers=headers)
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         path, headers = f"/batches/{batch_id}/items", {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
@@ -122,11 +81,11 @@ class HttpsLedger:
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
     ) -> list[Receipt]:
-        body = wire.encode_acks(wire.Acks(items, ranges, counts))
+        body = wire.encode_acks(Acks(items, ranges, counts))
         return self.call(wire.decode_receipts, "POST", "/acks", body)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        body = wire.encode_acks(wire.Acks(failures=failures))
+        body = wire.encode_acks(Acks(failures=failures))
         return self.call(wire.decode_receipts, "POST", "/failures", body)
 
     def close(self, batch_id: int) -> Batch:
@@ -137,27 +96,27 @@ class HttpsLedger:
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         query = {"exact": "true"} if exact else {}
-        return self.call(wire.decode_progress, "GET", f"/batches/{batch_id}", query=query)
+        return self.call(wire_reports.decode_progress, "GET", f"/batches/{batch_id}", query=query)
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         query = {"cursor": cursor, "limit": limit}
-        return self.call(wire.decode_missing, "GET", f"/batches/{batch_id}/missing", query=query)
+        return self.call(wire_reports.decode_missing, "GET", f"/batches/{batch_id}/missing", query=query)
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         query = {"cursor": cursor, "limit": limit}
-        return self.call(wire.decode_failures, "GET", f"/batches/{batch_id}/failures", query=query)
+        return self.call(wire_reports.decode_failures, "GET", f"/batches/{batch_id}/failures", query=query)
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         query = {"cursor": cursor, "repair": "true" if repair else "false"}
-        return self.call(wire.decode_verdict, "POST", f"/batches/{batch_id}/verify", query=query)
+        return self.call(wire_reports.decode_verdict, "POST", f"/batches/{batch_id}/verify", query=query)
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
         query = {"state": state.value, "cursor": cursor, "limit": limit}
-        return self.call(wire.decode_batches, "GET", "/batches", query=query)
+        return self.call(wire_reports.decode_batches, "GET", "/batches", query=query)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
         query = {"state": state.value, "idle_since": wire.encode_time(idle_since)}
-        return self.call(wire.decode_expired, "DELETE", "/batches", query=query)
+        return self.call(wire_reports.decode_expired, "DELETE", "/batches", query=query)
 
     def call(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fanin.domain.batch import Receipt, Verdict
+from fanin.domain.acks import Receipt
+from fanin.domain.reports import Verdict
 
 
 def receipts_by_batch(receipts: Iterable[Receipt]) -> list[Receipt]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from fanin.names import ITEM_ATTRIBUTE
+from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 
 Attribute: TypeAlias = str | int | float | bytes
 
@@ -73,6 +73,11 @@ class ReceivedMessage:
     group_id: str | None
     receive_count: int
     raw: Mapping[str, Any]
+
+    @property
+    def asks_reply(self) -> bool:
+        """Whether it is of a scatter: its item is done when it is replied to, not when it was handled."""
+        return ATTRIBUTE_REPLY_TO in self.attributes
 
     def json(self) -> Any:
         """The body, parsed.

@@ -17,6 +17,7 @@ from fanin.client.paging import pages
 from fanin.client.repeat_buffer import RepeatBuffer, Span
 from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
+from fanin.domain.ids import MAX_COUNT
 from fanin.errors import BatchGone, BatchNotFound, FaninError
 
 logger = logging.getLogger("fanin")
@@ -70,7 +71,9 @@ class Repeater:
         buffer: keeps them.
         template: source, destination, reply channel and ttl of the frames; its size is the largest.
         notices: takes what has come on the reply channel; ``queue_notices`` does, from SQS.
-        backoff: waits between repeats of a frame; jittered, so that senders do not repeat together.
+        backoff: waits between repeats of a frame; jittered, so that senders do not repeat together. What is
+            still in the queue counts as missing and is sent again, so let the first wait be no shorter than
+            receivers take to get there.
         clock: seconds, monotonic.
     """
 
@@ -179,11 +182,14 @@ class Repeater:
                 self._watches[notice.frame] = _Watch(self._clock())
 
     def _look(self, frame_id: int) -> None:
-        """Repeat what is missing of a frame, or forget it if nothing is."""
+        """Repeat what is missing of a frame, or forget it if nothing is.
+
+        Of one that the service no longer knows, all is missing: another sender may have made it larger.
+        """
         try:
             frame = self._frames.status(frame_id, limit=MAX_PAGE)
         except (BatchNotFound, BatchGone):
-            frame = Frame(frame_id, State.ORPHANED, 0, 0, {}, missing=((0, self._template.size),))
+            frame = Frame(frame_id, State.ORPHANED, 0, 0, {}, missing=((0, MAX_COUNT),))
         if frame.state is State.COMPLETE:
             self._forget(frame_id)
         elif frame.state.terminal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,13 +32,13 @@ from fanin.domain.scatter import (
     Scattered,
 )
 from fanin.errors import InvalidRequest, NotConfigured
-from fanin.names import ATTRIBUTE_REPLY_TO
+from fanin.names import ATTRIBUTE_REPLY_TO, IDEMPOTENCY_HEADER
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 To: TypeAlias = "str | Iterable[str | Recipient]"
-"""Whom to send to: a topic, or queues by URL or ARN, or ``Recipient`` where each has a name."""
+"""Whom to send to: a topic; or queues by URL or ARN, registrations as ``topic/name``, or ``Recipient``."""
 
 
 class HttpsScatters:
@@ -46,9 +47,9 @@ class HttpsScatters:
     def __init__(self, api: HttpsLedger) -> None:
         self._api = api
 
-    def start(self, scatter: Scatter) -> Scattered:
-        body = wire.encode_scatter(scatter)
-        return self._api.call(wire.decode_scattered, "POST", "/scatters", body, repeatable=False)
+    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
+        body, headers = wire.encode_scatter(scatter), {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
+        return self._api.call(wire.decode_scattered, "POST", "/scatters", body, headers=headers)
 
     def status(self, batch_id: int) -> Scattered:
         return self._api.call(wire.decode_scattered, "GET", f"/scatters/{batch_id}")
@@ -106,11 +107,15 @@ class ScatterCalls:
         quorum: float | None = None,
         user_key: str = "",
         metadata: Mapping[str, str] | None = None,
+        key: str | None = None,
     ) -> Scattered:
         """Send a message to many, and gather their replies.
 
+        A topic of over 10,000 is listed by the service after the call; the answer is ``starting`` then.
+
         Args:
-            to: a topic of the directory; or queues by URL or ARN, each tagged ``fanin:channel``.
+            to: a topic of the directory; or some of its registrations, as ``topic/name``, and queues by URL
+                or ARN, each tagged ``fanin:channel``.
             body: text, or an object that is sent as JSON.
             where: attributes that a registration of the topic must have.
             type: tells recipients what is asked.
@@ -121,10 +126,13 @@ class ScatterCalls:
             quorum: enough replies: a number of them (an integer), or a share between 0 and 1.
             user_key: your own name for it, returned with its event.
             metadata: small map of strings, returned with its event.
+            key: idempotency key: the same request with it, repeated, finds the same scatter.
 
         Raises:
             CorrelationIdAlive: a scatter of that correlation id has not ended.
             ChannelRefused: a recipient is no queue that fanin may send to.
+            IdempotencyKeyReused: the key was used for another request.
+            NotRegistered: a recipient is named by a registration that is not there.
         """
         span = seconds(timeout)
         return self.calls.start(
@@ -141,7 +149,8 @@ class ScatterCalls:
                 quorum=quorum,
                 user_key=user_key,
                 metadata=metadata or {},
-            )
+            ),
+            key=key,
         )
 
     def status(self, batch_id: int) -> Scattered:
@@ -153,16 +162,21 @@ class ScatterCalls:
         for page in followed(lambda cursor: self.calls.replies(batch_id, cursor=cursor, limit=MAX_REPLIES)):
             yield from page.replies
 
-    def reply(self, message: ReceivedMessage | str, payload: Any = None, *, claim: str | None = None) -> bool:
-        """Answer a message; whether this answer is the one that counts. It marks the item done.
+    def reply(
+        self, message: ReceivedMessage | str, payload: Any = None, *, claim: str | None = None
+    ) -> ReplyReceipt:
+        """Answer a message, which marks its item done.
 
         Args:
             message: as it was received, or its item id.
             payload: any JSON value of up to 200 KB.
             claim: key of a payload that was uploaded; see ``claim``.
+
+        Returns:
+            Whether this answer is the one that counts (``first``), or came again, or too late.
         """
         (receipt,) = self.calls.reply([Reply(_item(message), payload, claim)])
-        return receipt.first
+        return receipt
 
     def reply_later(self, message: ReceivedMessage, payload: Any = None, *, claim: str | None = None) -> None:
         """Answer a message through the queue that it names for replies.

@@ -46,6 +46,8 @@ class Sender:
         request_bytes: bytes a request may have.
         attempts: tries for an entry that the queue did not take.
         backoff: how long to wait between them.
+        strict: raise Throttled for entries that the queue did not take in all tries for no fault of their
+            own, where a caller can do all of its work again; by default they are reported like the others.
     """
 
     def __init__(
@@ -59,16 +61,19 @@ class Sender:
         request_bytes: int = REQUEST_BYTES,
         attempts: int = 6,
         backoff: Backoff | None = None,
+        strict: bool = False,
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
         self._fifo = fifo(queue_url)
         self._group_id = group_id
-        self._attributes = dict(attributes or {})
+        shared = {name: value for name, value in (attributes or {}).items() if name != ITEM_ATTRIBUTE}
+        self._attributes = {name: attribute_value(value) for name, value in shared.items()}
         self._workers = 1 if self._fifo else workers
         self._request_bytes = request_bytes
         self._attempts = attempts
         self._backoff = backoff or Backoff()
+        self._strict = strict
 
     def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
         """Send messages with their item ids, reading the stream only as fast as they go out.
@@ -85,6 +90,7 @@ class Sender:
         Raises:
             RequestTooLarge: a message is larger than a request may be.
             AccessDenied, NotConfigured, ServiceUnavailable: no message can be sent there.
+            Throttled: some could not be sent in all tries, and the sender is strict.
         """
         requests = (request for block in blocks for request in self._requests(block))
         with ThreadPoolExecutor(self._workers, thread_name_prefix="fanin-send") as pool:
@@ -101,10 +107,10 @@ class Sender:
         return pages(entries, most=_ENTRIES, size_of=lambda entry: entry.size, most_bytes=self._request_bytes)
 
     def _entry(self, item: str, message: Message) -> Entry:
-        attributes = {**self._attributes, **message.attributes, ITEM_ATTRIBUTE: item}
-        values = {name: attribute_value(value) for name, value in attributes.items()}
+        own = {name: attribute_value(value) for name, value in message.attributes.items()}
+        values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
-        size = len(body.encode()) + sum(_attribute_bytes(name, value) for name, value in values.items())
+        size = _bytes(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
         if size > self._request_bytes:
             raise RequestTooLarge(
                 f"the message of item {item} has {size} bytes, a request may have {self._request_bytes}; "
@@ -139,6 +145,8 @@ class Sender:
                 where[failure["Id"]] = reason
             pending = {key: pending[key] for key in retry}
             if not pending or attempt + 1 == self._attempts:
+                if retry and self._strict:
+                    raise Throttled(f"{self._queue_url} is busy: {next(iter(retry.values()))}")
                 refused |= retry
                 break
             self._backoff.wait(attempt)
@@ -152,5 +160,9 @@ class Sender:
 
 
 def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:
-    held = value["BinaryValue"] if "BinaryValue" in value else value["StringValue"].encode()
-    return len(name.encode()) + len(value["DataType"]) + len(held)
+    held = len(value["BinaryValue"]) if "BinaryValue" in value else _bytes(value["StringValue"])
+    return _bytes(name) + len(value["DataType"]) + held
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

@@ -21,7 +21,7 @@ from fanin.client.handler import SqsHandler
 from fanin.client.handling import Handle
 from fanin.client.scatters import ScatterCalls, scatters_of
 from fanin.client.transport import Sign
-from fanin.domain.batch import Failure
+from fanin.domain.acks import Failure
 from fanin.entry.settings import Settings
 from fanin.errors import FaninError, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL

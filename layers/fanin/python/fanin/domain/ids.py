@@ -160,6 +160,21 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
     )
 
 
+def parse_item(item: str) -> tuple[Block, int]:
+    """Read one item id; the check is read, not verified.
+
+    Returns:
+        The item's block, and its ordinal in the batch.
+
+    Raises:
+        InvalidItemId: it is no item id.
+    """
+    ((prefix, indices),) = group_by_prefix([item]).items()
+    block = parse_prefix(prefix)
+    (ordinal,) = parse_indices(block, indices)
+    return block, ordinal
+
+
 def batch_uuid(batch: int) -> str:
     """The UUID form of a batch id, for the original estimated API: version 8, id in the low bits."""
     return str(UUID(int=8 << 76 | 2 << 62 | batch))

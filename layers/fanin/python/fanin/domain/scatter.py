@@ -26,7 +26,7 @@ class Recipient:
 
     Attributes:
         name: what people call it; need not be unique.
-        channel: queue URL; in a request also an ARN.
+        channel: queue URL; in a request also an ARN, or ``topic/name`` of a registration.
     """
 
     name: str
@@ -92,6 +92,11 @@ class Scattered:
     def missing(self) -> int:
         """Recipients that neither replied nor failed."""
         return self.batch.items - self.received - self.failed
+
+    @property
+    def starting(self) -> bool:
+        """Whether the recipients of a large topic are still being listed: their number is not known yet."""
+        return self.batch.state is State.OPEN
 
     @property
     def ready(self) -> bool:

@@ -50,6 +50,10 @@ class Tree:
         """Number of items below one word of the level."""
         return int(self.width ** (level + 1))
 
+    def below(self, level: int, mask: int) -> int:
+        """Number of items below the bits of a mask of the level, all of which exist."""
+        return mask.bit_count() * self.span(level - 1)
+
     def root_level(self, n: int) -> int:
         """The lowest level on which one word covers all of n items (0 for none)."""
         level, span = 0, self.width

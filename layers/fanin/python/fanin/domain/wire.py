@@ -12,30 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from fanin.domain.batch import (
-    Batch,
-    Batches,
-    Count,
-    Expired,
-    FailedItem,
-    Failure,
-    Failures,
-    ItemRange,
-    Kind,
-    Missing,
-    MissingRange,
-    Mode,
-    OnDeadline,
-    OpenBatch,
-    Progress,
-    Receipt,
-    State,
-    Verdict,
-)
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.errors import InvalidRequest
 
@@ -44,23 +25,6 @@ Json: TypeAlias = dict[str, Any]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _TIME: Final = r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
-
-
-@dataclass(frozen=True, slots=True)
-class Acks:
-    """One request to mark items done: the body of an acknowledgement and of a message of the ack queue.
-
-    Attributes:
-        items: item ids.
-        ranges: ranges of groups.
-        counts: acknowledgements without ids, for estimated batches.
-        failures: items that are done but failed; not part of an acknowledgement's body.
-    """
-
-    items: Sequence[str] = ()
-    ranges: Sequence[ItemRange] = ()
-    counts: Sequence[Count] = ()
-    failures: Sequence[Failure] = ()
 
 
 def encode_time(ms: int) -> str:
@@ -239,68 +203,3 @@ def decode_receipts(body: Json) -> list[Receipt]:
         )
         for receipt in body["batches"]
     ]
-
-
-def encode_progress(progress: Progress) -> Json:
-    """Write the batch with the bounds of its done items beside it."""
-    return encode_batch(progress.batch) | {"done_min": progress.done_min, "done_max": progress.done_max}
-
-
-def decode_progress(body: Json) -> Progress:
-    return Progress(decode_batch(body), body["done_min"], body["done_max"])
-
-
-def encode_missing(page: Missing) -> Json:
-    ranges = [{"from": span.start, "to": span.stop, "id": span.id} for span in page.ranges]
-    return {"ranges": ranges, "cursor": page.cursor}
-
-
-def decode_missing(body: Json) -> Missing:
-    ranges = tuple(MissingRange(span["from"], span["to"], span["id"]) for span in body["ranges"])
-    return Missing(ranges, body["cursor"])
-
-
-def encode_failures(page: Failures) -> Json:
-    failures = [{"ordinal": f.ordinal, "item": f.item, "reason": f.reason} for f in page.failures]
-    return {"failures": failures, "cursor": page.cursor}
-
-
-def decode_failures(body: Json) -> Failures:
-    failures = tuple(FailedItem(f["ordinal"], f["item"], f["reason"]) for f in body["failures"])
-    return Failures(failures, body["cursor"])
-
-
-def encode_batches(page: Batches) -> Json:
-    return {"batches": [encode_batch(batch) for batch in page.batches], "cursor": page.cursor}
-
-
-def decode_batches(body: Json) -> Batches:
-    return Batches(tuple(decode_batch(batch) for batch in body["batches"]), body["cursor"])
-
-
-def encode_expired(expired: Expired) -> Json:
-    return {"batches": expired.batches, "items": expired.items}
-
-
-def decode_expired(body: Json) -> Expired:
-    return Expired(body["batches"], body["items"])
-
-
-def encode_verdict(verdict: Verdict) -> Json:
-    return {
-        "batch": encode_batch(verdict.batch),
-        "pending": verdict.pending,
-        "disagreements": list(verdict.disagreements),
-        "repaired": verdict.repaired,
-        "cursor": verdict.cursor,
-    }
-
-
-def decode_verdict(body: Json) -> Verdict:
-    return Verdict(
-        batch=decode_batch(body["batch"]),
-        pending=body["pending"],
-        disagreements=tuple(body["disagreements"]),
-        repaired=body["repaired"],
-        cursor=body["cursor"],
-    )

@@ -65,6 +65,7 @@ def encode_scattered(scattered: Scattered) -> Json:
     return {
         "batch": encode_batch(scattered.batch),
         "correlation_id": scattered.correlation_id,
+        "starting": scattered.starting,
         "ready": scattered.ready,
         "recipients": scattered.batch.items,
         "received": scattered.received,

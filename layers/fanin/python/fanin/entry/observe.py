@@ -13,9 +13,15 @@ from typing import Any, Final, TypeAlias, cast
 from aws_lambda_powertools import Logger, Metrics, Tracer
 
 from fanin import names
-from fanin.domain.batch import Receipt
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import Batch, Kind, State
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], Any]
+
+_FRAMES: Final = {
+    State.COMPLETE: names.METRIC_FRAMES_COMPLETED,
+    State.TIMED_OUT: names.METRIC_FRAMES_TIMED_OUT,
+}
 
 logger: Final = Logger()
 metrics: Final = Metrics(namespace=names.METRICS_NAMESPACE)
@@ -44,6 +50,13 @@ def count_receipts(receipts: Iterable[Receipt]) -> None:
         count(names.METRIC_FIRST, receipt.first)
         count(names.METRIC_DUPLICATE, len(receipt.duplicates))
         count(names.METRIC_LATE, receipt.late)
+
+
+def count_end(batch: Batch) -> None:
+    """Count a batch that has ended, and by how it ended if it is a frame."""
+    count(names.METRIC_ENDED)
+    if batch.kind is Kind.FRAME and batch.state in _FRAMES:
+        count(_FRAMES[batch.state])
 
 
 def observed(handler: Handler) -> Handler:

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 from fanin import names
 from fanin.app import limits
 from fanin.app.ledger import Ledger
-from fanin.domain.batch import Failure
-from fanin.domain.wire import Acks, decode_acks
+from fanin.domain.acks import Acks, Failure
+from fanin.domain.wire import decode_acks
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest

@@ -27,7 +27,7 @@ def work(event: Message, scatters: Scatters) -> dict[str, Any]:
     def send(message: Message) -> None:
         job = json.loads(message["body"])
         try:
-            sent = scatters.send(job["batch_id"], job["chunk"], job["wave"])
+            sent = scatters.work(job["batch_id"], job["chunk"], job["wave"])
         except (BatchNotFound, BatchGone):
             return  # nobody waits for its replies any more
         count(names.METRIC_SENT, sent.sent)

@@ -18,7 +18,8 @@ from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers
 from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
-from fanin.app.ports import ClaimChecks, Clock, Event, Events, Jobs, Ports, Rules, Timers
+from fanin.app.pattern_ports import ClaimChecks, Jobs, Rules
+from fanin.app.ports import Clock, Event, Events, Ports, Timers
 from fanin.app.service import LedgerService
 from fanin.app.services import Services, patterns
 from fanin.domain.scatter import ClaimCheck
@@ -43,9 +44,9 @@ def ports() -> Ports:
     return connect(settings())
 
 
-def connect(where: Settings) -> Ports:
+def connect(where: Settings, connection: Connection | None = None) -> Ports:
     """Make the ports that settings name; no client is made before it is used."""
-    connection, clock = Connection(), SystemClock()
+    connection, clock = connection or Connection(), SystemClock()
     return Ports(
         batches=DynamoBatches(where.batches_table, where.parts_table, connection),
         words=DynamoWords(where.words_table, connection),

@@ -32,6 +32,8 @@ OUTPUTS: Final = {
     "schedule_role_arn": names.OUTPUT_SCHEDULE_ROLE,
     "timer_arn": names.OUTPUT_TIMER,
     "timer_dlq_arn": names.OUTPUT_TIMER_DLQ,
+    "router_arn": names.OUTPUT_ROUTER,
+    "buffer_prefix": names.OUTPUT_BUFFER_PREFIX,
 }
 
 # The field behind each variable of the library's and the functions' environment.
@@ -50,6 +52,8 @@ VARIABLES: Final = {
     names.ENV_SCHEDULE_ROLE_ARN: "schedule_role_arn",
     names.ENV_TIMER_ARN: "timer_arn",
     names.ENV_TIMER_DLQ_ARN: "timer_dlq_arn",
+    names.ENV_ROUTER_ARN: "router_arn",
+    names.ENV_BUFFER_PREFIX: "buffer_prefix",
 }
 
 
@@ -83,6 +87,8 @@ class Stack:
         schedule_role_arn: role that lets them call the timer.
         timer_arn: function they call.
         timer_dlq_arn: queue for the calls that failed.
+        router_arn: function that the rules of routes call.
+        buffer_prefix: of the names of the queues that buffers get.
     """
 
     endpoint_url: str
@@ -110,6 +116,8 @@ class Stack:
     schedule_role_arn: str
     timer_arn: str
     timer_dlq_arn: str
+    router_arn: str
+    buffer_prefix: str
 
     @classmethod
     def of(cls, emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, fingerprint: str) -> Self:

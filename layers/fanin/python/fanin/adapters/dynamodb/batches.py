@@ -10,7 +10,7 @@ from fanin.adapters import cursors
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, shelf
-from fanin.app.ports import Activity, Page
+from fanin.app.batch_store import Activity, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
@@ -94,6 +94,15 @@ class DynamoBatches:
     ) -> tuple[Batch | None, bool]:
         moved = {**_state(State.CLOSED, batch_id), "closed_at": now, **_activity(activity)}
         return self._update(batch_id, Change([_IS_OPEN], _OPEN, moved))
+
+    def begin(
+        self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
+    ) -> tuple[Batch | None, bool]:
+        moved = {**_state(State.CLOSED, batch_id), "closed_at": now, **_activity(activity)}
+        begun = {"items": items, "deadline": deadline, "retries": 0}
+        return self._update(
+            batch_id, Change([_IS_OPEN, "#items = :none"], {**_OPEN, "none": 0}, {**moved, **begun})
+        )
 
     def end(
         self,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.calls import Calls
-from fanin.app.ports import Activity, Page
+from fanin.app.batch_store import Activity, Page
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused
@@ -107,6 +107,19 @@ class MemoryBatches:
             batch_id,
             lambda row: row.state is State.OPEN,
             lambda row: replace(row, state=State.CLOSED, closed_at=now),
+            activity,
+        )
+
+    def begin(
+        self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
+    ) -> tuple[Batch | None, bool]:
+        return self._update(
+            "begin",
+            batch_id,
+            lambda row: row.state is State.OPEN and row.items == 0,
+            lambda row: replace(
+                row, state=State.CLOSED, closed_at=now, items=items, deadline=deadline, retries=0
+            ),
             activity,
         )
 

@@ -8,7 +8,8 @@ from itertools import count
 
 from fanin.adapters.memory.calls import Calls
 from fanin.adapters.memory.channels import MemoryChannels
-from fanin.app.ports import Clock, Outgoing, QueueState, Received
+from fanin.app.pattern_ports import Outgoing, QueueState, Received
+from fanin.app.ports import Clock
 from fanin.errors import ChannelRefused
 
 PREFIX = "memory:"

@@ -15,6 +15,7 @@ from fanin.app.services import Services
 from fanin.entry import wiring
 from fanin.entry.http import problems
 from fanin.entry.http.routing import Decoder, Route
+from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.entry.observe import logger
 from fanin.errors import FaninError, InvalidRequest
@@ -69,7 +70,7 @@ def application(services: Callable[[], Services], routes: Sequence[Route] = ROUT
         return problems.problem(404, "no-such-path", detail, request_id())
 
     def refused(error: FaninError) -> Response[str]:
-        if type(error) not in problems.STATUS:
+        if type(error) not in STATUS:
             return crashed(error)
         logger.info("refused", extra={"code": error.code})
         return problems.of(error, request_id())

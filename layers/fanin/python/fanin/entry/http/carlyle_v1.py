@@ -13,8 +13,10 @@ from typing import Final
 
 from fanin import names
 from fanin.app.services import Services
-from fanin.domain.batch import Batch, Count, Expired, Mode, OpenBatch, Receipt, State
+from fanin.domain.acks import Count, Receipt
+from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
+from fanin.domain.reports import Expired
 from fanin.domain.wire import Json, decode_time
 from fanin.entry.http.routing import Request, Route
 from fanin.entry.http.schemas import text, whole

@@ -10,9 +10,9 @@ from typing import Any, Final
 import fanin
 from fanin import names
 from fanin.entry.http.components import SCHEMAS
-from fanin.entry.http.problems import STATUS
 from fanin.entry.http.routing import Route
 from fanin.entry.http.schemas import Schema, ref
+from fanin.entry.http.statuses import STATUS
 
 _ALWAYS: Final = (400, 401, 403, 429, 500, 503)
 """What any request can meet: bad parameters, the gateway's authorization and throttle, and faults."""
@@ -25,7 +25,8 @@ _GATEWAY: Final[Schema] = {
 _DESCRIPTION: Final = (
     "fanin tells you, exactly and at once, when a fan-out is finished. Points in time are RFC 3339, "
     "durations whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items "
-    f"without an {names.IDEMPOTENCY_HEADER} adds again, and so do counts of estimated batches."
+    f"without an {names.IDEMPOTENCY_HEADER} adds again, starting a scatter without one starts another, and "
+    "counts of estimated batches are counted again."
 )
 
 

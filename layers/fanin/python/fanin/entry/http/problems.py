@@ -9,45 +9,8 @@ from typing import Any, Final
 from aws_lambda_powertools.event_handler import Response
 
 from fanin import names
-from fanin.errors import (
-    AccessDenied,
-    BatchClosed,
-    BatchGone,
-    BatchNotFound,
-    BufferNotFound,
-    ChannelRefused,
-    CorrelationIdAlive,
-    FaninError,
-    IdempotencyKeyReused,
-    InvalidItemId,
-    InvalidRequest,
-    LimitReached,
-    NotRegistered,
-    RequestTooLarge,
-    RouteNotFound,
-    ServiceUnavailable,
-    Throttled,
-)
-
-STATUS: Final[dict[type[FaninError], int]] = {
-    InvalidRequest: 400,
-    InvalidItemId: 400,
-    ChannelRefused: 400,
-    AccessDenied: 403,
-    BatchNotFound: 404,
-    BufferNotFound: 404,
-    NotRegistered: 404,
-    RouteNotFound: 404,
-    IdempotencyKeyReused: 409,
-    CorrelationIdAlive: 409,
-    BatchClosed: 409,
-    BatchGone: 410,
-    RequestTooLarge: 413,
-    LimitReached: 429,
-    Throttled: 503,
-    ServiceUnavailable: 503,
-}
-"""Status of each error that a caller is told of; all others are the service's own fault, 500."""
+from fanin.entry.http.statuses import STATUS
+from fanin.errors import FaninError
 
 _RETRY_AFTER: Final = 1  # seconds, where the error does not know better
 

@@ -56,6 +56,9 @@ TIME: Final[Schema] = {"type": "string", "format": "date-time"}
 UUID: Final[Schema] = {"type": "string", "format": "uuid"}
 NUMBER: Final = whole(0)
 BATCH_ID: Final = whole(0, MAX_BATCH_ID)
+IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1) | {
+    "description": "a repeat with the same key returns the first answer"
+}
 STATE: Final[Schema] = {"type": "string", "enum": STATES}
 MODE: Final[Schema] = {"type": "string", "enum": [mode.value for mode in Mode]}
 KIND: Final[Schema] = {"type": "string", "enum": [kind.value for kind in Kind]}

@@ -23,7 +23,9 @@ from fanin.entry.http.schemas import (
     whole,
 )
 
-CHANNEL: Final = text(limits.MAX_CHANNEL, least=1) | {"description": "URL or ARN of an SQS queue"}
+CHANNEL: Final = text(limits.MAX_CHANNEL, least=1) | {
+    "description": "URL or ARN of an SQS queue, or topic/name of a registration"
+}
 QUORUM: Final[Schema] = {
     "type": ["integer", "number", "null"],
     "description": "enough replies: a number of them, or a share between 0 and 1",
@@ -60,6 +62,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             "batch": ref("Batch"),
             "correlation_id": text(),
+            "starting": BOOLEAN
+            | {"description": "a large topic is being listed: recipients is 0 until then"},
             "ready": BOOLEAN,
             "recipients": NUMBER,
             "received": NUMBER,

@@ -8,12 +8,13 @@ from typing import Final
 from fanin import names
 from fanin.app import limits
 from fanin.app.services import Services
-from fanin.domain import wire
-from fanin.domain.batch import Receipt, State
+from fanin.domain import wire, wire_reports
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import State
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.wire import Json
 from fanin.entry.http.routing import Request, Route
-from fanin.entry.http.schemas import BOOLEAN, STATE, TIME, Schema, text, whole
+from fanin.entry.http.schemas import BOOLEAN, IDEMPOTENCY_KEY, STATE, TIME, Schema, text, whole
 from fanin.entry.observe import count, count_receipts
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, IdempotencyKeyReused, LimitReached
 
@@ -23,9 +24,6 @@ _GONE: Final = (BatchNotFound, BatchGone)
 
 _CURSOR: Final = text(least=1) | {"description": "from the page before"}
 _PAGE: Final[dict[str, Schema]] = {"cursor": _CURSOR, "limit": whole(1, limits.MAX_PAGE) | {"default": 100}}
-_IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1) | {
-    "description": "a repeat with the same key returns the first answer"
-}
 
 
 def _batch_id(request: Request) -> int:
@@ -33,21 +31,24 @@ def _batch_id(request: Request) -> int:
 
 
 def _open(services: Services, request: Request) -> Json:
-    return wire.encode_batch(services.ledger.open(wire.decode_open(request.body)))
+    key = request.headers.get(names.IDEMPOTENCY_HEADER)
+    return wire.encode_batch(services.ledger.open(wire.decode_open(request.body), key=key))
 
 
 def _list(services: Services, request: Request) -> Json:
-    return wire.encode_batches(services.ledger.list(State(request.query["state"]), **_page(request)))
+    return wire_reports.encode_batches(services.ledger.list(State(request.query["state"]), **_page(request)))
 
 
 def _expire(services: Services, request: Request) -> Json:
     idle_since = wire.decode_time(request.query["idle_since"])
-    return wire.encode_expired(services.ledger.expire(State(request.query["state"]), idle_since=idle_since))
+    return wire_reports.encode_expired(
+        services.ledger.expire(State(request.query["state"]), idle_since=idle_since)
+    )
 
 
 def _status(services: Services, request: Request) -> Json:
     exact = request.query.get("exact", False)
-    return wire.encode_progress(services.ledger.status(_batch_id(request), exact=exact))
+    return wire_reports.encode_progress(services.ledger.status(_batch_id(request), exact=exact))
 
 
 def _add(services: Services, request: Request) -> Json:
@@ -64,11 +65,11 @@ def _cancel(services: Services, request: Request) -> Json:
 
 
 def _missing(services: Services, request: Request) -> Json:
-    return wire.encode_missing(services.ledger.missing(_batch_id(request), **_page(request)))
+    return wire_reports.encode_missing(services.ledger.missing(_batch_id(request), **_page(request)))
 
 
 def _failures(services: Services, request: Request) -> Json:
-    return wire.encode_failures(services.ledger.failures(_batch_id(request), **_page(request)))
+    return wire_reports.encode_failures(services.ledger.failures(_batch_id(request), **_page(request)))
 
 
 def _verify(services: Services, request: Request) -> Json:
@@ -76,7 +77,7 @@ def _verify(services: Services, request: Request) -> Json:
     verdict = services.ledger.verify(
         _batch_id(request), cursor=query.get("cursor"), repair=query.get("repair", True)
     )
-    return wire.encode_verdict(verdict)
+    return wire_reports.encode_verdict(verdict)
 
 
 def _ack(services: Services, request: Request) -> Json:
@@ -100,7 +101,8 @@ def _page(request: Request) -> Json:
 ROUTES: Final = (
     Route(
         "POST", _ROOT, "openBatch", "Open a batch", _open, "Batch", 201,
-        body="OpenBatch", errors=_GONE,
+        body="OpenBatch", headers={names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY},
+        errors=(*_GONE, IdempotencyKeyReused),
     ),
     Route(
         "GET", _ROOT, "listBatches", "List the batches of a state", _list, "Batches",
@@ -116,7 +118,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
-        _add, "Group", 201, body="AddItems", headers={names.IDEMPOTENCY_HEADER: _IDEMPOTENCY_KEY},
+        _add, "Group", 201, body="AddItems", headers={names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY},
         errors=(*_GONE, BatchClosed, LimitReached, IdempotencyKeyReused),
     ),
     Route("POST", f"{_BATCH}/close", "closeBatch", "Take no more items", _close, "Batch", errors=_GONE),

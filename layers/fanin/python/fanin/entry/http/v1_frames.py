@@ -13,6 +13,7 @@ from fanin.domain.ids import parse_batch_id
 from fanin.domain.wire import Json
 from fanin.entry.http.routing import Request, Route
 from fanin.entry.http.schemas import text, whole
+from fanin.entry.observe import count
 from fanin.errors import BatchGone, BatchNotFound, ChannelRefused
 
 _ROOT: Final = f"{names.API_ROOT}/frames"
@@ -20,7 +21,9 @@ _GONE: Final = (BatchNotFound, BatchGone)
 
 
 def _open(services: Services, request: Request) -> Json:
-    return wire.encode_frame(services.frames.open(wire.decode_open(request.body)))
+    frame = services.frames.open(wire.decode_open(request.body))
+    count(names.METRIC_FRAMES_OPENED)
+    return wire.encode_frame(frame)
 
 
 def _status(services: Services, request: Request) -> Json:

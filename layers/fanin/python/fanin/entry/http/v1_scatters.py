@@ -11,9 +11,16 @@ from fanin.domain import wire_scatters as wire
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.wire import Json
 from fanin.entry.http.routing import Request, Route
-from fanin.entry.http.schemas import Schema, text, whole
+from fanin.entry.http.schemas import IDEMPOTENCY_KEY, Schema, text, whole
 from fanin.entry.observe import count
-from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, CorrelationIdAlive
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    ChannelRefused,
+    CorrelationIdAlive,
+    IdempotencyKeyReused,
+    NotRegistered,
+)
 
 _ROOT: Final = f"{names.API_ROOT}/scatters"
 _SCATTER: Final = _ROOT + "/{batch_id}"
@@ -25,7 +32,8 @@ _PAGE: Final[dict[str, Schema]] = {
 
 
 def _start(services: Services, request: Request) -> Json:
-    return wire.encode_scattered(services.scatters.start(wire.decode_scatter(request.body)))
+    key = request.headers.get(names.IDEMPOTENCY_HEADER)
+    return wire.encode_scattered(services.scatters.start(wire.decode_scatter(request.body), key=key))
 
 
 def _status(services: Services, request: Request) -> Json:
@@ -55,7 +63,9 @@ def _claim(services: Services, request: Request) -> Json:
 ROUTES: Final = (
     Route(
         "POST", _ROOT, "startScatter", "Send a message to many, and gather their replies",
-        _start, "Scattered", 201, body="Scatter", errors=(CorrelationIdAlive, ChannelRefused),
+        _start, "Scattered", 201, body="Scatter",
+        headers={names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY},
+        errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
     ),
     Route(
         "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, "Scattered",

@@ -1,0 +1,30 @@
+"""The CDK app of the example: fanin, and beside it a small stack that uses it.
+
+From the top of the checkout::
+
+    npx aws-cdk@2.1148.1 deploy --all --app ".venv/bin/python examples/fleet/app.py"
+"""
+
+import sys
+from pathlib import Path
+
+import aws_cdk as cdk
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[2])
+)  # infra belongs to the checkout, not to a package
+
+from examples.fleet.stack import FleetStack
+from infra import FaninStack, Settings
+
+
+def main() -> None:
+    app = cdk.App()
+    settings = Settings.from_context(app.node)
+    fanin = FaninStack(app, settings.prefix, settings=settings)
+    FleetStack(app, f"{settings.prefix}-fleet", tracker=fanin.tracker)
+    app.synth()
+
+
+if __name__ == "__main__":
+    main()

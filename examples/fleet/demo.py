@@ -1,0 +1,193 @@
+"""Asks two fleets for their week, one of them for two weeks at once, and checks what comes of it.
+
+    make demo-fleet                   the week before this one
+    make demo-fleet WEEK=2026-W46     another
+
+The vehicles are threads that poll queues of their own; some are slow, some dead. The functions are those that
+go to AWS, deployed from the same templates to an emulator of this demo's own, which checks signatures and
+policies and is stopped at the end, also by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.markup import escape
+
+from examples.deployed import deployed
+from examples.fleet.log import FIRST, Week
+from examples.fleet.mishaps import InTunnel, Mute
+from examples.fleet.office import Office
+from examples.fleet.page import Aftermath, page
+from examples.fleet.report import Report
+from examples.fleet.road import Road
+from examples.fleet.roster import ALPINE, HARBOUR, WORKSHOP, Fleet
+from examples.fleet.summary import Outcome, summary
+from examples.fleet.wording import TOPIC
+from fanin import FaninError, Tracker
+from fanin.local import Stack, environment
+from fanin.local.stack import CHECKOUT
+
+HERE = Path(__file__).parent
+SOURCES = ("app.py", "stack.py", "wording.py")
+HOME = CHECKOUT / ".fanin" / "demo-fleet"
+MAX_RETRIES = 2
+LEAST = timedelta(seconds=5)  # the shortest timeout that fanin takes
+MOST = timedelta(seconds=15)
+PATIENCE = 5  # times what a report takes where nobody is slow
+LONGEST = timedelta(seconds=90)
+WAITING: Final = "ApproximateNumberOfMessages"
+
+
+def run(
+    stack: Stack, outputs: dict[str, str], week: Week, folder: Path, say: Callable[[str], None]
+) -> tuple[list[Outcome], dict[str, bool]]:
+    """Ask, wait, report; then let those answer who are late, and look again.
+
+    The environment must name the stack, as ``fanin.local.environment`` gives it.
+
+    Args:
+        stack: fanin.
+        outputs: of the example's stack.
+        week: which to ask for.
+        folder: where the pages go.
+        say: told what happens.
+
+    Returns:
+        What came of each report, and checks on all of them together.
+
+    Raises:
+        TimeoutError: a report is not ready, or a vehicle does not do what it should.
+        Misdirected: a reply is in the wrong report.
+    """
+    operator = Tracker.from_env()
+    vehicles, clerk = (_as(stack, outputs[role]) for role in ("VehiclesRoleArn", "OfficeRoleArn"))
+    office = Office(clerk, outputs["ReadyQueueUrl"], max_retries=MAX_RETRIES)
+    with Road((HARBOUR, ALPINE, WORKSHOP), vehicles) as road:
+        say(f"{len(road.units)} vehicles are connected; two leases run out, a queue is deleted")
+        timeout = _pace(office, week)
+        road.age(lambda: {one.name for one in operator.directory.members(TOPIC)})
+        wanted = [(HARBOUR, week), (ALPINE, week), (HARBOUR, week - 1)]
+        asked = {office.ask(*one, timeout): one for one in wanted}
+        say(
+            f"{len(asked)} reports are asked for at once;"
+            f" the silent are asked {MAX_RETRIES} times more, each time after {timeout.seconds} s"
+        )
+        office.wait(asked, (1 + MAX_RETRIES) * timeout + LONGEST)
+        reports = {batch_id: office.report(*one, batch_id) for batch_id, one in asked.items()}
+        for report in reports.values():
+            _write(folder, report, None)
+        say("all are ready; now the late ones answer")
+        road.end_of_tunnel(sum(_affected(fleet, road) for fleet, _ in wanted))
+        office.listen(2)  # a second event would be on its way by now
+        outcomes = []
+        for batch_id, one in asked.items():
+            again = office.report(*one, batch_id)
+            aftermath = _aftermath(road, batch_id)
+            file = _write(folder, again, aftermath)
+            outcomes.append(Outcome(reports[batch_id], again, aftermath, office.heard[batch_id], file))
+        unheard = {unit.vehicle.plate: _waiting(operator, unit.channel) for unit in road.of(Mute)}
+    due = {
+        plate: (1 + MAX_RETRIES) * sum(plate in fleet.vehicles for fleet, _ in wanted) for plate in unheard
+    }
+    ids = {outcome.report.correlation_id for outcome in outcomes}
+    together = {
+        "each report has a correlation id of its own": len(ids) == len(outcomes),
+        "in the queues of the dead wait all the messages that nobody took": unheard == due,
+    }
+    return outcomes, together
+
+
+def _pace(office: Office, week: Week) -> timedelta:
+    """How long vehicles get to answer, on this machine and under its load.
+
+    The first report starts functions that are cold, and is not measured.
+    """
+    took = timedelta()
+    for _ in range(2):
+        started = time.monotonic()
+        office.wait([office.ask(WORKSHOP, week, LONGEST)], LONGEST)
+        took = timedelta(seconds=math.ceil(PATIENCE * (time.monotonic() - started)))
+    return min(max(LEAST, took), MOST)
+
+
+def _as(stack: Stack, role: str) -> Tracker:
+    """A tracker with the credentials of a role."""
+    keys = stack.client("sts").assume_role(RoleArn=role, RoleSessionName="demo")["Credentials"]
+    session = boto3.Session(
+        keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], region_name=stack.region
+    )
+    return Tracker.over_https(stack.api_url, session=session)
+
+
+def _affected(fleet: Fleet, road: Road) -> int:
+    return sum(unit.vehicle.fleet == fleet.key for unit in road.of(InTunnel))
+
+
+def _waiting(operator: Tracker, queue_url: str) -> int:
+    found = operator.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=[WAITING])
+    return int(found["Attributes"][WAITING])
+
+
+def _aftermath(road: Road, batch_id: int) -> Aftermath:
+    receipts = road.receipts(batch_id)
+    return Aftermath(
+        repeated=sum(one.duplicate for one in receipts),
+        different=sum(one.duplicate and one.different for one in receipts),
+        late=sum(one.late for one in receipts),
+    )
+
+
+def _write(folder: Path, report: Report, aftermath: Aftermath | None) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{report.fleet.key}-{report.week}.html"
+    file.write_text(page(report, aftermath), encoding="utf-8")
+    return file
+
+
+def _week(text: str) -> Week:
+    week = Week.parse(text) if text else Week.of(datetime.now(UTC).date()) - 1
+    if week <= FIRST:
+        raise argparse.ArgumentTypeError(f"logs begin in {FIRST}; take a later week")
+    return week
+
+
+def main() -> int:
+    """Run the demo; the exit code is 0 only if every promise held."""
+    parser = argparse.ArgumentParser(
+        description="Gather the weekly reports of two fleets on the local stack."
+    )
+    parser.add_argument("--week", type=_week, default="", help="such as 2026-W46; by default the last one")
+    parser.add_argument("--root", type=Path, default=HOME, help="where the emulator keeps its state and log")
+    options = parser.parse_args()
+    console = Console()
+    say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False)  # noqa: E731
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
+    try:
+        with deployed(options.root, HERE, say, sources=SOURCES, auth=True) as (stack, outputs):
+            os.environ.update(environment(stack))
+            outcomes, together = run(stack, outputs, options.week, options.root / "reports", say)
+            return 0 if summary(outcomes, together, console) else 1
+    except KeyboardInterrupt:
+        console.print("[yellow]interrupted; everything is stopped")
+        return 130
+    except (FaninError, BotoCoreError, ClientError, TimeoutError, ValueError) as error:
+        log = options.root / ".fanin" / "emulator.log"
+        console.print(f"[red]{escape(str(error))}\n[dim]the emulator's log: {log}")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""All vehicles of all fleets, each in a thread of its own, with the mishaps that befall some."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Self
+
+from examples.fleet.mishaps import Gone, InTunnel, Mute, Scrapped, Slow, Stuttering, Wavering
+from examples.fleet.onboard import OnBoardUnit
+from examples.fleet.roster import Fleet, Vehicle
+from fanin import Tracker
+from fanin.domain.scatter import ReplyReceipt
+
+MISHAPS: Final[dict[str, type[OnBoardUnit]]] = {
+    "HC-102": Slow,
+    "HC-104": Mute,
+    "HC-105": Stuttering,
+    "HC-107": InTunnel,
+    "HC-109": Gone,
+    "HC-110": Wavering,
+    "HC-112": Scrapped,
+    "AHS-102": InTunnel,
+    "AHS-103": Slow,
+    "AHS-104": Gone,
+    "AHS-108": Mute,
+}
+CONNECTING: Final = 8
+
+
+class Road:
+    """The vehicles on the road; leave the ``with`` block to stop them.
+
+    Args:
+        fleets: whose vehicles.
+        tracker: with the credentials of a vehicle; threads may share it.
+
+    Attributes:
+        units: by plate.
+    """
+
+    def __init__(self, fleets: Iterable[Fleet], tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._tunnel_ends = threading.Event()
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+        vehicles = [vehicle for fleet in fleets for vehicle in fleet.vehicles.values()]
+        self.units = {vehicle.plate: self._unit(i, vehicle) for i, vehicle in enumerate(vehicles)}
+
+    def __enter__(self) -> Self:
+        """Connect all; those whose lease runs out first, since that is waited for."""
+        order = sorted(self.units.values(), key=lambda unit: unit.lease)
+        with ThreadPoolExecutor(CONNECTING) as pool:
+            for _ in pool.map(OnBoardUnit.connect, order):
+                pass
+        for unit in order:
+            thread = threading.Thread(target=unit.run, args=(self._over.is_set,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return self
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        if failed is None:
+            for unit in self.units.values():
+                if isinstance(unit, Mute):
+                    unit.leave()  # all others have done so themselves
+
+    def of(self, kind: type[OnBoardUnit]) -> list[Any]:
+        """The units with a mishap."""
+        return [unit for unit in self.units.values() if type(unit) is kind]
+
+    def age(self, registered: Callable[[], set[str]], patience: float = 60) -> None:
+        """Let what happens to vehicles happen: leases run out, a queue is deleted.
+
+        Args:
+            registered: plates that the directory lists.
+            patience: seconds.
+
+        Raises:
+            TimeoutError: a lease does not run out.
+        """
+        gone = {unit.vehicle.plate for unit in self.of(Gone)}
+        eventually(lambda: not gone & registered(), "a lease does not run out", patience)
+        for unit in self.of(Scrapped):
+            unit.scrap()
+
+    def end_of_tunnel(self, answers: int, patience: float = 60) -> None:
+        """Let those in the tunnel answer, and wait for it.
+
+        Args:
+            answers: that they owe in all.
+            patience: seconds.
+
+        Raises:
+            TimeoutError: they do not.
+        """
+        self._tunnel_ends.set()
+        late = self.of(InTunnel)
+        eventually(lambda: sum(len(u.receipts) for u in late) >= answers, "no late answers", patience)
+
+    def receipts(self, batch_id: int) -> list[ReplyReceipt]:
+        """What became of the answers to a scatter, of those sent over HTTPS."""
+        return [one for unit in self.units.values() for one in unit.receipts if one.batch_id == batch_id]
+
+    def _unit(self, number: int, vehicle: Vehicle) -> OnBoardUnit:
+        kind = MISHAPS.get(vehicle.plate, OnBoardUnit)
+        if kind is InTunnel:
+            return InTunnel(vehicle, self._tracker, out=self._tunnel_ends)
+        if kind is Slow or (kind is OnBoardUnit and number % 2):
+            return kind(vehicle, self._tracker, via="queue")
+        return kind(vehicle, self._tracker)
+
+
+def eventually(holds: Callable[[], bool], or_else: str, patience: float) -> None:
+    """Look until something holds.
+
+    Raises:
+        TimeoutError: it does not in so many seconds.
+    """
+    until = time.monotonic() + patience
+    while not holds():
+        if time.monotonic() > until:
+            raise TimeoutError(f"{or_else}, not in {patience:.0f} s")
+        time.sleep(0.2)

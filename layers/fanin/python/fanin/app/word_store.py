@@ -1,0 +1,123 @@
+"""What the use cases need of the store of words; adapters implement it, as ``fanin.app.ports`` says.
+
+A word holds one bit for each of 64 items, or of 64 words of the level below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+
+class WordKey(NamedTuple):
+    """Names one word: batch, level, and its number on the level."""
+
+    batch_id: int
+    level: int
+    number: int
+
+
+class Clear(NamedTuple):
+    """Bits to clear in one word.
+
+    Attributes:
+        key: the word.
+        mask: the bits; at least one.
+        expires_at: time to live of the row, seconds since the epoch.
+        failed: also record the cleared bits as failed (level 0 only).
+    """
+
+    key: WordKey
+    mask: int
+    expires_at: int
+    failed: bool = False
+
+
+class Cleared(NamedTuple):
+    """The word after a ``Clear``.
+
+    Attributes:
+        word: its value now; a bit that is 1 is pending.
+        first: the bits that this call cleared; the others were clear before.
+    """
+
+    word: int
+    first: int
+
+
+class Claim(NamedTuple):
+    """A lease to take on one bit, so that only one works on its item at a time.
+
+    Attributes:
+        key: the word, of level 0.
+        position: the bit.
+        now: seconds; a lease that ends at or before this time is over.
+        until: seconds; when the new lease ends.
+        expires_at: time to live of the row, seconds.
+    """
+
+    key: WordKey
+    position: int
+    now: int
+    until: int
+    expires_at: int
+
+
+class Claimed(NamedTuple):
+    """What a ``Claim`` found.
+
+    Attributes:
+        pending: whether the bit is still set.
+        until: when the lease on it ends that is alive now, whoever holds it; 0 if the bit is clear.
+        taken: whether it is the one that this call asked for.
+    """
+
+    pending: bool
+    until: int
+    taken: bool
+
+
+class WordStore(Protocol):
+    """Keeps the words of the trees. A word without a row reads as all ones."""
+
+    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+        """Take leases on pending bits, each by one conditional write; all are written in parallel.
+
+        Only the leaf word is looked at: a bit that a range has cleared higher up counts as pending.
+
+        Args:
+            claims: at most one for each bit.
+
+        Returns:
+            One answer for each, in order. A claim whose answer was lost finds its own lease when it is
+            repeated, and cannot tell: the item is free again when that lease is over.
+
+        Raises:
+            Throttled: the store asked to slow down; some leases may have been taken.
+        """
+        ...
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        """Clear bits, each word by one conditional write; words are written in parallel.
+
+        A word whose write met bits already clear is written again with the others only, or not at all
+        if none is left.
+
+        Args:
+            clears: at most one for each word.
+
+        Returns:
+            One answer for each, in order.
+
+        Raises:
+            Throttled: the store asked to slow down; some words may have been written, so repeat it all.
+        """
+        ...
+
+    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        """Read words; those without a row are left out of the answer."""
+        ...
+
+    def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        """Read which bits were cleared by a failure, as masks; words without such bits are left out."""
+        ...

@@ -1,0 +1,86 @@
+"""Acknowledging: what callers say of their items, and what they hear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fanin.domain.batch import State
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRange:
+    """A contiguous range of the items of one group.
+
+    Attributes:
+        group: ``<batch id>:<group id>``.
+        start: index of the first item.
+        stop: one past the last; None for the end of the group.
+    """
+
+    group: str
+    start: int = 0
+    stop: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """An acknowledgement without ids, for estimated batches: ``n`` more items are done."""
+
+    batch_id: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that is done but failed.
+
+    Attributes:
+        item: its id.
+        reason: why, for people; at most 1,024 characters are kept.
+    """
+
+    item: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Acks:
+    """One request to mark items done: the body of an acknowledgement and of a message of the ack queue.
+
+    Attributes:
+        items: item ids.
+        ranges: ranges of groups.
+        counts: acknowledgements without ids, for estimated batches.
+        failures: items that are done but failed; not part of an acknowledgement's body.
+    """
+
+    items: Sequence[str] = ()
+    ranges: Sequence[ItemRange] = ()
+    counts: Sequence[Count] = ()
+    failures: Sequence[Failure] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What an acknowledgement did to one batch.
+
+    Attributes:
+        batch_id: the batch.
+        user_key: its user key.
+        state: its state as last seen; a process may have seen it some seconds ago, unless it is complete.
+        complete: whether the batch is complete now.
+        first: items that this call marked done and nobody before.
+        duplicates: ids of items that were done already.
+        ranged: items marked done in a range, or counted in estimated mode: who was first is not known.
+        late: items left alone because the batch had already ended.
+    """
+
+    batch_id: int
+    user_key: str
+    state: State
+    complete: bool = False
+    first: int = 0
+    duplicates: tuple[str, ...] = ()
+    ranged: int = 0
+    late: int = 0

@@ -1,0 +1,106 @@
+"""What the ledger reports of batches: how far they are, what is missing, what failed, what does not agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fanin.domain.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a batch is.
+
+    Attributes:
+        batch: the batch row.
+        done_min: at least this many items are done.
+        done_max: at most this many are; equal to ``done_min`` when the count is exact.
+    """
+
+    batch: Batch
+    done_min: int
+    done_max: int
+
+    @property
+    def exact(self) -> bool:
+        return self.done_min == self.done_max
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRange:
+    """A range of items that are not done, under a group id of its own, so that it can be acked or sent again.
+
+    Attributes:
+        start: ordinal of the first item.
+        stop: one past the last.
+        id: group id of exactly this range, ``stop - start`` items.
+    """
+
+    start: int
+    stop: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One page of what is missing.
+
+    Attributes:
+        ranges: ascending.
+        cursor: ask with it for the next page; None at the end.
+    """
+
+    ranges: tuple[MissingRange, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedItem:
+    """A failed item of a batch, as listed: its ordinal, the id it failed under, and why."""
+
+    ordinal: int
+    item: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """One page of the failed items of a batch."""
+
+    failures: tuple[FailedItem, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """One page of batches."""
+
+    batches: tuple[Batch, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """How many batches an expiry ended or removed, and how many items they had."""
+
+    batches: int = 0
+    items: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying a batch found.
+
+    Attributes:
+        batch: the row, after repair.
+        pending: items not done, counted from the leaves up.
+        disagreements: what did not agree, in words; empty when all is well.
+        repaired: whether it was put right.
+        cursor: ask with it to go on where the budget of reads ended; None when all was checked.
+    """
+
+    batch: Batch
+    pending: int
+    disagreements: tuple[str, ...] = ()
+    repaired: bool = False
+    cursor: str | None = None

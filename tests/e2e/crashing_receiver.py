@@ -1,0 +1,40 @@
+"""A receiver that stops for ever with an envelope in its hands, to be killed there; a program, run by a test.
+
+Usage: ``python -m tests.e2e.crashing_receiver <API's URL> <queue URL> <endpoint> <lease>``. It says the item,
+when it began, and when its lease ends, in seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from contextlib import suppress
+
+import boto3
+
+from fanin import Delivery, IdempotentReceiver, Tracker
+from fanin.client.frame_queues import SqsReceiver
+from fanin.errors import FaninError
+
+
+def main(api_url: str, queue_url: str, endpoint: str, lease: str) -> None:
+    session = boto3.Session()
+    tracker = Tracker.over_https(api_url, session=session, region=session.region_name)
+
+    def stop(delivery: Delivery) -> None:
+        sys.stdout.write(f"{delivery.item} {time.time()} {delivery.attempt}\n")
+        sys.stdout.flush()
+        signal.pause()
+
+    receiver = SqsReceiver(
+        IdempotentReceiver(tracker.frames, stop, tracker.delivery("api"), lease=int(lease))
+    )
+    sqs = session.client("sqs", endpoint_url=endpoint)
+    while True:
+        with suppress(FaninError):
+            receiver.poll(sqs, queue_url, wait=1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

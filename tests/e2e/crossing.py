@@ -1,0 +1,191 @@
+"""A sender and receivers that talk to everything through a network that fails; receivers die besides."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+
+from fanin import Delivery, IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
+from fanin.client.backoff import Backoff
+from fanin.client.frame_queues import SqsReceiver, SqsTransport
+from fanin.client.tracker import Tracker
+from fanin.errors import FaninError
+from fanin.local import Stack
+from tests.e2e.faults import FaultProxy
+
+ROOT = Path(__file__).parents[2]
+RECEIVERS = 6
+LEASE = 5
+FRAME = 500
+PACE = 200
+"""Envelopes that are handled in a second at the most."""
+PATIENCE = 240
+"""Seconds without progress after which a run is given up."""
+DYING = 0.01
+"""The share of envelopes over which their receiver dies, with leases on up to ten."""
+
+
+class Dies(BaseException):
+    """A receiver dies; nothing handles that."""
+
+
+class Attempt(NamedTuple):
+    """Somebody had an envelope in their hands; from when, and until the end of the lease, seconds."""
+
+    began: float
+    until: float
+
+
+class Crossing:
+    """One run.
+
+    Args:
+        stack: what is talked to.
+        caller: with whose keys.
+        proxy: through which.
+        envelopes: URL of the queue; its messages come again after as long as a lease.
+
+    Attributes:
+        attempts: item id → who had it in their hands.
+        effects: item id → payload, as a handler stored it that uses its receipt.
+        killed: items that a process was killed over.
+        abandoned: how many threads ended in mid-handling.
+    """
+
+    def __init__(self, stack: Stack, caller: boto3.Session, proxy: FaultProxy, envelopes: str) -> None:
+        self._endpoint = f"http://127.0.0.1:{proxy.port}"
+        self._api_url = self._endpoint + urlsplit(stack.api_url).path
+        self._envelopes = self._endpoint + urlsplit(envelopes).path
+        self._caller = caller
+        self._region = stack.region
+        self._rng = Random(0)  # noqa: S311
+        self._lock = Lock()
+        self._over = Event()
+        self._progress = 0, 0
+        self._patient_until = 0.0
+        self.attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
+        self.effects: dict[str, bytes] = {}
+        self.killed: list[str] = []
+        self.abandoned = 0
+
+    def run(self, payloads: list[bytes], buffer: SqliteRepeatBuffer, *, casualties: int) -> None:
+        """Send payloads and receive them, until the buffer is empty or nothing goes on.
+
+        Args:
+            payloads: what to deliver.
+            buffer: the sender's.
+            casualties: processes that are killed with an envelope in their hands before all others begin.
+        """
+        repeater = Repeater(
+            self._tracker().frames,
+            SqsTransport(self._sqs(), self._envelopes),
+            buffer,
+            template=OpenFrame(FRAME),
+            # What is still in the queue is not missing: who repeats it too soon is in its own way.
+            backoff=Backoff(first=max(2, len(payloads) / PACE), most=120),
+        )
+        for payload in payloads:
+            repeater.put(payload)
+        repeater.run(lambda: not buffer.waiting or self._stuck(buffer), pause=0.2)
+        self._kill(casualties)
+        threads = [Thread(target=self._live, daemon=True) for _ in range(RECEIVERS)]
+        for thread in threads:
+            thread.start()
+        repeater.run(lambda: not buffer.held.envelopes or self._stuck(buffer), pause=0.2)
+        self._over.set()
+        for thread in threads:
+            thread.join(30)
+
+    def _stuck(self, buffer: SqliteRepeatBuffer) -> bool:
+        """Whether nothing was sent for the first time, and nothing had a new effect, for a long time."""
+        now = len(self.effects), buffer.waiting
+        if now != self._progress:
+            self._progress, self._patient_until = now, time.monotonic() + PATIENCE
+        return time.monotonic() > self._patient_until
+
+    def overlaps(self) -> list[str]:
+        """Items that somebody had in their hands while the lease of another was alive."""
+        return [
+            item
+            for item, attempts in self.attempts.items()
+            if any(later.began < earlier.until for earlier, later in pairwise(sorted(attempts)))
+        ]
+
+    def _tracker(self) -> Tracker:
+        return Tracker.over_https(self._api_url, session=self._caller, region=self._region)
+
+    def _sqs(self) -> Any:
+        config = Config(read_timeout=10, retries={"total_max_attempts": 3}, max_pool_connections=4)
+        return self._caller.client("sqs", endpoint_url=self._endpoint, config=config)
+
+    def _kill(self, count: int) -> None:
+        keys = self._caller.get_credentials()
+        assert keys is not None
+        environment = {
+            **os.environ,
+            "AWS_ACCESS_KEY_ID": keys.access_key,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_key,
+            "AWS_DEFAULT_REGION": self._region,
+        }
+        program = [sys.executable, "-m", "tests.e2e.crashing_receiver"]
+        processes = [
+            subprocess.Popen(  # noqa: S603
+                [*program, self._api_url, self._envelopes, self._endpoint, str(LEASE)],
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(count)
+        ]
+        for process in processes:
+            with process:
+                try:
+                    assert process.stdout is not None
+                    item, began, until = process.stdout.readline().split()
+                finally:
+                    process.kill()
+            self.killed.append(item)
+            self.attempts[item].append(Attempt(float(began), float(until)))
+
+    def _live(self) -> None:
+        """Receive; who dies is followed by another, who knows nothing of it."""
+        while not self._over.is_set():
+            try:
+                self._receive()
+            except Dies:
+                self.abandoned += 1
+
+    def _receive(self) -> None:
+        tracker, sqs = self._tracker(), self._sqs()
+        receiver = SqsReceiver(
+            IdempotentReceiver(tracker.frames, self._handle, tracker.delivery("api"), lease=LEASE)
+        )
+        while not self._over.is_set():
+            with suppress(FaninError):
+                receiver.poll(sqs, self._envelopes, wait=1)
+
+    def _handle(self, delivery: Delivery) -> None:
+        with self._lock:
+            self.attempts[delivery.item].append(Attempt(time.time(), delivery.attempt))
+            dying = self._rng.random() < DYING
+            before = self._rng.random() < 0.5
+        if dying and before:
+            raise Dies
+        with self._lock:
+            self.effects.setdefault(delivery.item, delivery.payload)
+        if dying:
+            raise Dies

@@ -1,0 +1,104 @@
+"""Guaranteed delivery against what must always be true; and proof that a broken one would not pass."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from fanin.adapters.memory.words import MemoryWords
+from fanin.app.word_store import Claim, Claimed
+from fanin.client import receiver
+from fanin.client.acking import Outcome
+from fanin.client.envelopes import Envelope
+from fanin.client.receiver import IdempotentReceiver, Reception
+from fanin.client.repeater import Repeater
+from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
+from tests.stateful.frame_machine import FrameMachine
+from tests.stateful.test_machine import assert_found_out, quick
+
+
+@pytest.fixture(autouse=True)
+def _no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """What fails here is logged thousands of times."""
+    caplog.set_level(logging.CRITICAL, "fanin")
+
+
+def test_frames_are_delivered_whatever_happens() -> None:
+    run_state_machine_as_test(FrameMachine, settings=quick(150, 50))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("width", [2, 3, 64])
+def test_frames_are_delivered_so_for_a_long_time(width: int) -> None:
+    machine = type("Wide", (FrameMachine,), {"width": width})
+    run_state_machine_as_test(machine, settings=settings(quick(1_000, 80), derandomize=False))
+
+
+# Tests of the test: frames that are wrong in one step each.
+
+
+def take_all(self: MemoryWords, claim: Claim) -> Claimed:
+    """Give every lease that is asked for."""
+    found = claim_one(self, claim)
+    return Claimed(found.pending, claim.until, taken=True) if found.pending else found
+
+
+def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Reception]:
+    """Acknowledge what was claimed, and then handle it."""
+    claims = self._claim(list({envelope.ticket: envelope for envelope in envelopes}))
+    self._deliver([Outcome(claim.item) for claim in claims.values() if not isinstance(claim, Reception)])
+    for envelope in envelopes:
+        if not isinstance(claim := claims[envelope.ticket], Reception):
+            self._handled(claim, envelope)
+    return [Reception.HANDLED] * len(envelopes)
+
+
+def send_first(self: Repeater) -> None:
+    """Send envelopes, and then write down which frame they are in."""
+    if size := min(self.buffer.waiting, self._template.size):
+        frame = self._frames.open(self._sized(size)).frame_id
+        waiting = [payload for at, _, payload in self.buffer._database.execute(OLDEST) if at is None]
+        self._transport([Envelope(frame, place, waiting[place]) for place in range(size)])
+        self.buffer.assign(frame, size)
+
+
+def forget_what_ended(self: SqliteRepeatBuffer, frame: int, _missing: object) -> None:
+    """Drop a frame that was given up, with what is missing of it."""
+    release(self, frame, ())
+
+
+def believe_the_transport(self: Repeater) -> int:
+    """Forget what was sent."""
+    for frame in self.buffer.frames():
+        self._forget(frame)
+    return 0
+
+
+OLDEST = "SELECT frame, place, payload FROM envelopes ORDER BY number"
+claim_one = MemoryWords._claim
+release = SqliteRepeatBuffer.release
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (MemoryWords, "_claim", take_all),
+        (IdempotentReceiver, "receive", mark_first),
+        (receiver, "_STALE", -1e9),  # begin also with a lease that is over
+        (Repeater, "flush", send_first),
+        (Repeater, "tick", believe_the_transport),
+        (SqliteRepeatBuffer, "release", forget_what_ended),
+    ],
+    ids=lambda part: part.__name__ if callable(part) else None,
+)
+def test_a_broken_one_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+
+    assert_found_out(FrameMachine, 50)

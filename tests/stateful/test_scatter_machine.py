@@ -1,0 +1,116 @@
+"""Scatter-gather against a plain model; and proof that a broken one would not pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from fanin.app import correlation, replies, scatter_records, scatter_start
+from fanin.app.gather import Gather
+from fanin.app.replies import Replies
+from fanin.app.service import LedgerService
+from fanin.domain.batch import Batch
+from fanin.domain.scatter import Reply
+from tests.stateful.scatter_machine import ScatterMachine
+from tests.stateful.test_machine import assert_found_out, quick
+
+
+@pytest.fixture(autouse=True)
+def _two_recipients_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scatter_records, "CHUNK", 2)
+
+
+def test_scatters_do_as_plain_sets_do() -> None:
+    run_state_machine_as_test(ScatterMachine, settings=quick(120, 40))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("width", [2, 3, 64])
+def test_scatters_do_so_for_a_long_time(width: int) -> None:
+    machine = type("Wide", (ScatterMachine,), {"width": width})
+    run_state_machine_as_test(machine, settings=settings(quick(1_000, 60), derandomize=False))
+
+
+# Tests of the test: scatters that are wrong in one step each.
+
+
+def last_reply_wins(self: Replies, batch: Batch, ordinal: int, reply: Reply) -> bool:
+    value = {"at": 0, "payload": reply.payload}
+    name = replies.reply_name(ordinal)
+    self._ports.records.put(str(batch.batch_id), name, value, expires_at=batch.expires_at)
+    return True
+
+
+def bit_first(self: Replies, batch: Batch, ordinal: int, reply: Reply) -> bool:
+    """Mark, and then store."""
+    if not batch.state.terminal:
+        self._ledger.ack([reply.item])
+    return store(self, batch, ordinal, reply)
+
+
+def as_remembered(self: LedgerService, batch_ids: set[int]) -> dict[int, Batch]:
+    """Read past what the ledger remembers, so that it marks what has ended."""
+    return self.ports.batches.read(batch_ids)
+
+
+def count_firsts(self: Replies, batch: Batch, receipt: Any) -> None:
+    """Count no repeat, and look only then."""
+    if receipt.first:
+        count(self, batch, receipt)
+
+
+def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
+    """Give up at the first deadline."""
+
+
+def for_ever(self: Gather, ledger: Any, batch: Batch) -> Batch | None:
+    """Forget how often it was sent again."""
+    return put_off(self, ledger, replace(batch, retries=0))
+
+
+def nobody_lives(_ports: object, _held: object) -> bool:
+    """Take a correlation id from whoever holds it."""
+    return False
+
+
+def believe_it_was_sent(_records: object, _batch: Batch) -> bool:
+    """Take a scatter that is there for one whose jobs are."""
+    return True
+
+
+def to_all(self: LedgerService, batch_id: int, start: int, stop: int) -> set[int]:
+    """Count everybody as missing."""
+    (batch,) = self.ports.batches.read([batch_id]).values()
+    return set(range(start, min(stop, batch.items)))
+
+
+store = Replies._store
+count = Replies._count
+put_off = Gather.put_off
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (Replies, "_store", last_reply_wins),
+        (Replies, "_store", bit_first),
+        (Replies, "_count", count_firsts),
+        (LedgerService, "look", as_remembered),
+        (LedgerService, "pending", to_all),
+        (Gather, "put_off", never_again),
+        (Gather, "put_off", for_ever),
+        (correlation, "_alive", nobody_lives),
+        (scatter_start, "was_sent", believe_it_was_sent),
+    ],
+    ids=lambda part: part.__name__ if callable(part) else None,
+)
+def test_a_broken_scatter_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+
+    assert_found_out(ScatterMachine, 40)

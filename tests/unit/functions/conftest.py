@@ -1,0 +1,59 @@
+"""How tests load a handler, and see what it sends and measures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.entry import wiring
+from fanin.entry.observe import metrics as metrics_of_process
+
+FUNCTIONS = Path(__file__).parents[3] / "functions"
+
+
+class Queue:
+    """A queue that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send(self, messages) -> None:
+        self.sent += messages
+
+
+@pytest.fixture(autouse=True)
+def _no_metrics_of_other_tests() -> None:
+    metrics_of_process.clear_metrics()
+
+
+@pytest.fixture
+def retries(monkeypatch) -> Queue:
+    queue = Queue()
+    monkeypatch.setattr(wiring, "retry_queue", lambda: queue)
+    return queue
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"functions_{name}", FUNCTIONS / name / "handler.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def metrics(capsys) -> dict[str, list[float]]:
+    """The metrics that an invocation wrote, by name; with a check that nothing warned of none."""
+    written: dict[str, list[float]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        entry = json.loads(line)
+        for group in entry.get("_aws", {}).get("CloudWatchMetrics", []):
+            assert group["Namespace"] == names.METRICS_NAMESPACE
+            written |= {metric["Name"]: entry[metric["Name"]] for metric in group["Metrics"]}
+    return written

@@ -1,0 +1,102 @@
+"""What the functions count of frames, from their opening to their end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin import names
+from fanin.adapters.memory import Memory
+from fanin.app.service import LedgerService
+from fanin.app.services import Services, patterns
+from fanin.domain.batch import Batch, State
+from fanin.domain.frames import OpenFrame
+from fanin.entry import wiring
+from fanin.entry.http import application
+from tests.unit.entry.conftest import CONTEXT
+from tests.unit.entry.test_streams import image, record
+from tests.unit.functions.conftest import load, metrics
+
+TTL = 60
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def services(memory: Memory, monkeypatch) -> Services:
+    ledger = LedgerService(memory.ports(), patterns(memory.ports()))
+    services = Services(ledger)
+    monkeypatch.setattr(wiring, "ledger", lambda: ledger)
+    monkeypatch.setattr(wiring, "services", lambda: services)
+    return services
+
+
+def frame(services: Services) -> int:
+    return services.frames.open(OpenFrame(2, ttl=TTL)).frame_id
+
+
+def row(memory: Memory, frame_id: int) -> Batch:
+    return memory.batches.read([frame_id])[frame_id]
+
+
+def reap(memory: Memory, capsys) -> dict[str, list[float]]:
+    """What the reaper counts when the frames have been idle."""
+    memory.clock.advance(TTL * 1000 + 1000)
+    load("reaper").handler({}, CONTEXT)
+    return metrics(capsys)
+
+
+def told(batch: Batch, capsys) -> dict[str, list[float]]:
+    """What the notifier counts of an end."""
+    load("notifier").handler({"Records": [record(image(batch))]}, CONTEXT)
+    return metrics(capsys)
+
+
+def test_the_api_counts_frames_that_are_opened(services: Services, capsys) -> None:
+    application._application.cache_clear()
+    event = {
+        "rawPath": "/v1/frames",
+        "headers": {},
+        "requestContext": {
+            "http": {"method": "POST", "path": "/v1/frames"},
+            "requestId": "r",
+            "stage": "$default",
+        },
+        "body": json.dumps({"size": 2}),
+    }
+    answer = load("api").handler(event, CONTEXT)
+    application._application.cache_clear()
+    assert answer["statusCode"] == 201
+    assert metrics(capsys) == {names.METRIC_FRAMES_OPENED: [1.0]}
+
+
+def test_a_stale_frame_counts_as_a_repeat_and_then_as_timed_out(
+    services: Services, memory: Memory, capsys
+) -> None:
+    frame_id = frame(services)
+
+    assert reap(memory, capsys)[names.METRIC_REPEATS] == [1.0]
+    later = reap(memory, capsys)
+    assert names.METRIC_REPEATS not in later
+    assert later[names.METRIC_TIMED_OUT] == [1.0]
+
+    ended = told(row(memory, frame_id), capsys)
+    assert ended == {names.METRIC_ENDED: [1.0], names.METRIC_FRAMES_TIMED_OUT: [1.0]}
+
+
+def test_a_frame_that_is_complete_counts_as_such_and_a_cancelled_one_as_neither(
+    services: Services, memory: Memory, capsys
+) -> None:
+    done, dropped = frame(services), frame(services)
+    (missing,) = services.ledger.missing(done).ranges
+    services.ledger.ack([f"{done}:{missing.id}:{i}" for i in range(2)])
+    services.ledger.cancel(dropped)
+    assert row(memory, done).state is State.COMPLETE
+
+    ended = told(row(memory, done), capsys)
+    assert ended == {names.METRIC_ENDED: [1.0], names.METRIC_FRAMES_COMPLETED: [1.0]}
+    assert told(row(memory, dropped), capsys) == {names.METRIC_ENDED: [1.0]}
