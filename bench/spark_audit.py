@@ -1,0 +1,172 @@
+"""The audit of an export of many words: linear in them; what is planted is found, and no more."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from bench.figures import Figure
+from fanin.adapters.dynamodb.rows import encode
+from fanin.domain.batch import Batch, State
+from fanin.domain.tree import positions
+from fanin.spark.export_writer import line, write_export
+from fanin.spark.jobs.audit import JOB
+from fanin.spark.session import session
+
+AT = 1_790_000_000_000
+EXPIRES = AT // 1000 + 20 * 86_400
+FULL = 2**64 - 1
+PLANTED = 10_000
+"""One word in so many is wrong, and another, and so on for each kind of finding."""
+
+_SMALL = 4_096
+_ROWS_A_FILE = 200_000
+_MASKS = [mask or 1 for mask in map(random.Random(7).getrandbits, [64] * 1_000)]  # noqa: S311
+
+
+@dataclass
+class World:
+    """An export of some words, and what an audit must say of it.
+
+    The words of a batch are in turn done as a whole, and in part at random; half of them are in one batch.
+
+    Attributes:
+        words: rows of level 0 to be made.
+        done: items done, counted while the rows are made.
+        planted: findings by kind, counted likewise.
+    """
+
+    words: int
+    done: int = 0
+    planted: Counter[str] = field(default_factory=Counter)
+
+    def batches(self) -> list[int]:
+        """The leaf words of each batch."""
+        rest = self.words - self.words // 2
+        return [self.words // 2, *[_SMALL] * (rest // _SMALL), *([rest % _SMALL] if rest % _SMALL else [])]
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        rows = [line(encode(_batch(number, words))) for number, words in enumerate(self.batches(), 1)]
+        first = write_export(folder, "batches", [rows], at=AT)
+        return first, write_export(folder, "words", self._files(), at=AT)
+
+    def _files(self) -> Iterator[list[str]]:
+        held: list[str] = []
+        for number, words in enumerate(self.batches(), 1):
+            for row in self._rows(number, words):
+                held.append(row)
+                if len(held) == _ROWS_A_FILE:
+                    yield held
+                    held = []
+        yield held
+
+    def _rows(self, batch_id: int, words: int) -> Iterator[str]:
+        values = [_value(mask) for mask in _MASKS]
+        counts = [mask.bit_count() for mask in _MASKS]
+        tail = f'"expires_at":{{"N":"{EXPIRES}"}}}}}}'
+        head = f'{{"Item":{{"word_id":{{"S":"{batch_id}/'
+        parent = 0
+        for number in range(words):
+            whole = number % 3 == 0
+            if whole:
+                self.done += 64
+                value = _DONE
+            else:
+                self.done += counts[number % 1_000]
+                value = values[number % 1_000]
+            if number % PLANTED == 1:  # the set has one bit less than the word
+                value = _value(_MASKS[number % 1_000], _MASKS[number % 1_000] & (_MASKS[number % 1_000] - 1))
+                self.planted["contradiction"] += 1
+            lost = whole and number % PLANTED == 6  # the parent does not know
+            self.planted["lost_parent"] += lost
+            parent |= (whole and not lost) << number % 64
+            yield f'{head}0/{number}"}},{value},{tail}'
+            if number % 64 == 63 or number == words - 1:
+                if parent:
+                    yield f'{head}1/{number // 64}"}},{_value(parent)},{tail}'
+                parent = 0
+        yield f'{head}0/{words + 5}"}},{_value(1)},{tail}'
+        self.planted["outside"] += 1
+
+
+def _value(mask: int, cleared: int | None = None) -> str:
+    """The attributes of a word with the bits of a mask cleared."""
+    bits = ",".join(f'"{bit}"' for bit in positions(mask if cleared is None else cleared))
+    return f'"word":{{"N":"{mask ^ FULL}"}},"done":{{"NS":[{bits}]}}'
+
+
+_DONE = _value(FULL)
+
+
+def _batch(batch_id: int, words: int) -> Batch:
+    return Batch(
+        batch_id=batch_id,
+        salt=bytes(16),
+        created_at=AT - 86_400_000 * 3,
+        touched_at=AT - 86_400_000 * 2,
+        closed_at=AT - 86_400_000 * 2,
+        expires_at=EXPIRES,
+        open_idle_ttl=7_200,
+        closed_idle_ttl=604_800,
+        state=State.CLOSED,
+        items=words * 64,
+    )
+
+
+def audited(spark: SparkSession, words: int) -> tuple[float, dict[str, Any], World]:
+    """Write an export of so many words, and audit it.
+
+    Returns:
+        Seconds of the audit, its summary, and what it must say.
+    """
+    world = World(words)
+    with TemporaryDirectory() as folder:
+        batches, rows = world.write(Path(folder))
+        options = Namespace(
+            batches_export=str(batches),
+            words_export=str(rows),
+            scan=False,
+            output=f"{folder}/audit",
+            repair=False,
+            confirm=False,
+        )
+        began = time.perf_counter()
+        summary = JOB.run(spark, options)
+        return time.perf_counter() - began, summary, world
+
+
+def wrongly_told(summary: dict[str, Any], world: World) -> int:
+    """How many findings are missing or invented, and how many items miscounted."""
+    found = Counter(summary["findings"])
+    differs = (found - world.planted) + (world.planted - found)
+    return differs.total() + abs(summary["done"] - world.done)
+
+
+def linear() -> list[Figure]:
+    spark = session("bench", {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "8"})
+    audited(spark, 10_000)  # compiles what the others run
+    runs = {words: audited(spark, words) for words in (100_000, 1_000_000)}
+    small, large = (seconds for seconds, _, _ in runs.values())
+    told = sum(wrongly_told(summary, world) for _, summary, world in runs.values())
+    return [
+        Figure("audit: rows a second, 1,000,000 words", runs[1_000_000][1]["words"] / large, note="local[2]"),
+        Figure("audit: time for ten times the words", large / small, at_most=11, note="100,000 to 1,000,000"),
+        Figure("audit: findings missed or invented", told, at_most=0, note="those of both sizes"),
+    ]
+
+
+if __name__ == "__main__":
+    measured = linear()
+    for figure in measured:
+        print(f"{figure.name}: {figure.measured:,.4g} {figure.must_be} ({figure.note})")
+    sys.exit(not all(figure.ok for figure in measured))

@@ -1,0 +1,225 @@
+"""Coalescing on Spark, two cores: against the plain aggregation in SQL and against numpy without Spark."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.figures import Figure
+from bench.world import World
+from fanin.domain.batch import Batch
+from fanin.spark import bits
+from fanin.spark.coalesce import marks, merged, normal, pages_of_files, pages_of_rows
+from fanin.spark.containers import popcount
+from fanin.spark.forms import Form
+from fanin.spark.marks import marked
+from fanin.spark.parquet import Files
+from fanin.spark.session import session
+
+USUAL, FULL = 25, 27
+FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}
+"""How many times as fast as plain SQL the Parquet way and the DataFrame way must be, by the power of two."""
+OF_NUMPY = 0.4
+BILLION = 10**9
+PARTITIONS = 200
+ROW_GROUP = 1 << 20
+CORES = 2
+
+
+@dataclass(frozen=True)
+class Known:
+    """A batch in memory, as tasks read it."""
+
+    row: Batch
+    at: int
+
+    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+        return {self.row.batch_id: self.row} if self.row.batch_id in batch_ids else {}
+
+    def now(self) -> int:
+        return self.at
+
+
+@dataclass(frozen=True)
+class Contiguous:
+    """Stands for the files of a dataset in order, so that a billion rows need not be on the disk."""
+
+    items: int
+    partitions: int
+
+    def shares(self, parallelism: int) -> list[tuple[int, int]]:  # noqa: ARG002
+        ends = [self.items * n // self.partitions for n in range(self.partitions + 1)]
+        return list(pairwise(ends))
+
+    def read(self, share: tuple[int, int], form: Form, *, reasons: bool) -> Iterator[Any]:  # noqa: ARG002
+        for start in range(*share, ROW_GROUP):
+            ordinals = np.arange(start, min(start + ROW_GROUP, share[1]))
+            columns = [np.full(len(ordinals), form.batch_id), ordinals, pa.nulls(len(ordinals), pa.string())]
+            yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), ["batch_id", "ordinal", "raw"])
+
+
+def ratios(power: int = USUAL) -> list[Figure]:
+    """How fast, with 2^power acknowledgements."""
+    with _session() as spark, tempfile.TemporaryDirectory() as folder:
+        return speeds(spark, Path(folder), power)
+
+
+def counts() -> list[Figure]:
+    """How many writes."""
+    with _session() as spark:
+        return [*writes(spark), billion(spark)]
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    spark = session(
+        "bench", {"spark.master": f"local[{CORES}]", "spark.sql.shuffle.partitions": str(2 * CORES)}
+    )
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
+    """Seconds of the ways over the same files; every figure is a ratio within this run."""
+    count = 1 << power
+    ordinals = np.random.default_rng(1).permutation(count)
+    scattered, ordered = folder / "scattered", folder / "ordered"
+    _write(scattered, ordinals)
+    del ordinals
+    _write(ordered, np.arange(count))
+    known, form = _known(count)
+    rows = spark.read.parquet(str(scattered))
+
+    def of_files(path: Path) -> DataFrame:
+        return merged(pages_of_files(spark, Files(str(path)), form, known), form, known)
+
+    def of_rows() -> DataFrame:
+        return merged(pages_of_rows(normal(rows, form), form, known), form, known)
+
+    _ran(of_files(ordered))  # workers are started, and code is compiled
+    plain = _ran(_plain(rows))
+    parquet = min(_ran(of_files(scattered)) for _ in range(2))
+    frame = _ran(of_rows())
+    alone = min(_timed(partial(_numpy, scattered, count)) for _ in range(2))
+    plain_ordered = _ran(_plain(spark.read.parquet(str(ordered))))
+    in_order = _ran(of_files(ordered))
+    fast, fair = FACTORS.get(power, (None, None))
+    note = f"{count / 1e6 / parquet:.1f} million a second"
+    return [
+        Figure(
+            f"2^{power} acks in no order: Parquet way over plain SQL",
+            plain / parquet,
+            at_least=fast,
+            note=note,
+        ),
+        Figure(f"2^{power} acks in no order: DataFrame way over plain SQL", plain / frame, at_least=fair),
+        Figure(
+            f"2^{power} acks in no order: Parquet way over pyarrow and numpy alone",
+            alone / parquet,
+            at_least=OF_NUMPY if power == FULL else None,
+        ),
+        Figure(f"2^{power} acks in order: Parquet way over plain SQL", plain_ordered / in_order, at_least=1),
+    ]
+
+
+def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
+    """A random half of a batch: one write a word of the cover, nothing else."""
+    world, count = World(), 1 << power
+    batch = world.batch(count)
+    chosen = np.sort(np.random.default_rng(2).permutation(count)[: count // 2])
+    with tempfile.TemporaryDirectory() as folder:
+        _write(Path(folder) / "half", chosen)
+        known, form = Known(batch_row(world, batch), 0), Form(ids=False, batch_id=batch.batch_id)
+        pages = pages_of_files(spark, Files(f"{folder}/half"), form, known)
+        found = marks(merged(pages, form, known), known)
+        with world.spending() as spent:
+            _mark(world, found)
+    name = f"writes over words, for a random half of 2^{power} items"
+    note = f"{count // 2 / spent.writes:.1f} acks a write"
+    return [Figure(name, spent.writes / len(np.unique(chosen >> 6)), at_most=1, note=note)]
+
+
+def billion(spark: SparkSession) -> Figure:
+    """A contiguous dataset, acknowledged as a whole: its words are lifted, and the batch completes."""
+    world = World()
+    batch = world.batch(BILLION, closed=True)
+    known, form = Known(batch_row(world, batch), 0), Form(ids=False, batch_id=batch.batch_id)
+    source: Any = Contiguous(BILLION, PARTITIONS)
+    found = marks(merged(pages_of_files(spark, source, form, known), form, known), known)
+    with world.spending() as spent:
+        _mark(world, found)
+    world.check_complete()
+    return Figure(f"writes for 10⁹ rows in {PARTITIONS} partitions in order", spent.writes, at_most=2_000)
+
+
+def batch_row(world: World, batch: Batch) -> Batch:
+    """The row with its items."""
+    return world.memory.ports().batches.read([batch.batch_id])[batch.batch_id]
+
+
+def _known(items: int) -> tuple[Known, Form]:
+    world = World()
+    batch = world.batch(items)
+    return Known(batch_row(world, batch), 0), Form(ids=False, batch_id=batch.batch_id)
+
+
+def _mark(world: World, frame: DataFrame) -> None:
+    """What the tasks do with their marks, on the ledger in memory."""
+    columns = zip(*frame.collect(), strict=True)
+    types = [pa.int64(), pa.int32(), pa.int64(), pa.int64()]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    for _ in marked([pa.RecordBatch.from_arrays(arrays, frame.columns)], world.ledger):
+        pass
+
+
+def _plain(rows: DataFrame) -> DataFrame:
+    keyed = rows.select(bits.word("ordinal").alias("word"), bits.mask("ordinal").alias("mask"))
+    return keyed.groupBy("word").agg(bits.union("mask").alias("mask"))
+
+
+def _ran(frame: DataFrame) -> float:
+    return _timed(frame.write.format("noop").mode("overwrite").save)
+
+
+def _timed(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _write(folder: Path, ordinals: np.ndarray[Any, Any]) -> None:
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(ordinals, 2 * CORES)):
+        table = pa.table({"ordinal": part})
+        pq.write_table(table, folder / f"part-{number}.parquet", ROW_GROUP, use_dictionary=False)
+
+
+def _numpy(folder: Path, count: int) -> None:
+    """The same without Spark: two threads read row groups and set flags, which are packed to words."""
+    flags = np.zeros(count, np.uint8)
+
+    def run(path: Path) -> None:
+        file = pq.ParquetFile(path)
+        for batch in file.iter_batches(ROW_GROUP, columns=["ordinal"], use_threads=False):
+            flags[batch.column(0).to_numpy()] = 1
+
+    with ThreadPoolExecutor(CORES) as pool:
+        list(pool.map(run, sorted(folder.iterdir())))
+    words = np.packbits(flags, bitorder="little").view(np.uint64)
+    if popcount(words).sum(dtype=np.int64) != count:
+        raise AssertionError("numpy has lost items")

@@ -1,0 +1,116 @@
+"""The fan-out job: rows a second, beside the same job that sends plain messages and tracks nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import boto3
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.figures import Figure
+from fanin.client.paging import pages
+from fanin.local import down, environment, up
+from fanin.spark import bodies
+from fanin.spark.bodies import BODY, Dataset
+from fanin.spark.fanout import Plan, fan_out
+from fanin.spark.service import Service
+from fanin.spark.session import session
+
+ROWS = 100_000
+PAIRS = 2
+WARM = 1_000
+WORKERS = 8
+
+
+def rows_a_second() -> list[Figure]:
+    """Send a dataset in both ways in turn; of each the median counts."""
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        try:
+            os.environ.update(environment(up(root)))
+            return _measured(session("bench"), root)
+        finally:
+            down(root)
+
+
+def _measured(spark: SparkSession, root: Path) -> list[Figure]:
+    service = Service.from_env()
+    ways = {"plain": _plain, "tracked": _tracked}
+    datasets = {rows: Dataset(str(root / f"rows-{rows}")) for rows in (WARM, ROWS)}
+    for rows, dataset in datasets.items():
+        _rows(spark, rows).write.parquet(dataset.path)
+    for way in ways.values():  # the first of each compiles, and starts Python's workers
+        way(spark, service, datasets[WARM], root, WARM)
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(PAIRS):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            way(spark, service, datasets[ROWS], root, ROWS)
+            seconds[name].append(time.perf_counter() - began)
+    plain, tracked = (ROWS / median(seconds[name]) for name in ("plain", "tracked"))
+    told = f"{ROWS:,} rows, SQS of the emulator, medians of {PAIRS} runs of each in turn"
+    return [
+        Figure(
+            "fan-out on Spark: rows a second, tracked, to plain messages",
+            tracked / plain,
+            at_least=0.9,
+            note=told,
+        ),
+        Figure("the same, rows a second, tracked", tracked),
+        Figure("the same, rows a second, plain messages", plain),
+    ]
+
+
+def _rows(spark: SparkSession, rows: int) -> DataFrame:
+    return spark.range(0, rows, 1, 2).selectExpr("id", "sha2(string(id), 256) AS name", "id % 97 AS kind")
+
+
+def _tracked(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
+    folder = str(root / uuid.uuid4().hex)
+    told = fan_out(spark, service, Plan(dataset, _queue(), folder, workers=WORKERS))
+    if (told["sent"], told["state"]) != (rows, "closed"):
+        raise AssertionError(told)
+
+
+def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
+    """What one would write without fanin: bodies, in tens, by as many threads; results kept as well."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    queue = _queue()
+
+    def task(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sqs = service.tracker().sqs
+
+        def request(texts: list[str]) -> int:
+            entries = [{"Id": str(i), "MessageBody": text} for i, text in enumerate(texts)]
+            answer = sqs.send_message_batch(QueueUrl=queue, Entries=entries)
+            return len(entries) - len(answer.get("Failed", []))
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            sent = 0
+            for page in given:
+                sent += sum(pool.map(request, pages(page.column(0).to_pylist(), most=10)))
+        yield pa.RecordBatch.from_pydict({"sent": [sent]})
+
+    messages = bodies.messages(bodies.read(spark, dataset)).select(BODY)
+    path = str(root / uuid.uuid4().hex)
+    messages.mapInArrow(task, "sent long").write.parquet(path)
+    (row,) = spark.read.parquet(path).agg({"sent": "sum"}).collect()
+    if row[0] != rows:
+        raise AssertionError(row)
+
+
+def _queue() -> str:
+    return boto3.client("sqs").create_queue(QueueName=f"bench-{uuid.uuid4().hex}")["QueueUrl"]
+
+
+if __name__ == "__main__":
+    for figure in rows_a_second():
+        print(figure)

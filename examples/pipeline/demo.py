@@ -1,0 +1,183 @@
+"""The whole pipeline on real flights: fanned out, acknowledged, audited and reported, on the local stack.
+
+    make demo-spark
+
+The functions are those that go to AWS, deployed to an emulator of this demo's own, which is stopped at the
+end, also by Ctrl-C. The jobs are those that run on EMR, in one Spark session of this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from rich.console import Console
+from rich.markup import escape
+
+from examples.pipeline.consumers import Consumers, Events
+from examples.pipeline.flights import unpack
+from examples.pipeline.summary import Outcome, summary
+from examples.pipeline.vehicles import Vehicles
+from fanin import FaninError, Tracker
+from fanin.local import Stack, down, environment, up
+from fanin.local.stack import CHECKOUT
+from fanin.spark.jobs import ack, audit, fan_out, report
+from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.session import session
+
+HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
+CARRIERS: Final = "AS,F9,HA"
+DEAD: Final = 4
+"""Aircraft of each carrier that do not answer, of one of which even the queue is gone."""
+LEAST: Final = 10
+"""Seconds that aircraft get to answer, at the least."""
+LONGEST: Final = 120
+"""Seconds that the queue, or the end of the batch, may take."""
+
+Say = Callable[[str], None]
+
+
+def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
+    """Run the pipeline.
+
+    The environment must name the stack, as ``fanin.local.environment`` gives it.
+
+    Args:
+        stack: fanin.
+        root: where all files go.
+        carriers: whose flights.
+        say: told what happens.
+
+    Raises:
+        TimeoutError: the queue does not empty, or the batch does not end.
+    """
+    tracker = Tracker.from_env()
+    folder = root / "data"
+    shutil.rmtree(folder, ignore_errors=True)
+    spark = session("fanin demo", {"spark.sql.shuffle.partitions": "4"})
+    spark.sparkContext.setLogLevel("ERROR")
+
+    def job(which: Job, *arguments: str) -> Summary:
+        return which.run(spark, which.parser().parse_args(arguments))
+
+    flights = sample(spark, unpack(folder), carriers, folder / "flights")
+    rows = flights.count()
+    with Events(stack.bus) as events:
+        say(f"{rows:,} flights are fanned out")
+        with Consumers(tracker, stack.work_queue_url) as consumers:
+            to = ("--queue", stack.work_queue_url, "--staging", f"{folder}/staging")
+            sent = job(fan_out.JOB, "--input", f"{folder}/flights", *to, "--user-key", "flights")
+            consumers.handled(rows, LONGEST)
+        say("some were acknowledged as they were handled; the ack job marks the others, and is run twice")
+        left = spark.createDataFrame(consumers.left(), "item string, reason string").repartition(4)
+        left.write.parquet(f"{folder}/acks")
+        acked, again = (
+            job(ack.JOB, "--input", f"{folder}/acks", "--work", f"{folder}/{work}")
+            for work in ("ack", "ack-again")
+        )
+        tracker.wait(sent["batch_id"], timeout=LONGEST)
+        heard = events.of(sent["batch_id"], LONGEST)
+    say("the batch is complete; all tables are audited")
+    audited = job(audit.JOB, "--scan", "--output", f"{folder}/audit", "--segments", "4")
+    vehicles = Vehicles(tracker, payload=lambda name: {"status": "ok", "vehicle": name})
+    crew = register(vehicles, flights)
+    timeout = max(LEAST, vehicles.pace())
+    arguments = (
+        *("--trips", f"{folder}/flights", "--trips-are", "flights", "--output", f"{folder}/report"),
+        *("--from", "2013-W01", "--to", "2013-W52", "--title", "New York flights, 2013"),
+        *("--timeout", str(timeout), "--max-retries", "0"),
+    )
+    say(f"{len(crew.living)} aircraft answer, {len(crew.dead)} are dead; the report gives them {timeout} s")
+    with vehicles.answering(crew.living):
+        reported, repeated = (job(report.JOB, *arguments) for _ in range(2))
+    spark.stop()
+    return Outcome(
+        rows=rows,
+        sent=sent,
+        consumers=consumers.counts,
+        acked=acked,
+        again=again,
+        progress=tracker.status(sent["batch_id"], exact=True),
+        verdict=tracker.verify(sent["batch_id"]),
+        events=heard,
+        audited=audited,
+        reported=reported,
+        repeated=repeated,
+        living=len(crew.living),
+        dead=len(crew.dead),
+        unknown=len(crew.unknown),
+        asked=Counter({name: times for name, times in vehicles.asked.items() if name in crew.living}),
+    )
+
+
+def sample(spark: SparkSession, file: Path, carriers: list[str], folder: Path) -> DataFrame:
+    """The flights of some carriers, as Parquet."""
+    rows = spark.read.csv(str(file), header=True).where(F.col("carrier").isin(carriers))
+    rows.repartition(4).write.parquet(str(folder))
+    return spark.read.parquet(str(folder))
+
+
+class Crew(NamedTuple):
+    """Aircraft: those that answer, those that are registered and do not, those that nobody registered."""
+
+    living: list[str]
+    dead: list[str]
+    unknown: list[str]
+
+
+def register(vehicles: Vehicles, flights: DataFrame) -> Crew:
+    """Register the aircraft of each carrier, but for the last; of the first some are dead."""
+    crew = Crew([], [], [])
+    pairs = flights.where("air_time <> 'NA'").select("carrier", "tailnum").distinct()
+    for carrier, rows in groupby(pairs.orderBy("carrier", "tailnum").collect(), lambda row: row["carrier"]):
+        aircraft = [row["tailnum"] for row in rows]
+        vehicles.register(carrier, aircraft[:-1])
+        vehicles.scrap(aircraft[0])
+        crew.dead.extend(aircraft[:DEAD])
+        crew.living.extend(aircraft[DEAD:-1])
+        crew.unknown.extend(aircraft[-1:])
+    return crew
+
+
+def main() -> int:
+    """Run the demo; the exit code is 0 only if every promise held."""
+    parser = argparse.ArgumentParser(
+        description="The Spark pipeline on the flights that left New York in 2013."
+    )
+    parser.add_argument("--carriers", default=CARRIERS, help=f"whose flights, two letters each ({CARRIERS})")
+    parser.add_argument("--root", type=Path, default=HOME, help="where everything is kept")
+    options = parser.parse_args()
+    console = Console()
+    say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False, soft_wrap=True)  # noqa: E731
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
+    down(options.root)  # what an earlier run left, had it been killed
+    try:
+        stack = up(options.root, report=say)
+        os.environ.update(environment(stack))
+        outcome = run(stack, options.root, options.carriers.split(","), say)
+    except KeyboardInterrupt:
+        console.print("[yellow]interrupted; everything is stopped")
+        return 130
+    except (FaninError, BotoCoreError, ClientError, TimeoutError) as error:
+        log = options.root / ".fanin" / "emulator.log"
+        console.print(f"[red]{escape(str(error))}\n[dim]the emulator's log: {log}")
+        return 1
+    finally:
+        say("stopping the emulator")
+        down(options.root)
+    return 0 if summary(outcome, console) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

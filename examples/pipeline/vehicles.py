@@ -1,0 +1,124 @@
+"""Vehicles with queues of their own, registered in the directory; those that live answer."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final
+
+from fanin import ReceivedMessage, Tracker, names
+from fanin.client.consumer import Consumer
+from fanin.domain.directory import Register
+
+LEAST: Final = 5
+"""Seconds; the shortest timeout of a scatter."""
+PATIENCE: Final = 5
+"""Times what a scatter takes where nobody is slow."""
+_THREADS: Final = 8
+_ROUND: Final = 0.5
+"""Seconds between two looks at a vehicle's queue."""
+
+Payload = Callable[[str], Mapping[str, Any]]
+
+
+class Vehicles:
+    """Some vehicles.
+
+    Args:
+        tracker: the stack.
+        topic: of a fleet, with ``{fleet}`` for its name.
+        payload: what a vehicle answers.
+
+    Attributes:
+        asked: how often each vehicle handled a message.
+    """
+
+    def __init__(self, tracker: Tracker, *, topic: str = "{fleet}", payload: Payload) -> None:
+        self._tracker = tracker
+        self._topic = topic
+        self._payload = payload
+        self._queues: dict[str, str] = {}
+        self.asked: Counter[str] = Counter()
+
+    def register(self, fleet: str, vehicles: Iterable[str]) -> None:
+        """Make each a channel and register it."""
+
+        def one(vehicle: str) -> None:
+            made = self._tracker.sqs.create_queue(
+                QueueName=f"vehicle-{uuid.uuid4()}", tags={names.CHANNEL_TAG: "vehicle"}
+            )
+            self._queues[vehicle] = made["QueueUrl"]
+            self._tracker.directory.register(
+                Register(self._topic.format(fleet=fleet), vehicle, made["QueueUrl"], lease=3600)
+            )
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(one, vehicles))
+
+    def scrap(self, vehicle: str) -> None:
+        """Delete a channel; the directory does not know yet."""
+        self._tracker.sqs.delete_queue(QueueUrl=self._queues[vehicle])
+
+    def waiting(self, vehicle: str) -> int:
+        """Messages in the channel of one that does not listen."""
+        attributes = self._tracker.sqs.get_queue_attributes(
+            QueueUrl=self._queues[vehicle], AttributeNames=["ApproximateNumberOfMessages"]
+        )["Attributes"]
+        return int(attributes["ApproximateNumberOfMessages"])
+
+    @contextmanager
+    def answering(self, living: Iterable[str]) -> Iterator[None]:
+        """Let these answer; a thread looks after many of them, one after the other."""
+        over = threading.Event()
+        every = [self._unit(vehicle) for vehicle in living]
+
+        def rounds(some: Sequence[Consumer]) -> None:
+            while not over.wait(_ROUND):
+                for unit in some:
+                    unit.poll()
+
+        threads = [
+            threading.Thread(target=rounds, args=(some,), daemon=True)
+            for some in (every[n::_THREADS] for n in range(_THREADS))
+            if some
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    def _unit(self, vehicle: str) -> Consumer:
+        """What runs in a vehicle."""
+
+        def handle(message: ReceivedMessage) -> None:
+            self.asked[vehicle] += 1
+            self._tracker.scatters.reply(message, dict(self._payload(vehicle)))
+
+        return self._tracker.consumer(self._queues[vehicle], handle, wait=0)
+
+    def pace(self) -> int:
+        """Seconds that vehicles should get to answer, on this machine and under its load.
+
+        Asks a vehicle of a fleet of its own. The first time starts functions that are cold, and is not
+        measured.
+        """
+        fleet, vehicle, took = f"workshop-{uuid.uuid4()}", f"jig-{uuid.uuid4()}", 0.0
+        self.register(fleet, [vehicle])
+        with self.answering([vehicle]):
+            for _ in range(2):
+                started = time.monotonic()
+                topic = self._topic.format(fleet=fleet)
+                scattered = self._tracker.scatters.start(topic, {}, timeout=120)
+                self._tracker.wait(scattered.batch.batch_id, timeout=120)
+                took = time.monotonic() - started
+        return max(LEAST, math.ceil(PATIENCE * took))

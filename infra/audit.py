@@ -1,0 +1,177 @@
+"""The audit on a schedule: export the tables, wait, run the job, and fail where it finds something wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import ArnFormat, Duration, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as targets
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+from infra.findings import accept, accept_below
+from infra.permissions import allow
+from infra.settings import RETENTION
+from infra.tracker import FaninTracker
+
+if TYPE_CHECKING:
+    from infra.pipeline import Pipeline
+
+EXPORTS = "exports"
+POLL = 60
+"""Seconds between two looks at an export; DynamoDB takes five minutes at least."""
+LONGEST = Duration.hours(6)
+
+
+class AuditSchedule(Construct):
+    """A state machine that exports both tables to the pipeline's bucket and audits them, again and again.
+
+    Exports read the backups, so they cost the tables no capacity. An execution fails if the audit finds
+    something wrong, and the alarm tells of it.
+
+    Attributes:
+        machine: the state machine; start it for an audit now.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker, pipeline: Pipeline) -> None:
+        super().__init__(scope, id)
+        settings = tracker.settings
+        self._pipeline = pipeline
+        tables = {"batches": tracker.storage.batches, "words": tracker.storage.words}
+        exporting = sfn.Parallel(self, "Export", result_path="$.exports")
+        for name, table in tables.items():
+            exporting.branch(self._export(name, table))
+        log_group = logs.LogGroup(
+            self,
+            "Logs",
+            # Without this prefix the policy of CloudWatch Logs grows with each state machine of the account.
+            log_group_name=f"/aws/vendedlogs/states/{settings.prefix}-audit",
+            retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
+            removal_policy=settings.removal_policy,
+        )
+        self.machine = sfn.StateMachine(
+            self,
+            "Machine",
+            definition_body=sfn.DefinitionBody.from_chainable(exporting.next(self._audit())),
+            timeout=LONGEST,
+            tracing_enabled=True,
+            logs=sfn.LogOptions(destination=log_group, level=sfn.LogLevel.ALL),
+        )
+        for table in tables.values():
+            self._let_export(table)
+        self._let_run()
+        accept(self.machine.role, "IAM5[Resource::*]", "X-Ray and the delivery of logs know no resources")
+        scheduler.Schedule(
+            self,
+            "Schedule",
+            schedule=scheduler.ScheduleExpression.rate(Duration.hours(settings.pipeline_audit_hours)),
+            target=targets.StepFunctionsStartExecution(
+                self.machine, input=scheduler.ScheduleTargetInput.from_object({})
+            ),
+            description="audits the batches of fanin",
+        )
+        self._alarm(settings.alarm_topic_arn)
+
+    def _export(self, name: str, table: dynamodb.Table) -> sfn.Chain:
+        start = self._state(
+            f"Export {name}",
+            "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime",
+            {
+                "TableArn": table.table_arn,
+                "S3Bucket": self._pipeline.bucket.bucket_name,
+                "S3Prefix": f"{EXPORTS}/{name}",
+                "ExportFormat": "DYNAMODB_JSON",
+                # A request that is repeated in one execution makes no second export.
+                "ClientToken.$": f"States.Hash(States.Format('{name} {{}}', $$.Execution.Id), 'SHA-256')",
+            },
+        )
+        wait = sfn.Wait(self, f"Wait for {name}", time=sfn.WaitTime.duration(Duration.seconds(POLL)))
+        look = self._state(
+            f"Look at {name}",
+            "arn:aws:states:::aws-sdk:dynamodb:describeExport",
+            {"ExportArn.$": "$.ExportDescription.ExportArn"},
+        )
+        status = "$.ExportDescription.ExportStatus"
+        done = sfn.Choice(self, f"Is {name} there?")
+        done.when(sfn.Condition.string_equals(status, "IN_PROGRESS"), wait)
+        done.when(sfn.Condition.string_equals(status, "COMPLETED"), sfn.Pass(self, f"{name} exported"))
+        done.otherwise(
+            sfn.Fail(
+                self, f"{name} not exported", error_path=status, cause_path="$.ExportDescription.ExportArn"
+            )
+        )
+        return start.next(wait).next(look).next(done)
+
+    def _audit(self) -> sfn.CustomState:
+        pipeline = self._pipeline
+        driver: Any = pipeline.submit("audit")
+        bucket = pipeline.bucket.s3_url_for_object()
+        where = [
+            f"States.Format('{bucket}/{EXPORTS}/{name}/AWSDynamoDB/{{}}',"
+            f" States.ArrayGetItem(States.StringSplit($.exports[{at}].ExportDescription.ExportArn, '/'), 3))"
+            for at, name in enumerate(("batches", "words"))
+        ]
+        submit = driver["SparkSubmit"]
+        del submit["EntryPointArguments"]
+        submit["EntryPointArguments.$"] = (
+            f"States.Array('audit', '--batches-export', {where[0]}, '--words-export', {where[1]},"
+            f" '--output', States.Format('{bucket}/data/audits/{{}}', $$.Execution.Name))"
+        )
+        return self._state(
+            "Audit",
+            "arn:aws:states:::emr-serverless:startJobRun.sync",
+            {
+                "ApplicationId": pipeline.application.attr_application_id,
+                "ExecutionRoleArn": pipeline.role.role_arn,
+                "Name": "audit",
+                "JobDriver": driver,
+            },
+        )
+
+    def _state(self, id: str, resource: str, parameters: dict[str, object]) -> sfn.CustomState:
+        return sfn.CustomState(
+            self, id, state_json={"Type": "Task", "Resource": resource, "Parameters": parameters}
+        )
+
+    def _let_export(self, table: dynamodb.Table) -> None:
+        role, bucket = self.machine.role, self._pipeline.bucket
+        allow(role, ["dynamodb:ExportTableToPointInTime"], table.table_arn)
+        allow(role, ["dynamodb:DescribeExport"], f"{table.table_arn}/export/*")
+        accept_below(role, table, table.table_arn, "/export/*", "exports get their ids as they start")
+        allow(role, ["s3:AbortMultipartUpload", "s3:PutObject"], bucket.arn_for_objects(f"{EXPORTS}/*"))
+        accept_below(role, bucket, bucket.bucket_arn, f"/{EXPORTS}/*", "DynamoDB names the files")
+
+    def _let_run(self) -> None:
+        stack, role, pipeline = Stack.of(self), self.machine.role, self._pipeline
+        application = pipeline.application.attr_arn
+        allow(role, ["emr-serverless:StartJobRun"], application)
+        allow(role, ["emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"], f"{application}/jobruns/*")
+        accept_below(role, pipeline, application, "/jobruns/*", "job runs get their ids as they start")
+        passed = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+        allow(role, ["iam:PassRole"], pipeline.role.role_arn, passed)
+        rule = stack.format_arn(
+            service="events",
+            resource="rule",
+            resource_name="StepFunctionsGetEventsForEMRServerlessJobRule",
+            arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+        )
+        allow(role, ["events:DescribeRule", "events:PutRule", "events:PutTargets"], rule)
+
+    def _alarm(self, topic: str) -> None:
+        alarm = cloudwatch.Alarm(
+            self,
+            "Failed",
+            metric=self.machine.metric_failed(period=Duration.minutes(5), statistic="Sum"),
+            threshold=1,
+            evaluation_periods=1,
+            alarm_description="the audit found something wrong, or could not run",
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+        if topic:
+            alarm.add_alarm_action(actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)))

@@ -1,0 +1,254 @@
+"""The Spark jobs on EMR Serverless: the application, the role of its jobs, their bucket and their code."""
+
+from __future__ import annotations
+
+from aws_cdk import (
+    ArnFormat,
+    AssetHashType,
+    BundlingOptions,
+    CfnOutput,
+    Duration,
+    IgnoreMode,
+    Stack,
+)
+from aws_cdk import aws_emrserverless as emr
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_assets as assets
+from constructs import Construct
+
+from fanin import names
+from infra.audit import AuditSchedule
+from infra.findings import accept, accept_below
+from infra.layers import NOT_IN_FUNCTIONS, ROOT, RUNTIME, PipInstall, foreign
+from infra.permissions import allow, allow_channels, allow_sending
+from infra.settings import RETENTION
+from infra.storage import PIPELINE
+from infra.tracker import FaninTracker
+
+EMR = "emr-serverless.amazonaws.com"
+PYTHON = "3.11"
+"""The Python of EMR that jobs run on, which their dependencies are built for."""
+UNPACKED = "dependencies"
+"""Where Spark unpacks them, below each process's folder."""
+CODE = ROOT / "layers" / "fanin" / "python"
+ENTRY = CODE / "fanin" / "spark" / "jobs" / "__main__.py"
+NOT_IN_JOBS = tuple(
+    pattern.removeprefix("/python") for pattern in NOT_IN_FUNCTIONS if not pattern.endswith("/spark/")
+)
+
+
+class PipelineStack(Stack):
+    """The jobs beside a tracker of the same app, and the outputs that ``fanin spark submit`` reads.
+
+    Attributes:
+        pipeline: everything that is in it.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
+        super().__init__(
+            scope, id, description="fanin: Spark jobs that fan out, acknowledge, audit and report"
+        )
+        self.pipeline = Pipeline(self, "Pipeline", tracker=tracker)
+        pipeline = self.pipeline
+        for name, value in {
+            names.PIPELINE_OUTPUT_APPLICATION: pipeline.application.attr_application_id,
+            names.PIPELINE_OUTPUT_ROLE: pipeline.role.role_arn,
+            names.PIPELINE_OUTPUT_BUCKET: pipeline.bucket.bucket_name,
+            names.PIPELINE_OUTPUT_ENTRY: pipeline.entry.s3_object_url,
+            names.PIPELINE_OUTPUT_PACKAGE: pipeline.package.s3_object_url,
+            names.PIPELINE_OUTPUT_CONF: Stack.of(self).to_json_string(pipeline.conf),
+        }.items():
+            CfnOutput(self, name, value=value)
+
+
+class Pipeline(Construct):
+    """An EMR Serverless application for the jobs of ``fanin.spark``; it costs nothing while no job runs.
+
+    In a stack of your own give it the tracker, and grant the role what your data needs::
+
+        pipeline = Pipeline(self, "Pipeline", tracker=tracker)
+        lake.grant_read(pipeline.role)
+        orders.grant_send_messages(pipeline.role)
+
+    Attributes:
+        application: runs the jobs.
+        role: what they run as. It may use the tables, send to the tracker's queue and to tagged queues, read
+            and write ``data/`` in the bucket, and read the inputs that the settings name.
+        bucket: ``code/`` is what submit uploads, ``exports/`` the tables' exports, ``data/`` what jobs make.
+        package: fanin, as a zip for ``--py-files``.
+        entry: the script that starts any job.
+        conf: Spark properties of every job: dependencies, Python, and where the tracker is.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
+        super().__init__(scope, id)
+        self._settings = settings = tracker.settings
+        self.bucket = self._bucket()
+        log_group = self._log_group()
+        self.application = self._application(log_group)
+        self.role = self._role(tracker, log_group)
+        self.package = assets.Asset(
+            self, "Package", path=str(CODE), exclude=list(NOT_IN_JOBS), ignore_mode=IgnoreMode.GIT
+        )
+        self.entry = assets.Asset(self, "Entry", path=str(ENTRY))
+        dependencies = self._dependencies()
+        self._read_code(self.package, self.entry, dependencies)
+        self.conf = self._conf(tracker, dependencies)
+        if settings.pipeline_audit_hours:
+            AuditSchedule(self, "Audit", tracker=tracker, pipeline=self)
+
+    def _bucket(self) -> s3.Bucket:
+        bucket = s3.Bucket(
+            self,
+            "Bucket",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
+                s3.LifecycleRule(prefix="exports/", expiration=Duration.days(7)),
+                s3.LifecycleRule(prefix="code/", expiration=Duration.days(90)),
+            ],
+            removal_policy=self._settings.removal_policy,
+        )
+        accept(
+            bucket,
+            "S1",
+            "only the jobs' role, the exports and whoever submits use it, all seen by CloudTrail",
+        )
+        return bucket
+
+    def _log_group(self) -> logs.LogGroup:
+        settings = self._settings
+        return logs.LogGroup(
+            self,
+            "Logs",
+            retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
+            removal_policy=settings.removal_policy,
+        )
+
+    def _application(self, log_group: logs.LogGroup) -> emr.CfnApplication:
+        settings = self._settings
+        cores = settings.pipeline_max_vcpu
+        cls = emr.CfnApplication
+        return cls(
+            self,
+            "Application",
+            name=settings.prefix,
+            type="SPARK",
+            release_label=settings.pipeline_release,
+            architecture=settings.architecture.upper(),
+            auto_start_configuration=cls.AutoStartConfigurationProperty(enabled=True),
+            auto_stop_configuration=cls.AutoStopConfigurationProperty(enabled=True, idle_timeout_minutes=5),
+            maximum_capacity=cls.MaximumAllowedResourcesProperty(
+                cpu=f"{cores} vCPU", memory=f"{8 * cores} GB", disk=f"{20 * cores} GB"
+            ),
+            monitoring_configuration=cls.MonitoringConfigurationProperty(
+                cloud_watch_logging_configuration=cls.CloudWatchLoggingConfigurationProperty(
+                    enabled=True, log_group_name=log_group.log_group_name
+                )
+            ),
+        )
+
+    def _role(self, tracker: FaninTracker, log_group: logs.LogGroup) -> iam.Role:
+        stack = Stack.of(self)
+        role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal(
+                EMR,
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": stack.account},
+                    "ArnLike": {"aws:SourceArn": self._application_arn()},
+                },
+            ),
+        )
+        settings, bucket = self._settings, self.bucket
+        tracker.storage.grant(role, PIPELINE)
+        tracker.deadlines.grant_set(role)
+        tracker.scatter.grant_start(role)
+        allow_sending(role, tracker.work.queue.queue_arn, settings=settings)
+        allow_channels(role, settings=settings)
+        allow(role, ["s3:ListBucket"], bucket.bucket_arn)
+        allow(role, ["s3:GetObject"], bucket.arn_for_objects("*"))
+        allow(role, ["s3:DeleteObject", "s3:PutObject"], bucket.arn_for_objects("data/*"))
+        for place in settings.pipeline_input_places:
+            name = place.partition("/")[0]
+            allow(role, ["s3:ListBucket"], f"arn:{stack.partition}:s3:::{name}")
+            allow(role, ["s3:GetObject"], f"arn:{stack.partition}:s3:::{_objects(place)}")
+        allow(
+            role,
+            ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+            f"{log_group.log_group_arn}:*",
+        )
+        everywhere = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name="*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        allow(role, ["logs:DescribeLogGroups"], everywhere)
+        self._explain(role, log_group)
+        return role
+
+    def _explain(self, role: iam.Role, log_group: logs.LogGroup) -> None:
+        bucket = self.bucket
+        accept_below(role, bucket, bucket.bucket_arn, "/*", "code, exports and data are the pipeline's own")
+        accept_below(role, bucket, bucket.bucket_arn, "/data/*", "jobs name what they make")
+        accept_below(role, log_group, log_group.log_group_arn, ":*", "streams are named after job runs")
+        groups = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:*"
+        accept(role, f"IAM5[Resource::{groups}]", "DescribeLogGroups knows no single group")
+        accept(role, "IAM5[Resource::*]", "channels are others' queues: only those that carry the tag")
+        for place in self._settings.pipeline_input_places:
+            objects = f"arn:<AWS::Partition>:s3:::{_objects(place)}"
+            accept(role, f"IAM5[Resource::{objects}]", "an input that the settings name")
+
+    def _application_arn(self) -> str:
+        # Of any application here: the role of the one that is being made cannot name it.
+        return Stack.of(self).format_arn(
+            service="emr-serverless", resource="/applications", resource_name="*"
+        )
+
+    def _dependencies(self) -> assets.Asset:
+        folder = ROOT / "layers" / "spark"
+        bundling = PipInstall(folder / "requirements.txt", foreign(self._settings.architecture, PYTHON))
+        return assets.Asset(
+            self,
+            "Dependencies",
+            path=str(folder),
+            asset_hash_type=AssetHashType.CUSTOM,
+            asset_hash=bundling.digest(),
+            bundling=BundlingOptions(image=RUNTIME.bundling_image, local=bundling),
+        )
+
+    def _read_code(self, *code: assets.Asset) -> None:
+        for asset in code:
+            allow(self.role, ["s3:GetObject"], asset.bucket.arn_for_objects(asset.s3_object_key))
+
+    def _conf(self, tracker: FaninTracker, dependencies: assets.Asset) -> dict[str, str]:
+        python = {"PYSPARK_PYTHON": f"python{PYTHON}", "PYTHONPATH": f"./{UNPACKED}/python"}
+        driver = {**python, "PYSPARK_DRIVER_PYTHON": f"python{PYTHON}", **tracker.environment}
+        return {
+            "spark.archives": f"{dependencies.s3_object_url}#{UNPACKED}",
+            **{f"spark.emr-serverless.driverEnv.{name}": value for name, value in driver.items()},
+            **{f"spark.executorEnv.{name}": value for name, value in python.items()},
+        }
+
+    def submit(self, job: str, *arguments: str) -> dict[str, object]:
+        """A job, as StartJobRun takes it in ``JobDriver``; fanin is the one that the stack was made of."""
+        conf = " ".join(f"--conf {name}={value}" for name, value in self.conf.items())
+        return {
+            "SparkSubmit": {
+                "EntryPoint": self.entry.s3_object_url,
+                "EntryPointArguments": [job, *arguments],
+                "SparkSubmitParameters": f"--py-files {self.package.s3_object_url} {conf}",
+            }
+        }
+
+
+def _objects(place: str) -> str:
+    """The objects of an input, as ``<bucket>/<prefix>*``."""
+    name, _, prefix = place.partition("/")
+    return f"{name}/{prefix}*"

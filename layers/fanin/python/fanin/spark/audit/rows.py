@@ -1,0 +1,205 @@
+"""The rows of the two tables, from lines of DynamoDB JSON to typed columns.
+
+Exports and scans both give lines such as ``{"Item": {"word_id": {"S": "7/0/1"}, "word": {"N": "12"}}}``, so
+there is one reader. A row that cannot be what the service wrote is kept, with its ``fault``; none is fatal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
+
+from fanin.domain.batch import Kind, Mode, State
+from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
+
+LINES: Final = StructType([StructField("value", StringType()), StructField("source", StringType())])
+"""``value``: a line of DynamoDB JSON; ``source``: the file or the segment it came from."""
+
+
+class Fault(StrEnum):
+    """Why a row is no row of its table.
+
+    Attributes:
+        KEY: its key is not one that the service makes.
+        ROW: an attribute is missing, of another type, or out of its range.
+    """
+
+    KEY = "malformed_key"
+    ROW = "malformed_row"
+
+
+_DETAIL: Final = 200
+_NUMBERS: Final = (
+    "items",
+    "acked",
+    "created_at",
+    "touched_at",
+    "closed_at",
+    "ended_at",
+    "expires_at",
+    "open_idle_ttl",
+    "closed_idle_ttl",
+)
+_TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf")
+
+
+def words(lines: DataFrame) -> DataFrame:
+    """The rows of the words table.
+
+    Args:
+        lines: of ``LINES``.
+
+    Returns:
+        word_id: the key as it is.
+        batch_id, level, number: what the key says; null if it is malformed.
+        bits: the word, bit 63 as the sign; -1, all pending, for a row that only holds leases.
+        written: whether there is a word in the row.
+        done_bits: the set of cleared bits as a mask; null if there is none.
+        failed_bits: bits cleared by a failure.
+        expires_at: seconds.
+        fault: a ``Fault``, or null.
+        detail: of the fault.
+        source: as in the lines.
+    """
+    item = _struct(word_id="S", word="N", done="NS", failed="N", expires_at="N")
+    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value", "source").select(
+        "line.Item.*", "value", "source"
+    )
+    key = F.expr(r"word_id.S rlike '^(0|[1-9][0-9]{0,15})/(0|[1-9][0-9]?)/(0|[1-9][0-9]{0,12})$'")
+    parts = [
+        F.expr(f"try_cast(split_part(word_id.S, '/', {part}) as {kind})").alias(name)
+        for part, (name, kind) in enumerate(
+            (("batch_id", "bigint"), ("level", "int"), ("number", "bigint")), 1
+        )
+    ]
+    typed = rows.select(
+        F.col("word_id.S").alias("word_id"),
+        F.coalesce(key, F.lit(False)).alias("well_named"),
+        *parts,
+        *(F.col(name).isNotNull().alias(f"has_{name}") for name in ("word", "done", "failed")),
+        _bits("word.N").alias("word"),
+        _mask("done.NS").alias("done_bits"),
+        _bits("failed.N").alias("failed"),
+        F.expr("try_cast(expires_at.N as bigint)").alias("expires_at"),
+        *("value", "source"),
+    )
+    named = f"well_named and batch_id <= {MAX_BATCH_ID}"
+    odd = (
+        "expires_at is null or (has_word and word is null) or (has_failed and failed is null)"
+        " or (has_done and done_bits is null)"
+    )
+    fault = F.when(F.expr(f"not ({named})"), Fault.KEY).when(F.expr(odd), Fault.ROW)
+    return typed.withColumn("fault", fault).select(
+        "word_id",
+        *(F.expr(f"if({named}, {name}, null)").alias(name) for name in ("batch_id", "level", "number")),
+        F.coalesce("word", F.lit(-1)).alias("bits"),
+        F.col("has_word").alias("written"),
+        "done_bits",
+        F.coalesce("failed", F.lit(0)).alias("failed_bits"),
+        *("expires_at", "fault"),
+        F.when(F.col("fault").isNotNull(), F.substring("value", 1, _DETAIL)).alias("detail"),
+        "source",
+    )
+
+
+def batches(lines: DataFrame) -> DataFrame:
+    """The rows of the batches table; the salt is looked at, and goes no further.
+
+    Args:
+        lines: of ``LINES``.
+
+    Returns:
+        The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names, and ``shelf``,
+        ``fault``, ``detail`` and ``source`` as for words.
+    """
+    item = _struct(
+        batch_id="N",
+        salt="B",
+        partial="BOOL",
+        **dict.fromkeys(_NUMBERS, "N"),
+        **dict.fromkeys(_TEXTS, "S"),
+    )
+    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "source").select(
+        "line.Item.*", "source"
+    )
+    typed = rows.select(
+        *(F.expr(f"try_cast({name}.N as bigint)").alias(name) for name in ("batch_id", *_NUMBERS)),
+        *(F.col(f"{name}.S").alias(name) for name in _TEXTS),
+        F.col("partial.BOOL").alias("partial"),
+        F.coalesce(F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"), F.lit(False)).alias("salted"),
+        (
+            (F.col("closed_at").isNotNull() & F.expr("try_cast(closed_at.N as bigint) is null"))
+            | (F.col("ended_at").isNotNull() & F.expr("try_cast(ended_at.N as bigint) is null"))
+        ).alias("odd_times"),
+        "source",
+    )
+    whole = (
+        F.col("batch_id").between(0, MAX_BATCH_ID)
+        & F.col("items").between(0, MAX_ITEMS)
+        & (F.col("acked") >= 0)
+        & F.col("salted")
+        & ~F.col("odd_times")
+        & F.col("state").isin(_values(State))
+        & F.col("mode").isin(_values(Mode))
+        & F.col("kind").isin(_values(Kind))
+        & (F.least("created_at", "touched_at", "expires_at") >= 0)
+        & (F.least("open_idle_ttl", "closed_idle_ttl") > 0)
+    )
+    for name in (
+        "created_at",
+        "touched_at",
+        "expires_at",
+        "open_idle_ttl",
+        "closed_idle_ttl",
+        "partial",
+        "shelf",
+    ):
+        whole &= F.col(name).isNotNull()  # least passes over nulls
+    return typed.select(
+        "batch_id",
+        *_NUMBERS,
+        *_TEXTS,
+        "partial",
+        F.when(~F.coalesce(whole, F.lit(False)), Fault.ROW).alias("fault"),
+        "source",
+    )
+
+
+def _values(names: Iterable[StrEnum]) -> list[str]:
+    return [name.value for name in names]
+
+
+def _bits(text: str) -> Column:
+    """An unsigned number of 64 bits, given as text, with bit 63 as the sign; null if it is none."""
+    return F.expr(
+        f"case when {text} rlike '^[0-9]{{1,20}}$' and try_cast({text} as decimal(20,0)) <= {2**64 - 1}BD"
+        f" then cast(conv({text}, 10, -10) as bigint) end"
+    )
+
+
+def _mask(positions: str) -> Column:
+    """A set of bit positions, given as texts, as a mask; null if there is none or it holds something else."""
+    return F.expr(
+        f"aggregate(transform({positions}, x -> try_cast(x as int)), 0L,"
+        " (mask, x) -> mask | if(x between 0 and 63, shiftleft(1L, x), null))"
+    )
+
+
+def _line(item: StructType) -> StructType:
+    return StructType([StructField("Item", item)])
+
+
+def _struct(**attributes: str) -> StructType:
+    """Schema of an item: attribute → DynamoDB's letters of its type."""
+    kinds = {"NS": ArrayType(StringType()), "BOOL": BooleanType()}
+    return StructType(
+        [
+            StructField(name, StructType([StructField(kind, kinds.get(kind, StringType()))]))
+            for name, kind in attributes.items()
+        ]
+    )

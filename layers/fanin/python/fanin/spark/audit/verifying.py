@@ -1,0 +1,77 @@
+"""Hands batches to the ledger's ``verify``, which reads the tables as they are and puts right what it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from fanin.errors import FaninError
+from fanin.spark.service import Service
+
+SCHEMA: Final = (
+    "batch_id bigint, state string, pending bigint, found bigint, first string,"
+    " repaired boolean, error string"
+)
+
+
+def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) -> DataFrame:
+    """Verify batches, each by one task; that a task runs twice does no harm.
+
+    Args:
+        batches: ``batch_id``, each once.
+        service: the stack.
+        repair: whether to put right what can be.
+        tasks: how many at a time.
+
+    Returns:
+        batch_id.
+        state: of the batch afterwards; null if it is gone.
+        pending: items not done, as they were met.
+        found: disagreements; ``first`` is the first of them, in words.
+        repaired: whether all of them were put right.
+        error: the code of the error that ended it: batch-gone, batch-not-found, throttled …
+    """
+
+    def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for page in pages:
+            for batch_id in page.column(0).to_pylist():
+                yield pa.RecordBatch.from_pylist([_verified(service, batch_id, repair=repair)], schema=_ARROW)
+
+    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(run, SCHEMA)
+
+
+_ARROW = pa.schema(
+    [
+        ("batch_id", pa.int64()),
+        ("state", pa.string()),
+        ("pending", pa.int64()),
+        ("found", pa.int64()),
+        ("first", pa.string()),
+        ("repaired", pa.bool_()),
+        ("error", pa.string()),
+    ]
+)
+
+
+def _verified(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"batch_id": batch_id, "pending": 0, "found": 0, "repaired": False}
+    cursor, unrepaired = None, 0
+    try:
+        while True:
+            verdict = service.ledger().verify(batch_id, cursor=cursor, repair=repair)
+            row["state"] = verdict.batch.state.value
+            row["pending"] += verdict.pending
+            row["found"] += len(verdict.disagreements)
+            row["first"] = row.get("first") or next(iter(verdict.disagreements), None)
+            unrepaired += bool(verdict.disagreements) and not verdict.repaired
+            cursor = verdict.cursor
+            if cursor is None:
+                break
+    except FaninError as error:
+        row["error"] = error.code
+    else:
+        row["repaired"] = row["found"] > 0 and not unrepaired
+    return row

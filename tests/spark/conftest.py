@@ -1,0 +1,52 @@
+"""One Spark session for all of these tests, and the service's tables on an emulator for those that ask."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.local import Stack, down, environment, up
+from fanin.spark.service import Service
+from fanin.spark.session import session
+
+CORES = 2
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session on two cores, the only one of this process."""
+    made = session(
+        "tests",
+        {
+            "spark.master": f"local[{CORES}]",
+            "spark.sql.shuffle.partitions": str(CORES),
+            "spark.sql.ansi.enabled": "true",
+            "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
+            "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
+        },
+    )
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The deployed service, with its functions."""
+    root = tmp_path_factory.mktemp("stack")
+    try:
+        yield up(root, report=print)
+    finally:
+        down(root)
+
+
+@pytest.fixture
+def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points this process at the stack; tasks are told by ``service``."""
+    for name, value in environment(stack).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def service(local_environment: None) -> Service:
+    """The stack, for driver and tasks."""
+    return Service.from_env()

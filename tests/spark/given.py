@@ -1,0 +1,81 @@
+"""Batches that no stack holds, items of theirs, and what marks of them say; for tests without an emulator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from fanin.domain import ids
+from fanin.domain.batch import Batch
+from fanin.domain.ids import Block
+from fanin.domain.tree import Mark, Tree
+
+FAR = 10**10
+
+
+@dataclass(frozen=True)
+class Given:
+    """Batches, as tasks read them."""
+
+    rows: tuple[Batch, ...]
+    at: int = 0
+
+    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+        return {row.batch_id: row for row in self.rows if row.batch_id in set(batch_ids)}
+
+    def now(self) -> int:
+        return self.at
+
+
+def batch(batch_id: int, items: int, **more: Any) -> Batch:
+    row = {"created_at": 0, "touched_at": 0, "expires_at": FAR, "open_idle_ttl": 1, "closed_idle_ttl": 1}
+    return Batch(**{"batch_id": batch_id, "salt": bytes(16), "items": items, **row, **more})
+
+
+def block(row: Batch, first: int, size: int) -> Block:
+    return ids.issue(row.batch_id, first, size, row.salt)
+
+
+def items_of(marks: Iterable[tuple[int, int, int, int]]) -> Counter[tuple[int, int]]:
+    """Batch and ordinal of all items below marks, which have signed masks."""
+    found: Counter[tuple[int, int]] = Counter()
+    for batch_id, level, number, mask in marks:
+        for bit in range(64):
+            if mask >> bit & 1:
+                first = (number * 64 + bit) * 64**level
+                found.update((batch_id, ordinal) for ordinal in range(first, first + 64**level))
+    return found
+
+
+def minimal(items: set[int], root: int) -> set[Mark]:
+    """The cover by its definition: a word whose bits are all in the set is a bit of the word above."""
+    tree, marks, level = Tree(), set[Mark](), 0
+    while items:
+        words = tree.marks(sorted(items))
+        whole = {n for n, mask in words.items() if mask == tree.full and level < root}
+        marks |= {Mark(level, n, mask) for n, mask in words.items() if n not in whole}
+        items, level = whole, level + 1
+    return marks
+
+
+def rows_of(records: Iterable[Any]) -> list[dict[str, Any]]:
+    """The rows of record batches."""
+    return [row for record in records for row in record.to_pylist()]
+
+
+def shuffled(records: list[Any], tasks: int) -> list[list[Any]]:
+    """``PAGES`` as the tasks that merge get them: by window, in order, ten rows at a time."""
+    parts: dict[int, list[dict[str, Any]]] = {}
+    for row in rows_of(records):
+        parts.setdefault(hash((row["batch_id"], (row["page"] or 0) >> 3)) % tasks, []).append(row)
+    schema = records[0].schema
+    for rows in parts.values():
+        rows.sort(key=lambda row: (row["batch_id"] or -1, row["page"] or -1, not row["failed"]))
+    return [
+        [pa.RecordBatch.from_pylist(rows[at : at + 10], schema=schema) for at in range(0, len(rows), 10)]
+        for rows in parts.values()
+    ]

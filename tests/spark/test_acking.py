@@ -1,0 +1,172 @@
+"""Acknowledging in bulk on the stack: done once, whatever dies or comes twice; and what cannot be, told."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.local import Stack, environment
+from fanin.spark.acking import acknowledge
+from fanin.spark.coalesce import Way
+from fanin.spark.jobs.ack import JOB
+from fanin.spark.parquet import Files
+from fanin.spark.service import Service
+from fanin.spark.stream import ack_stream
+from tests.spark.dying import DEATHS
+
+ITEMS = 10_000
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.emulator
+
+
+def filled(service: Service) -> tuple[Batch, Group]:
+    ledger = service.ledger()
+    batch = ledger.open(OpenBatch(user_key="in bulk"))
+    group = ledger.add(batch.batch_id, ITEMS)
+    ledger.close(batch.batch_id)
+    return batch, group
+
+
+def written(folder: Path, **columns: list[object]) -> str:
+    folder.mkdir()
+    pq.write_table(pa.table(columns), folder / "part-0.parquet", row_group_size=3_000)
+    return str(folder)
+
+
+def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given every item of a batch once, save that ten failed, two of which are acknowledged as well
+    batch, group = filled(service)
+    values: list[object] = [*group, group[63], group[63], "nonsense", None, group[1], group[2]]
+    reasons: list[object] = [None] * ITEMS + [None] * 4 + ["too old"] * 2
+    for at in range(100, 108):
+        reasons[at] = "torn"
+    shuffled = list(zip(values, reasons, strict=True))
+    random.Random(1).shuffle(shuffled)  # noqa: S311
+    folder = written(tmp_path / "acks", item=[v for v, _ in shuffled], reason=[r for _, r in shuffled])
+    arguments = ["--input", folder, "--work", str(tmp_path / "work")]
+
+    # When the job runs, and runs again
+    codes = [JOB.main(arguments), JOB.main(arguments)]
+
+    # Then the batch is complete, with the failures, and nothing is lost
+    first, again = (json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{"))
+    assert codes == [0, 0]
+    expected = {"way": "parquet", "rows": ITEMS + 6, "distinct": ITEMS - 10, "failed": 10, "completed": 1}
+    expected["rejects"] = {"duplicate": 4, "malformed": 1, "null": 1}
+    for summary in (first, again):
+        assert {name: summary[name] for name in expected} == expected
+    status = service.ledger().status(batch.batch_id, exact=True)
+    assert (status.batch.state, status.done_min) == (State.COMPLETE, ITEMS)
+    failures = service.ledger().failures(batch.batch_id, limit=20).failures
+    assert Counter(f.reason for f in failures) == {"torn": 8, "too old": 2}
+    # And what was done before is told as such, and not written again
+    assert first["first"] + first["ranged"] == ITEMS
+    assert (again["duplicates"], again["first"], again["ranged"]) == (ITEMS, 0, 0)
+    assert again["writes"] == 0
+    # Whole words cost no write of their own
+    assert first["words"] <= 6
+    rejects = spark.read.parquet(str(tmp_path / "work" / "rejects")).select("value", "reason").collect()
+    assert Counter(map(tuple, rejects)) == {
+        (group[63], "duplicate"): 2,
+        (group[1], "duplicate"): 1,
+        (group[2], "duplicate"): 1,
+        ("nonsense", "malformed"): 1,
+        (None, "null"): 1,
+    }
+
+
+def test_tasks_that_die_half_way_change_nothing(service: Service, stack: Stack, tmp_path: Path) -> None:
+    # Given half of the items, in no order, and tasks that die twice after half of their writes
+    batch, group = filled(service)
+    chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)  # noqa: S311
+    folder = written(tmp_path / "acks", item=[group[n] for n in chosen])
+    work = tmp_path / "work"
+    around = {**os.environ, **environment(stack), "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-m", "tests.spark.dying", folder, str(work)]
+
+    # When the job runs
+    subprocess.run(command, env=around, cwd=ROOT, check=True, capture_output=True)  # noqa: S603
+
+    # Then it was as if nothing had happened
+    summary = json.loads((work / "summary.json").read_text())
+    assert len(list(work.glob("death-*"))) == DEATHS
+    assert (summary["ok"], summary["distinct"], summary["rejects"]) == (True, ITEMS // 2, {})
+    pending = service.ledger().pending(batch.batch_id, 0, ITEMS)
+    assert pending == set(range(ITEMS)) - set(chosen)
+
+
+def test_a_twin_that_writes_at_the_same_time_changes_nothing(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given all items in ranges that leave single words, and every word's task started twice
+    from fanin.spark.coalesce import marks, merged, pages_of_files
+    from fanin.spark.forms import Form
+    from fanin.spark.issued import Stored
+    from fanin.spark.marks import RESULTS, placed, totals, write_marks
+
+    batch, group = filled(service)
+    folder = written(tmp_path / "acks", item=list(group)[::-1])
+    form, source = Form(ids=True), Stored(service)
+    half = [row for n, row in enumerate(group) if n % 3]
+    service.ledger().ack(half)
+    coalesced = merged(pages_of_files(spark, Files(folder), form, source), form, source).localCheckpoint()
+    once = placed(marks(coalesced, source), 1).mapInArrow(write_marks(service), RESULTS)
+
+    # When both write at once
+    done = totals(
+        once.unionByName(placed(marks(coalesced, source), 1).mapInArrow(write_marks(service), RESULTS))
+    )
+
+    # Then the batch is complete
+    assert done["completed"] == 1
+    assert service.ledger().status(batch.batch_id, exact=True).done_min == ITEMS
+
+
+def test_a_stream_may_repeat_an_epoch(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+    # Given a stream of ordinals in two micro-batches, of which the handler gets one twice
+    batch, _ = filled(service)
+    told = []
+    handler = ack_stream(
+        service,
+        work=str(tmp_path / "work"),
+        batch_id=batch.batch_id,
+        told=lambda epoch, done: told.append((epoch, done.first + done.ranged, done.duplicates)),
+    )
+    (tmp_path / "in").mkdir()
+    for name, numbers in (("a", range(5_000)), ("b", range(4_990, ITEMS))):
+        pq.write_table(pa.table({"ordinal": pa.array(numbers)}), tmp_path / "in" / f"{name}.parquet")
+    stream = (
+        spark.readStream.schema("ordinal long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    )
+
+    query = stream.writeStream.foreachBatch(handler).trigger(availableNow=True)
+    query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    handler(spark.read.parquet(str(tmp_path / "in" / "b.parquet")), 1)
+
+    # Then all is done, and the repeat did nothing
+    assert [epoch for epoch, _, _ in told] == [0, 1, 1]
+    assert told[2][1:] == (0, ITEMS - 4_990)
+    assert service.ledger().status(batch.batch_id).batch.state is State.COMPLETE
+
+
+def test_nothing_to_acknowledge_is_well(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([], "item string, reason string")
+
+    done = acknowledge(rows, service, work=str(tmp_path / "work"))
+
+    assert (done.ok, done.rows, done.writes, done.way) == (True, 0, 0, Way.SQL)

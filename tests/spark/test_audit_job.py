@@ -1,0 +1,192 @@
+"""The audit job as it is run: on exports, and on the tables of a deployed stack."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import OpenBatch, State
+from fanin.local import Stack
+from fanin.spark.jobs.audit import JOB
+from fanin.spark.service import Service
+from tests.spark.tables import FULL, Tables, word_row
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def table(folder: Path, name: str) -> list[dict[str, object]]:
+    return list(pq.read_table(folder / name).to_pylist())
+
+
+def test_an_export_with_something_wrong_ends_with_1(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given the exports of a ledger, in which one batch is complete too early
+    tables = Tables()
+    early, group = tables.batch(70)
+    tables.ack(group, (0, 69))
+    sound, _ = tables.batch(5)
+    tables.dump()
+    tables.set_batch(early, state=State.COMPLETE, ended_at=tables.memory.clock.now())
+    batches, words = tables.export(tmp_path)
+
+    # When the job is run, on top of what an earlier run left
+    output = tmp_path / "audit"
+    (output / "findings").mkdir(parents=True)
+    code = JOB.main(
+        [f"--batches-export={batches}", f"--words-export={words}/manifest-summary.json", f"--output={output}"]
+    )
+
+    # Then exit code, summary and datasets say so
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert code == 1
+    assert summary["ok"] is False
+    assert summary["verdicts"] == {"early": 1, "sound": 1}
+    assert summary["findings"] == {"early": 1}
+    assert (summary["items"], summary["done"], summary["words"]) == (75, 69, 2)
+    (finding,) = table(output, "findings")
+    assert (finding["batch_id"], finding["kind"]) == (early.batch_id, "early")
+    assert sorted((row["batch_id"], row["start"], row["stop"]) for row in table(output, "missing")) == sorted(
+        [(early.batch_id, 69, 70), (sound.batch_id, 0, 5)]
+    )
+    # and no dataset holds a salt
+    assert not any(tables.row(early).salt.hex() in str(row) for row in table(output, "snapshot/batches"))
+    assert "salt" not in pq.read_schema(next((output / "snapshot/batches").glob("*.parquet"))).names
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("lose a file", "lacks a data file"),
+        ("lose a row", "holds 1 rows, and its manifest says 2"),
+        ("lose the summary", "no finished export"),
+        ("another sum", "lists 3 rows, and the summary 4"),
+        ("incremental", "export the table in full"),
+        ("another's file", "a data file of another export"),
+    ],
+)
+def test_a_damaged_export_ends_with_3(
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: str,
+    says: str,
+) -> None:
+    # Given exports of three words, the words' export damaged
+    import gzip
+    import re
+
+    tables = Tables()
+    batch, _ = tables.batch(200)
+    tables.dump()
+    for number in range(3):
+        tables.set_word(batch, 0, number, FULL - 1)
+    batches, words = tables.export(tmp_path, files=2)
+    summary, files = words / "manifest-summary.json", words / "manifest-files.json"
+    data = words / "data" / json.loads(files.read_text().splitlines()[0])["dataFileS3Key"].rsplit("/", 1)[-1]
+    match damage:
+        case "lose a file":
+            data.unlink()
+        case "lose a row":
+            data.write_bytes(gzip.compress(gzip.decompress(data.read_bytes()).splitlines()[0] + b"\n"))
+        case "lose the summary":
+            summary.unlink()
+        case "another sum":
+            summary.write_text(summary.read_text().replace('"itemCount": 3', '"itemCount": 4'))
+        case "incremental":
+            summary.write_text(summary.read_text().replace("FULL_EXPORT", "INCREMENTAL_EXPORT"))
+        case "another's file":
+            files.write_text(files.read_text().replace("AWSDynamoDB/", "AWSDynamoDB/0"))
+
+    # When the job is run
+    code = JOB.main(
+        [f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path / 'audit'}"]
+    )
+
+    # Then it has not judged anything, and says why
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, answer["ok"], answer["error"]) == (3, False, "export-damaged")
+    assert re.search(says, answer["detail"])
+    assert not (tmp_path / "audit" / "findings").exists()
+
+
+def test_the_job_wants_one_source(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given half of what it needs, when the job is run, then it says what to give
+    assert JOB.main(["--batches-export=somewhere", "--output=nowhere"]) == 3
+    assert "--words-export" in json.loads(capsys.readouterr().out.splitlines()[-1])["detail"]
+
+
+def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
+    stack: Stack, service: Service, tmp_path: Path
+) -> None:
+    # Given a stack with batches in work
+    ledger, client = service.ledger(), stack.client("dynamodb")
+    rows = []
+    for items, done in ((5, 2), (64, 64), (5000, 4100), (300_000, 262_150)):
+        row = ledger.open(OpenBatch(user_key=f"{items}"))
+        group = ledger.add(row.batch_id, items)
+        ledger.ack(ranges=[ItemRange(group.prefix, 0, done)])
+        rows.append(ledger.close(row.batch_id).batch_id)
+    # And one that is all done, in which the mark above its last word was lost by a crash. That word is not 0,
+    # so the stream of finished words does not tell of it
+    lost = ledger.open(OpenBatch(user_key="lost"))
+    group = ledger.add(lost.batch_id, 70)
+    ledger.ack(list(group[:64]))
+    ledger.close(lost.batch_id)
+    last = f"{lost.batch_id}/0/1"
+    table_name = dict(service.environment)["FANIN_WORDS_TABLE"]
+    client.put_item(TableName=table_name, Item=word_row(last, FULL - 63, lost.expires_at))
+
+    # When the job scans and repairs, its tasks dying on the way
+    output = tmp_path / "audit"
+    deaths = tmp_path / "deaths"
+    run = subprocess.run(  # noqa: S603
+        [
+            *(sys.executable, "-m", "tests.spark.dying_audit", str(deaths)),
+            *("--scan", "--segments=3", "--repair", f"--output={output}"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/layers/fanin/python:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
+    assert run.stdout, run.stderr[-3000:]
+    summary = json.loads(run.stdout.splitlines()[-1])
+
+    # Then every death happened, and all is well in the end; the repair was done by one that could not tell
+    assert sorted(path.name for path in deaths.iterdir()) == ["scan-0", "scan-1", "verify-0", "verify-1"]
+    assert (run.returncode, summary["ok"], summary["verified"], summary["repaired"]) == (0, True, 1, 0), (
+        summary
+    )
+
+    # And what the scan saw is what the API says
+    audited = {row["batch_id"]: row for row in table(output, "batches")}
+    for batch_id in rows:
+        progress = ledger.status(batch_id, exact=True)
+        assert audited[batch_id]["done"] == progress.done_min
+        assert audited[batch_id]["state"] == progress.batch.state
+        found = [
+            (row["start"], row["stop"]) for row in table(output, "missing") if row["batch_id"] == batch_id
+        ]
+        assert sorted(found) == [(part.start, part.stop) for part in ledger.missing(batch_id).ranges]
+
+    # And the batch whose mark was lost is complete, by one move that another repair leaves alone
+    healed = service.connection().client.get_item(
+        TableName=dict(service.environment)["FANIN_BATCHES_TABLE"],
+        Key={"batch_id": {"N": str(lost.batch_id)}},
+        ConsistentRead=True,
+    )["Item"]
+    assert healed["state"] == {"S": "complete"}
+    found_rows = [row for row in table(output, "findings") if row["batch_id"] == lost.batch_id]
+    assert {(row["kind"], row["word_id"]) for row in found_rows} == {("lost_parent", last), ("stuck", None)}
+    again = ledger.verify(lost.batch_id, repair=True)
+    assert (again.disagreements, again.pending) == ((), 0)
+    assert again.batch.ended_at == int(healed["ended_at"]["N"])

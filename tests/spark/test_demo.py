@@ -1,0 +1,21 @@
+"""The pipeline's demo, whole, on the flights of one carrier."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.soak
+@pytest.mark.emulator
+def test_the_pipeline_holds_what_it_promises(tmp_path: Path) -> None:
+    # Given the flights of one carrier, when the demo runs to its end
+    command = [sys.executable, "-m", "examples.pipeline.demo", "--carriers", "HA", "--root", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)  # noqa: S603
+
+    # Then every promise held, and its page is there
+    assert ran.returncode == 0, ran.stdout + ran.stderr[-4000:]
+    assert "✗" not in ran.stdout
+    assert ran.stdout.count("✓") == 12
+    assert "<svg" in (tmp_path / "data" / "report" / "report.html").read_text("utf-8")

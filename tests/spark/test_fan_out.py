@@ -1,0 +1,328 @@
+"""A dataset to a queue: every row an item, once, whatever dies on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from fanin.client.messages import Message
+from fanin.client.sending import Sender
+from fanin.domain.acks import Failure
+from fanin.domain.batch import OpenBatch, State
+from fanin.errors import IdempotencyKeyReused, InvalidRequest
+from fanin.spark import fanout
+from fanin.spark.bodies import Dataset
+from fanin.spark.fanout import Plan, fan_out, sending
+from fanin.spark.jobs.fan_out import JOB
+from fanin.spark.service import Service
+from tests.spark.consuming import consumers, new_queue, waiting
+
+ROOT = Path(__file__).parents[2]
+
+
+def page(first: int, size: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {"ordinal": range(first, first + size), "body": [f"body {n}" for n in range(first, first + size)]}
+    )
+
+
+class Queue:
+    """An SQS client that takes messages, but for bodies that it refuses.
+
+    Attributes:
+        taken: how many it took.
+    """
+
+    def __init__(self, refuses: Any = lambda body: False) -> None:
+        self._refuses = refuses
+        self.taken = 0
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        failed = [
+            {"Id": entry["Id"], "Code": "InvalidMessageContents", "SenderFault": True}
+            for entry in Entries
+            if self._refuses(entry["MessageBody"])
+        ]
+        self.taken += len(Entries) - len(failed)
+        return {"Failed": failed}
+
+
+class TestTask:
+    """What one task does, without Spark around it."""
+
+    def test_holds_no_more_than_a_page_however_large_its_partition(self) -> None:
+        # Given a partition of 300,000 rows in pages of 1,000
+        sqs, behind = Queue(), [0]
+        sender = Sender(sqs, "https://queue", group_id="7", workers=4)
+
+        def partition() -> Iterator[pa.RecordBatch]:
+            for number in range(300):
+                behind.append(number * 1_000 - sqs.taken)
+                yield page(number * 1_000, 1_000)
+
+        # When a task sends it
+        (told,) = sending(partition(), "7:g", sender.send, lambda _: None)
+
+        # Then it never read a page before all but the requests under way of those before were taken
+        assert max(behind) <= 4 * 10
+        assert told.to_pylist() == [{"ordinal": None, "detail": None, "sent": 300_000, "requests": 30_000}]
+
+    def test_what_the_queue_refuses_fails_its_item_and_is_told_in_bounded_pages(self) -> None:
+        # Given a queue that refuses every other message
+        sqs = Queue(lambda body: int(body.split()[1]) % 2)
+        sender = Sender(sqs, "https://queue", group_id="7", workers=4)
+        failed: list[list[Failure]] = []
+
+        # When a task sends 5,000
+        pages = list(sending((page(n * 500, 500) for n in range(10)), "7:g", sender.send, failed.append))
+
+        # Then the others are sent, and 2,500 items failed, a thousand or so at a time
+        rows = [row for one in pages for row in one.to_pylist()]
+        refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
+        assert refused == dict.fromkeys(range(1, 5_000, 2), "InvalidMessageContents")
+        assert rows[-1] == {"ordinal": None, "detail": None, "sent": 2_500, "requests": 500}
+        assert {failure.item for one in failed for failure in one} == {f"7:g:{n}" for n in refused}
+        assert [len(one) for one in failed] == [1_000, 1_000, 500]
+        assert failed[0][0].reason == "not sent: InvalidMessageContents"
+
+    def test_an_item_is_its_row_s_ordinal_whatever_the_order(self) -> None:
+        seen: dict[str, str] = {}
+
+        def send(blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
+            for block in blocks:
+                seen.update((item, message.text) for item, message in block)
+                yield 1, {}
+
+        list(sending([page(7, 2), page(0, 1)], "7:g", send, lambda _: None))
+
+        assert seen == {"7:g:7": "body 7", "7:g:8": "body 8", "7:g:0": "body 0"}
+
+
+def job(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any]]:
+    """Run the job in this process: its exit code and its summary."""
+    capsys.readouterr()
+    code = JOB.main([str(argument) for argument in arguments])
+    return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+class TestJob:
+    def test_a_dataset_becomes_a_batch_that_its_consumers_complete(
+        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        # Given 240 good lines in several files, and three that are none
+        for number in range(4):
+            lines = [json.dumps({"n": number * 60 + i}) for i in range(60)]
+            (tmp_path / f"{number}.json").write_text("\n".join([*lines, *["broken"] * (number % 3)]))
+        queue = new_queue()
+        command = ("--input", tmp_path / "*.json", "--format", "json", "--queue", queue, "--key", "nightly")
+        options = ("--staging", tmp_path / "staging", "--user-key", "mine", "--metadata", "a=b")
+
+        # When the job runs, and consumers work
+        with consumers(service.tracker(), queue) as handled:
+            code, told = job(capsys, *command, *options)
+        row = service.ledger().status(told["batch_id"]).batch
+
+        # Then every good line was an item, was handled, and is done; the bad are told
+        assert (code, told["ok"], told["rows"], told["sent"], told["rejected"]) == (
+            0,
+            True,
+            240,
+            240,
+            {"malformed": 3},
+        )
+        assert 24 <= told["requests"] <= 28
+        assert handled.times == {json.dumps({"n": n}): 1 for n in range(240)}
+        assert len(handled.bodies) == 240
+        assert (row.state, row.items, row.user_key, row.metadata["a"]) == (State.COMPLETE, 240, "mine", "b")
+        rejected = spark.read.parquet(str(tmp_path / "staging" / "rejects"))
+        assert [row["value"] for row in rejected.collect()] == ["broken"] * 3
+
+        # When it runs again, then it sends nothing, and tells the same
+        again = job(capsys, *command, *options)[1]
+        assert waiting(queue) == 0
+        assert {**again, "seconds": 0} == {**told, "state": "complete", "seconds": 0}
+
+    def test_an_empty_dataset_is_complete_at_once(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        spark.range(0).write.parquet(str(tmp_path / "rows"))
+        plan = Plan(Dataset(str(tmp_path / "rows")), "https://nowhere", str(tmp_path / "staging"))
+
+        told = fan_out(spark, service, plan)
+
+        assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
+        assert told["rejected"] == {}
+
+    def test_what_the_queue_refuses_has_failed_and_the_batch_ends(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a row that is larger than the queue takes, one that no queue takes, and one that is right
+        rows = [("small",), ("y" * 3_000,), ("z" * 300_000,)]
+        spark.createDataFrame(rows, "text string").write.parquet(str(tmp_path / "rows"))
+        queue = new_queue(MaximumMessageSize="1024")
+        plan = Plan(Dataset(str(tmp_path / "rows"), body="text"), queue, str(tmp_path / "staging"))
+
+        # When they are sent, and the right one is handled
+        with consumers(service.tracker(), queue, 1) as handled:
+            told = fan_out(spark, service, plan)
+        progress = service.ledger().status(told["batch_id"])
+
+        # Then one item is done and one has failed
+        assert list(handled.times) == ["small"]
+        assert (told["rows"], told["sent"], told["rejected"]) == (2, 1, {"unsent": 1, "too_large": 1})
+        assert (progress.batch.state, progress.batch.items) == (State.COMPLETE, 2)
+        (failure,) = service.tracker().iter_failures(told["batch_id"])
+        assert failure.reason.startswith("not sent: ")
+
+    def test_a_key_or_a_folder_of_another_fan_out_is_refused(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a fan-out
+        spark.range(3).write.parquet(str(tmp_path / "rows"))
+        dataset, queue = Dataset(str(tmp_path / "rows")), new_queue()
+        first = Plan(dataset, queue, str(tmp_path / "staging"), key="mine")
+        fan_out(spark, service, first)
+
+        # When another takes its key, or its folder, then it is refused and nothing is sent
+        with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+            fan_out(spark, service, Plan(dataset, queue, str(tmp_path / "other"), key="mine"))
+        with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+            fan_out(spark, service, Plan(dataset, queue, first.folder, "mine", request=OpenBatch("other")))
+        with pytest.raises(InvalidRequest, match="name another folder"):
+            fan_out(spark, service, Plan(Dataset(dataset.path, body="id"), queue, first.folder, "mine"))
+        assert waiting(queue) == 3
+
+
+def test_its_page_has_every_argument_and_no_other() -> None:
+    page = (ROOT / "docs" / "spark" / "fan-out.md").read_text()
+    told = {
+        name
+        for line in page.splitlines()
+        if line.startswith("| `--")
+        for name in re.findall(r"--[a-z-]+", line.split("|")[1])
+    }
+    known = {option for action in JOB.parser()._actions for option in action.option_strings}
+    assert told == known - {"-h", "--help"}
+
+
+def run_job(*arguments: object) -> subprocess.Popen[str]:
+    """Start the job in a process group of its own."""
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "fanin.spark.jobs.fan_out", *map(str, arguments)],
+        cwd=ROOT,
+        env=dict(os.environ),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+class TestDeaths:
+    def test_a_driver_that_was_killed_in_the_middle_is_run_again(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a driver that was killed, with its JVM and its tasks, when it had sent some messages
+        rows = 2_000
+        spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
+        queue = new_queue()
+        command = ("--input", tmp_path / "rows", "--queue", queue, "--staging", tmp_path / "staging")
+        options = ("--user-key", "killed", "--workers", 1)
+        with run_job(*command, *options) as driver:
+            while not (before := waiting(queue)):
+                assert driver.poll() is None
+                time.sleep(0.01)
+            os.killpg(driver.pid, signal.SIGKILL)
+        (batch,) = (one for one in service.tracker().iter_batches(State.OPEN) if one.user_key == "killed")
+        assert (batch.items, before < rows) == (rows, True)
+
+        # When it is run again, and consumers work
+        with consumers(service.tracker(), queue) as handled, run_job(*command, *options) as driver:
+            told = json.loads(driver.stdout.read().splitlines()[-1])
+
+        # Then it went on with the same batch: every row is an item, each item is of one row, all are done
+        row = service.ledger().status(told["batch_id"]).batch
+        assert (told["batch_id"], told["rows"], told["sent"]) == (batch.batch_id, rows, rows)
+        assert (row.state, row.items) == (State.COMPLETE, rows)
+        assert set(handled.times) == {json.dumps({"id": n}, separators=(",", ":")) for n in range(rows)}
+        assert {len(bodies) for bodies in handled.bodies.values()} == {1}
+        assert len(handled.bodies) == rows
+        assert sum(handled.times.values()) >= rows + before
+
+    def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given tasks of which one dies twice when it has sent some of its messages
+        rows = 800
+        spark.range(0, rows, 1, 4).write.parquet(str(tmp_path / "rows"))
+        queue = new_queue()
+        command = [sys.executable, "-m", "tests.spark.faulty_driver", queue, str(tmp_path)]
+
+        # When they send, and consumers work
+        with consumers(service.tracker(), queue) as handled:
+            done = subprocess.run(  # noqa: S603
+                [*command, "fan-out", str(tmp_path / "rows")],
+                cwd=ROOT,
+                env=dict(os.environ),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=300,
+            )
+        assert done.returncode == 0, done.stderr[-3_000:]
+        told = json.loads(done.stdout.splitlines()[-1])
+
+        # Then it did, and the result is as if it had not
+        assert told["happened"] == ["died-0", "died-1"]
+        row = service.ledger().status(told["batch_id"]).batch
+        assert (told["rows"], told["sent"], told["rejected"]) == (rows, rows, {})
+        assert (row.state, row.items) == (State.COMPLETE, rows)
+        assert {len(bodies) for bodies in handled.bodies.values()} == {1}
+        assert len(handled.bodies) == len(handled.times) == rows
+        assert sum(handled.times.values()) > rows
+
+    def test_tasks_that_all_have_a_twin_change_nothing(
+        self,
+        spark: SparkSession,
+        service: Service,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        # Given tasks that each run twice at the same time, as speculation has it, of which one counts
+        rows, twins = 400, list[threading.Thread]()
+        spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
+        once = fanout.send
+
+        def twice(numbered: DataFrame, target: fanout.Target) -> DataFrame:
+            frame = once(numbered, target)
+            twins.append(threading.Thread(target=frame.collect))
+            twins[0].start()
+            return frame
+
+        monkeypatch.setattr(fanout, "send", twice)
+        queue = new_queue()
+
+        # When they send, and consumers work
+        with consumers(service.tracker(), queue) as handled:
+            told = fan_out(
+                spark, service, Plan(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
+            )
+            twins[0].join()
+
+        # Then every row came twice, under one item, and the batch is complete
+        row = service.ledger().status(told["batch_id"]).batch
+        assert (row.state, row.items, told["sent"]) == (State.COMPLETE, rows, rows)
+        assert len(handled.bodies) == len(handled.times) == rows
+        assert set(handled.times.values()) == {2}

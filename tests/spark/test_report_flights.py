@@ -1,0 +1,112 @@
+"""The report on real data: every flight that left New York in 2013, against pandas."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.pipeline.flights import ROWS, unpack
+from fanin.spark.jobs.report import JOB
+from fanin.spark.jobs.running import Summary
+from fanin.spark.weeks import SECONDS
+
+SUMS = ["trips", "distance_m", "duration_s"]
+
+
+@pytest.fixture(scope="module")
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(tmp_path_factory.mktemp("flights"))
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def summary(spark: SparkSession, flights: Path, output: Path) -> Summary:
+    arguments = ["--trips", str(flights), "--trips-are", "flights", "--no-scatter", "--output", str(output)]
+    arguments += ["--from", "2013-W01", "--to", "2013-W52"]
+    return JOB.run(spark, JOB.parser().parse_args(arguments))
+
+
+@pytest.fixture(scope="module")
+def flown(flights: Path) -> pd.DataFrame:
+    """The same by pandas: flights that arrived where they should, in the weeks of the report."""
+    rows = pd.read_csv(flights).dropna(subset=["tailnum", "air_time"])
+    minutes = pd.to_timedelta(rows["minute"] + rows["dep_delay"], unit="min")
+    rows["at"] = pd.to_datetime(rows["time_hour"], utc=True) + minutes
+    rows["week"] = (rows["at"].dt.normalize() - pd.to_timedelta(rows["at"].dt.weekday, unit="D")).dt.date
+    rows["distance_m"] = (rows["distance"] * 1609.344).round().astype("int64")
+    rows["duration_s"] = (rows["air_time"] * 60).astype("int64")
+    rows["trips"] = 1
+    return rows.rename(columns={"carrier": "fleet", "tailnum": "vehicle"})
+
+
+def inside(flown: pd.DataFrame) -> pd.DataFrame:
+    return flown[(flown["at"] >= "2012-12-31T00:00Z") & (flown["at"] < "2013-12-30T00:00Z")]
+
+
+def rolled(flown: pd.DataFrame, *by: str) -> list[tuple]:
+    return sorted(inside(flown).groupby(list(by))[SUMS].sum().itertuples(name=None))
+
+
+def test_every_flight_is_counted_or_left_out(summary: Summary, flown: pd.DataFrame) -> None:
+    # Given all flights of the year, when the report is made
+    # Then each is a trip, or was cancelled or diverted, or is of the week that 2014 begins with
+    assert summary["ok"]
+    assert summary["rows"] == ROWS
+    assert summary["rejected"] == {"null": 9_430}
+    assert summary["trips"] == len(inside(flown))
+    assert summary["outside"] == len(flown) - len(inside(flown)) == ROWS - 9_430 - summary["trips"]
+    assert summary["fleets"] == 16
+    assert summary["vehicles"] == len(flown.groupby(["fleet", "vehicle"]))
+    assert summary["distance_m"] == inside(flown)["distance_m"].sum()
+
+
+def test_each_week_of_a_vehicle_is_that_of_pandas(
+    spark: SparkSession, summary: Summary, output: Path, flown: pd.DataFrame
+) -> None:
+    # Given the report, when its vehicles' weeks are compared, then all are the same, to the metre
+    written = (
+        spark.read.parquet(f"{output}/vehicle_week").select("fleet", "vehicle", "week", *SUMS).toPandas()
+    )
+    found = sorted(written.itertuples(index=False, name=None))
+    assert found == [(*key, *sums) for key, *sums in rolled(flown, "fleet", "vehicle", "week")]
+
+
+def test_each_fleet_is_that_of_pandas(
+    spark: SparkSession, summary: Summary, output: Path, flown: pd.DataFrame
+) -> None:
+    # Given the report, when its fleets are compared
+    by_fleet = {row["fleet"]: row for row in spark.read.parquet(f"{output}/fleet").collect()}
+
+    # Then sums, vehicles and utilisation are those of pandas, vehicles being all that ever flew for them
+    known = flown.groupby("fleet")["vehicle"].nunique()
+    for name, trips, distance_m, duration_s in rolled(flown, "fleet"):
+        row = by_fleet.pop(name)
+        assert [row[one] for one in SUMS] == [trips, distance_m, duration_s]
+        assert row["vehicles"] == known[name]
+        assert row["utilisation"] == pytest.approx(duration_s / (known[name] * 52 * SECONDS))
+    assert not by_fleet
+
+
+def test_those_that_never_fly_again_are_missing(
+    spark: SparkSession, summary: Summary, output: Path, flown: pd.DataFrame
+) -> None:
+    # Given aircraft that flew only in the week after the report, when the missing are read
+    pairs = lambda rows: set(zip(rows["fleet"], rows["vehicle"], strict=True))  # noqa: E731
+    missing = spark.read.parquet(f"{output}/missing").toPandas()
+
+    # Then they are there, and no other
+    assert pairs(missing) == pairs(flown) - pairs(inside(flown))
+    assert set(missing["why"]) <= {"idle"}
+    assert sum(summary["missing"].values()) == len(missing)
+
+
+def test_the_page_is_there(summary: Summary, output: Path) -> None:
+    # Given the report, when its page is read, then it has its charts
+    page = (output / "report.html").read_text("utf-8")
+    assert page.count("<svg") >= 2
+    assert "the flight was cancelled" in page

@@ -1,0 +1,187 @@
+"""The report asks the vehicles: who answered, who did not, nobody twice, whatever dies on the way."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.testing import assertDataFrameEqual
+
+from examples.pipeline.vehicles import Vehicles
+from fanin import Tracker
+from fanin.errors import InvalidRequest, NotConfigured
+from fanin.spark.jobs.report import JOB
+from fanin.spark.jobs.running import Summary
+
+DATASETS = (
+    "answers",
+    "vehicle",
+    "vehicle_week",
+    "fleet_week",
+    "fleet",
+    "missing",
+    "rejects",
+    "checked/trips",
+)
+TRIPS = """\
+fleet,vehicle,trip_id,started_at,distance_m,duration_s
+north,n1,1,2024-03-04T08:00:00Z,30000,1800
+north,n1,2,2024-03-05T08:00:00Z,10000,1200
+north,n2,1,2024-03-06T08:00:00Z,7000,700
+north,n4,1,2024-03-06T09:00:00Z,9000,900
+north,n4,1,2024-03-06T09:00:00Z,9000,900
+north,,5,2024-03-06T09:00:00Z,9000,900
+south,s1,1,2024-03-07T09:00:00Z,50000,3600
+south,s1,2,2024-03-17T09:00:00Z,50000,3600
+south,s1,3,never,50000,3600
+"""
+FILL_UPS = """\
+fleet,vehicle,fill_up_id,filled_at,volume_ml,cost
+north,n1,a,2024-03-04T09:00:00Z,2400,420
+"""
+
+
+@pytest.fixture
+def datasets(tmp_path: Path) -> list[str]:
+    """Arguments that name a small dataset and week 10."""
+    (tmp_path / "trips.csv").write_text(TRIPS)
+    (tmp_path / "fill_ups.csv").write_text(FILL_UPS)
+    paths = ["--trips", f"{tmp_path}/trips.csv", "--fill-ups", f"{tmp_path}/fill_ups.csv"]
+    return [*paths, "--week", "2024-W10"]
+
+
+@pytest.fixture
+def vehicles(local_environment: None, tmp_path: Path) -> Vehicles:
+    """n2 does not listen, n3's queue is gone, n4 is not registered, s2 has sent no trip."""
+    made = Vehicles(
+        Tracker.from_env(),
+        topic=f"{tmp_path.name}-{{fleet}}",
+        payload=lambda vehicle: {"odometer_m": 1000 * len(vehicle), "status": "ok"},
+    )
+    made.register("north", ["n1", "n2", "n3"])
+    made.register("south", ["s1", "s2"])
+    made.scrap("n3")
+    return made
+
+
+def run(spark: SparkSession, *arguments: str) -> Summary:
+    return JOB.run(spark, JOB.parser().parse_args(arguments))
+
+
+@pytest.mark.emulator
+def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
+    spark: SparkSession, vehicles: Vehicles, datasets: list[str], tmp_path: Path
+) -> None:
+    # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered
+    asking = ["--key", tmp_path.name, "--topic", f"{tmp_path.name}-{{fleet}}", "--max-retries", "1"]
+    arguments = [*datasets, *asking, "--timeout", str(vehicles.pace())]
+
+    # When the report is made
+    with vehicles.answering(["n1", "s1", "s2"]):
+        summary = run(spark, *arguments, "--output", f"{tmp_path}/first")
+
+    # Then it says of each what it said, or why it did not
+    read = spark.read.parquet
+    answers = read(f"{tmp_path}/first/answers").select("vehicle", "answer", "odometer_m", "status").collect()
+    assert sorted(map(tuple, answers)) == [
+        ("n1", "answered", 2000, "ok"),
+        ("n2", "silent", None, None),
+        ("n3", "failed", None, None),
+        ("s1", "answered", 2000, "ok"),
+        ("s2", "answered", 2000, "ok"),
+    ]
+    missing = read(f"{tmp_path}/first/missing").select("vehicle", "why").collect()
+    assert sorted(map(tuple, missing)) == [
+        ("n2", "silent"),
+        ("n3", "failed"),
+        ("n4", "unregistered"),
+        ("s2", "idle"),
+    ]
+    assert summary["ok"]
+    assert summary["missing"] == {"silent": 1, "failed": 1, "unregistered": 1, "idle": 1}
+    assert (summary["rows"], summary["rejected"], summary["outside"]) == (
+        10,
+        {"duplicate": 1, "null": 1, "malformed": 1},
+        1,
+    )
+    asked = {one["fleet"]: one for one in summary["asked"]}
+    assert {name: (one["recipients"], one["received"], one["failed"]) for name, one in asked.items()} == {
+        "north": (3, 1, 1),
+        "south": (2, 2, 0),
+    }
+    assert vehicles.waiting("n2") == 2  # it was asked again, as it had not answered
+
+    # When the job is run again, and once more in a process whose tasks die in the middle, twice each
+    again = run(spark, *arguments, "--output", f"{tmp_path}/again")
+    faults = tmp_path / "faults"
+    faults.mkdir()
+    died = subprocess.run(  # noqa: S603
+        [
+            sys.executable,
+            "-m",
+            "tests.spark.faulty_report",
+            str(faults),
+            *arguments,
+            "--output",
+            f"{tmp_path}/died",
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+
+    # Then they died as they should, and came to an end
+    assert died.returncode == 0, died.stderr[-4000:]
+    assert {path.name for path in faults.iterdir()} == {
+        f"{what}-{attempt}" for what in ("reading", "gathering") for attempt in (0, 1)
+    }
+
+    # And all three are the same report, of the same scatters, for which nobody was asked again
+    told = json.loads(died.stdout.splitlines()[-1])
+    same = ("asked", "missing", "rows", "rejected", "outside", "distance_m", "cost", "vehicles")
+    for other, folder in ((again, "again"), (told, "died")):
+        assert {name: other[name] for name in same} == {name: summary[name] for name in same}
+        for name in DATASETS:
+            assertDataFrameEqual(read(f"{tmp_path}/{folder}/{name}"), read(f"{tmp_path}/first/{name}"))
+        page = Path(f"{tmp_path}/{folder}/report.html").read_bytes()
+        assert page == Path(f"{tmp_path}/first/report.html").read_bytes()
+    assert [vehicles.asked[name] for name in ("n1", "s1", "s2")] == [1, 1, 1]
+    assert vehicles.waiting("n2") == 2
+
+
+def test_a_report_of_everything_needs_a_name(
+    spark: SparkSession, datasets: list[str], tmp_path: Path
+) -> None:
+    # Given no weeks, when vehicles are to be asked, then the report must have a key, or its second run
+    # would get the answers of the first
+    arguments = [*datasets[:4], "--output", f"{tmp_path}/out"]
+    with pytest.raises(InvalidRequest, match="name the report by --key"):
+        run(spark, *arguments)
+
+    # And a topic for each fleet; and one way to say the weeks
+    with pytest.raises(InvalidRequest, match=r"must have .fleet. in it"):
+        run(spark, *arguments, "--key", "k", "--topic", "all")
+    with pytest.raises(InvalidRequest, match="leave out --from and --to"):
+        run(spark, *arguments, "--week", "2024-W10", "--to", "2024-W11")
+
+
+def test_without_a_stack_nobody_can_be_asked(
+    spark: SparkSession, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an environment that names no stack
+    for name in [name for name in os.environ if name.startswith("FANIN_")]:
+        monkeypatch.delenv(name)
+
+    # When vehicles are to be asked, then the error says what to set
+    with pytest.raises(NotConfigured, match="no stack to talk to"):
+        run(spark, *datasets, "--output", f"{tmp_path}/out")
+
+    # And nobody need be: then the fleets that are named are all there is
+    summary = run(spark, *datasets, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
+    assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
+    assert (summary["rows"], summary["outside"]) == (10, 6)

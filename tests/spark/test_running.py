@@ -1,0 +1,74 @@
+"""How a job ends: its summary is the last line, its exit code says what to do."""
+
+import argparse
+import json
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.errors import NotConfigured
+from fanin.spark.jobs import JobName
+from fanin.spark.jobs import __main__ as jobs
+from fanin.spark.jobs.running import FAILED, OK, USAGE, WRONG, Job, Summary
+
+Run = Callable[[SparkSession, argparse.Namespace], Summary]
+
+
+def job(run: Run) -> Job:
+    return Job("a-job", "does something", lambda parser: parser.add_argument("--n", type=int), run)
+
+
+def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    raise NotConfigured("the environment names no table")
+
+
+def read_nothing(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    return {"ok": True, "rows": spark.read.parquet("/nowhere").count()}
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "told"),
+    [
+        (lambda spark, options: {"ok": True, "n": options.n}, OK, {"ok": True, "n": 7}),
+        (lambda spark, options: {"ok": False}, WRONG, {"ok": False}),
+        (refuse, FAILED, {"ok": False, "error": "not-configured"}),
+        (read_nothing, FAILED, {"ok": False, "error": "spark-failed"}),
+    ],
+    ids=["well", "wrong", "refused", "spark's error"],
+)
+def test_the_exit_code_and_the_last_line_agree(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], run: Run, code: int, told: Summary
+) -> None:
+    # Given a job that ends in its way, when it is run
+    ended = job(run).main(["--n", "7"])
+
+    # Then the exit code says so, and the last line is its summary
+    assert ended == code
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {name: summary[name] for name in told} == told
+    assert summary["job"] == "a-job"
+
+
+def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given an argument that the job does not know
+    with pytest.raises(SystemExit) as ended:
+        job(refuse).main(["--m", "7"])
+
+    # Then it says so, and ends as all command lines do
+    assert ended.value.code == USAGE
+    assert "--m" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["compact"]])
+def test_a_job_that_is_not_there_is_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert jobs.main(arguments) == USAGE
+    assert "ack, audit, fan-out, report" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", JobName)
+def test_every_job_has_its_help(name: JobName, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        jobs.main([name, "--help"])
+    assert ended.value.code == OK
+    assert f"fanin.spark.jobs.{name.replace('-', '_')}" in capsys.readouterr().out

@@ -1,0 +1,256 @@
+"""``df.write.format("fanin")``: the batch completes with the messages of the attempts that count."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from fanin.client.tracker import Tracker
+from fanin.domain.batch import State
+from fanin.errors import BatchClosed, InvalidRequest
+from fanin.spark import bodies
+from fanin.spark.service import Service
+from tests.spark.consuming import consumers, new_queue, waiting
+
+sink = pytest.importorskip("fanin.spark.sink", reason="Spark before 4.0 has no Python data sources")
+
+ROOT = Path(__file__).parents[2]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 9))), st.randoms())
+def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], random: Any) -> None:
+    # Given a batch of blocks, of which some are ours
+    ours, others, at = [], set[int](), 0
+    for mine, size in parts:
+        if mine:
+            ours.append((at, size))
+        else:
+            others |= set(range(at, at + size))
+        at += size
+    random.shuffle(ours)
+
+    # When the rest is asked for
+    found = list(sink.gaps(ours, at))
+
+    # Then it is every ordinal that is not ours, once, in as few blocks as there are
+    ordinals = [n for first, size in found for n in range(first, first + size)]
+    assert ordinals == sorted(others)
+    assert all(size > 0 for _, size in found)
+    assert len(found) == sum(n - 1 not in others for n in others)
+
+
+@pytest.fixture
+def fanin(spark: SparkSession, service: Service) -> Service:
+    """The stack, with the format registered for it."""
+    sink.register(spark, service)
+    return service
+
+
+def save(frame: Any, batch: object, queue: str, **options: str) -> None:
+    frame.write.format("fanin").options(batch=str(batch), queue=queue, **options).mode("append").save()
+
+
+def numbers(spark: SparkSession, rows: int, partitions: int = 3) -> Any:
+    return bodies.with_body(spark.range(0, rows, 1, partitions))
+
+
+def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark: SparkSession, fanin: Service) -> None:
+    # Given an open batch
+    tracker, queue = fanin.tracker(), new_queue()
+    batch = tracker.open().batch_id
+
+    # When a frame is written to it, and consumers work
+    with consumers(tracker, queue) as handled:
+        save(numbers(spark, 200), batch, queue)
+
+    # Then every row was an item, and all are done
+    row = tracker.status(batch).batch
+    assert (row.state, row.items) == (State.COMPLETE, 200)
+    assert handled.times == {json.dumps({"id": n}, separators=(",", ":")): 1 for n in range(200)}
+    assert len(handled.bodies) == 200
+
+
+def test_an_empty_frame_completes_its_batch(spark: SparkSession, fanin: Service) -> None:
+    batch = fanin.tracker().open().batch_id
+
+    save(numbers(spark, 0), batch, "https://nowhere")
+
+    assert fanin.tracker().status(batch).batch.state is State.COMPLETE
+
+
+def test_a_write_that_fails_cancels_its_batch(spark: SparkSession, fanin: Service) -> None:
+    # Given a frame with a null
+    batch, queue = fanin.tracker().open().batch_id, new_queue()
+    frame = spark.createDataFrame([("a",), (None,)], "text string").coalesce(1)
+
+    # When it is written, then the write fails, nothing is sent, and the batch is cancelled
+    with pytest.raises(PySparkException, match="'text' is null"):
+        save(frame, batch, queue, body="text")
+    assert fanin.tracker().status(batch).batch.state is State.CANCELLED
+    assert waiting(queue) == 0
+
+
+class TestRefusals:
+    """What is refused before anything is sent."""
+
+    @pytest.fixture
+    def writer(self, service: Service) -> Any:
+        """Makes the writer as Spark does."""
+
+        def make(columns: str = "body string", overwrite: bool = False, **options: object) -> Any:
+            source = type("Source", (sink.FaninDataSource,), {"service": service})
+            schema = SparkSession.getActiveSession().createDataFrame([], columns).schema
+            return source({name: str(value) for name, value in options.items()}).writer(schema, overwrite)
+
+        return make
+
+    @pytest.mark.parametrize(
+        ("given_", "message"),
+        [
+            ({"queue": "q"}, "option batch is missing"),
+            ({"batch": 5}, "option queue is missing"),
+            ({"batch": "x", "queue": "q"}, "batch id 'x'"),
+            ({"batch": 5, "queue": "q", "body": "other"}, "no text column 'other'"),
+            ({"batch": 5, "queue": "q", "columns": "body long"}, "no text column 'body'"),
+            ({"batch": 5, "queue": "q", "overwrite": True}, "mode append"),
+        ],
+        ids=str,
+    )
+    def test_options(self, spark: SparkSession, writer: Any, given_: dict[str, Any], message: str) -> None:
+        with pytest.raises(InvalidRequest, match=message):
+            writer(**given_)
+
+    @pytest.mark.parametrize("spoil", ["items", "closed", "limit", "estimated"])
+    def test_batches_that_are_not_new(
+        self, spark: SparkSession, service: Service, writer: Any, spoil: str
+    ) -> None:
+        tracker: Tracker = service.tracker()
+        options = {"limit": {"limit": 5}, "estimated": {"mode": "estimated"}}
+        batch = tracker.open(**options.get(spoil, {})).batch_id
+        if spoil == "items":
+            tracker.add(batch, 1)
+        if spoil == "closed":
+            tracker.close(batch)
+
+        with pytest.raises(InvalidRequest, match="open one for each write"):
+            writer(batch=batch, queue="q")
+
+    def test_two_writes_cannot_have_one_batch(
+        self, spark: SparkSession, service: Service, writer: Any
+    ) -> None:
+        # Given two writes that were planned while the batch was new
+        batch, queue = service.tracker().open().batch_id, new_queue()
+        first, second = writer(batch=batch, queue=queue), writer(batch=batch, queue=queue)
+        page = pa.RecordBatch.from_pydict({"body": ["a"]})
+
+        # When the first begins, then the second can neither write, nor commit, nor cancel it
+        sent = first.write(iter([page]))
+        for step in (lambda: second.write(iter([page])), lambda: second.commit([]), lambda: second.abort([])):
+            with pytest.raises(InvalidRequest, match="belongs to another write"):
+                step()
+        first.commit([sent])
+        assert service.tracker().status(batch).batch.state is State.CLOSED
+
+    def test_a_zombie_adds_nothing_after_the_commit(
+        self, spark: SparkSession, service: Service, writer: Any
+    ) -> None:
+        # Given an attempt that has sent one page when another is committed in its place
+        tracker, queue = service.tracker(), new_queue()
+        batch = tracker.open().batch_id
+        first = writer(batch=batch, queue=queue)
+        page = pa.RecordBatch.from_pydict({"body": ["a", "b"]})
+        winner = first.write(iter([page]))
+
+        def pages() -> Any:
+            yield page
+            first.commit([winner])
+            yield page
+
+        # When it goes on, then it is refused, and the batch waits for the winner's messages alone
+        with pytest.raises(BatchClosed):
+            first.write(pages())
+        progress = tracker.status(batch, exact=True)
+        assert (progress.batch.state, progress.batch.items, progress.done_min) == (State.CLOSED, 4, 2)
+        assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == winner_range(winner)
+
+    def test_of_two_attempts_at_once_one_counts(
+        self, spark: SparkSession, service: Service, writer: Any
+    ) -> None:
+        # Given two attempts of a task that send at the same time, as speculation has it
+        tracker, queue = service.tracker(), new_queue()
+        batch = tracker.open().batch_id
+        made = writer(batch=batch, queue=queue)
+        pages = [pa.RecordBatch.from_pydict({"body": [f"{n}-{i}" for i in range(20)]}) for n in range(5)]
+        with ThreadPoolExecutor(2) as pool:
+            _, counts = pool.map(lambda _: made.write(iter(pages)), range(2))
+
+        # When the second is committed, and every message of both is handled
+        made.commit([counts])
+        missing = [(one.start, one.stop) for one in tracker.iter_missing(batch)]
+        with consumers(tracker, queue) as handled:
+            pass
+
+        # Then the batch waited for those of the second alone, and is complete
+        assert sum(stop - start for start, stop in missing) == 100
+        assert [n for span in missing for n in range(*span)] == [
+            n for span in winner_range(counts) for n in range(*span)
+        ]
+        assert tracker.status(batch).batch.state is State.COMPLETE
+        assert set(handled.times.values()) == {2}
+
+    def test_a_batch_that_others_cancelled_is_no_success(
+        self, spark: SparkSession, service: Service, writer: Any
+    ) -> None:
+        batch = service.tracker().open().batch_id
+        made = writer(batch=batch, queue="q")
+        service.tracker().cancel(batch)
+
+        with pytest.raises(BatchClosed, match="cancelled while it was written to"):
+            made.commit([])
+
+
+def winner_range(written: Any) -> list[tuple[int, int]]:
+    return [(first, first + size) for first, size in written.blocks]
+
+
+def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given tasks of which one dies twice when it has sent some of its messages
+    rows, queue, tracker = 800, new_queue(), service.tracker()
+    batch = tracker.open().batch_id
+    command = [sys.executable, "-m", "tests.spark.faulty_driver", queue, str(tmp_path), "sink"]
+
+    # When they send, and consumers work
+    with consumers(tracker, queue) as handled:
+        done = subprocess.run(  # noqa: S603
+            [*command, str(batch), str(rows)],
+            cwd=ROOT,
+            env=dict(os.environ),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=400,
+        )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    happened = json.loads(done.stdout.splitlines()[-1])["happened"]
+
+    # Then it did: there are items of attempts that do not count, and yet the batch is complete
+    assert happened == ["died-0", "died-1"]
+    row = tracker.status(batch).batch
+    assert row.state is State.COMPLETE
+    assert row.items > rows
+    assert set(handled.times) == {json.dumps({"id": n}, separators=(",", ":")) for n in range(rows)}
+    assert {len(one) for one in handled.bodies.values()} == {1}

@@ -1,0 +1,130 @@
+"""Contiguous ordinals: whatever shuffles, retries and re-reads do to the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.testing import assertDataFrameEqual
+
+from fanin.errors import InvalidRequest, ServiceUnavailable
+from fanin.spark.staging import ORDINAL, PART, stage
+
+SOURCE = {"path": "there", "format": "parquet"}
+
+
+def staged(spark: SparkSession, folder: Path, rows: DataFrame) -> DataFrame:
+    return stage(spark, str(folder), SOURCE, lambda: rows).read(spark)
+
+
+def assert_contiguous(numbered: DataFrame, rows: int) -> None:
+    """Every ordinal from 0 to ``rows`` - 1 is there once."""
+    (found,) = numbered.agg(
+        F.count("*").alias("rows"),
+        F.countDistinct(ORDINAL).alias("distinct"),
+        F.min(ORDINAL).alias("first"),
+        F.max(ORDINAL).alias("last"),
+    ).collect()
+    ends = (0, rows - 1) if rows else (None, None)
+    assert (found["rows"], found["distinct"], found["first"], found["last"]) == (rows, rows, *ends)
+
+
+def never() -> DataFrame:
+    raise AssertionError("what is staged is not made again")
+
+
+@pytest.mark.parametrize(
+    ("rows", "partitions"),
+    [(0, 1), (1, 1), (1, 7), (100_000, 1), (10, 200), (5_003, 13)],
+    ids=["empty", "one row", "one row of seven partitions", "one partition", "empty partitions", "many"],
+)
+def test_ordinals_are_contiguous(spark: SparkSession, tmp_path: Path, rows: int, partitions: int) -> None:
+    frame = spark.range(0, rows, 1, partitions).withColumnRenamed("id", "value")
+
+    numbered = staged(spark, tmp_path, frame)
+
+    assert_contiguous(numbered, rows)
+    assertDataFrameEqual(numbered.select("value"), frame)
+
+
+def test_a_row_has_the_same_ordinal_at_every_reading(spark: SparkSession, tmp_path: Path) -> None:
+    # Given rows behind a shuffle that adaptive execution may cut differently each time
+    frame = spark.range(20_000).repartition(16, F.rand()).select("id", (F.col("id") % 7).alias("mod"))
+    first = staged(spark, tmp_path, frame)
+    before = {row["id"]: row[ORDINAL] for row in first.collect()}
+
+    # When they are read again, in other partitions, by a driver that comes later
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "4096")
+    try:
+        again = stage(spark, str(tmp_path), SOURCE, never).read(spark)
+        after = {row["id"]: row[ORDINAL] for row in again.collect()}
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+
+    # Then every row has its ordinal
+    assert after == before
+    assert_contiguous(again, 20_000)
+
+
+def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    # Given an attempt that was written, but not counted
+    (tmp_path / "rows-dead").mkdir()
+    spark.range(5).withColumn(PART, F.lit(0)).write.mode("overwrite").parquet(str(tmp_path / "rows-dead"))
+
+    # When the rows are staged, then they are those of the new attempt
+    assert_contiguous(staged(spark, tmp_path, spark.range(3)), 3)
+
+
+def test_of_two_drivers_the_first_to_finish_counts_for_both(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a driver that finishes while another is still making its rows
+    def make() -> DataFrame:
+        faster.append(stage(spark, str(tmp_path), SOURCE, lambda: spark.range(4)))
+        return spark.range(4)
+
+    faster: list[object] = []
+
+    # When the other finishes, then it has the rows of the first
+    assert [stage(spark, str(tmp_path), SOURCE, make)] == faster
+
+
+@pytest.mark.parametrize("source", [{"path": "elsewhere"}, {**SOURCE, "body": "x"}])
+def test_a_folder_belongs_to_one_input(spark: SparkSession, tmp_path: Path, source: dict[str, str]) -> None:
+    staged(spark, tmp_path, spark.range(3))
+
+    with pytest.raises(InvalidRequest, match="the staging of another input"):
+        stage(spark, str(tmp_path), source, never)
+
+
+@pytest.mark.parametrize("name", ["_p", "_r", ORDINAL])
+def test_names_that_staging_uses_are_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"'{name}' cannot be staged"):
+        staged(spark, tmp_path, spark.range(3).withColumnRenamed("id", name))
+
+
+def test_rows_that_the_file_system_lost_are_noticed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a file system that loses the first row of what is written
+    from fanin.spark import staging
+
+    counts = staging._counts
+
+    def lossy(session: SparkSession, path: str, schema: object) -> object:
+        session.read.parquet(path).where("_r > 0").write.parquet(path + "-lossy")
+        return counts(session, path + "-lossy", schema)
+
+    monkeypatch.setattr(staging, "_counts", lossy)
+
+    # When rows are staged, then it is told, and nothing is left that a later run would use
+    with pytest.raises(ServiceUnavailable, match="lost or doubled"):
+        staged(spark, tmp_path, spark.range(0, 4, 1, 1))
+    monkeypatch.undo()
+    assert_contiguous(staged(spark, tmp_path, spark.range(4)), 4)
+
+
+@pytest.mark.soak
+def test_ten_thousand_empty_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    assert_contiguous(staged(spark, tmp_path, spark.range(0, 10, 1, 10_000)), 10)

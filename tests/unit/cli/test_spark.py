@@ -1,0 +1,158 @@
+"""The commands on Spark jobs, with EMR replaced."""
+
+from __future__ import annotations
+
+import pkgutil
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from fanin.cli.exits import ExitCode
+from fanin.errors import JobRunNotFound, NotConfigured
+from fanin.spark import jobs, submit
+from fanin.spark.jobs import JobName
+from fanin.spark.packing import Package
+from fanin.spark.submit import Pipeline, Run, Submission
+
+
+@dataclass
+class Emr:
+    """In place of EMR: runs a job through the states it is given."""
+
+    states: list[Run] = field(default_factory=lambda: [Run("r1", "audit", "SUCCESS", "done", 9)])
+    submitted: list[Submission] = field(default_factory=list)
+    stacks: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+
+    def submit(self, submission: Submission) -> Run:
+        self.submitted.append(submission)
+        return Run("r1", submission.job)
+
+    def look(self, run_id: str) -> Run:
+        if run_id != "r1":
+            raise JobRunNotFound(f"no run {run_id}")
+        return self.states[0]
+
+    def follow(self, run_id: str) -> Any:
+        assert run_id == "r1"
+        yield from self.states
+
+    def cancel(self, run_id: str) -> None:
+        self.cancelled.append(run_id)
+
+    def dashboard(self, run_id: str) -> str:
+        return f"https://ui/{run_id}"
+
+
+@pytest.fixture
+def emr(monkeypatch: pytest.MonkeyPatch) -> Emr:
+    made = Emr()
+
+    def of_stack(stack: str) -> str:
+        made.stacks.append(stack)
+        return stack
+
+    monkeypatch.setattr(Pipeline, "of_stack", of_stack)
+    monkeypatch.setattr(submit, "Runs", lambda pipeline: made)
+    return made
+
+
+def test_its_jobs_are_those_there_are():
+    modules = {module.name for module in pkgutil.iter_modules(jobs.__path__)}
+    assert {name.replace("-", "_") for name in JobName} == modules - {"__main__", "running"}
+
+
+class TestSubmit:
+    def test_takes_the_installed_package_and_hands_the_arguments_on(self, run, emr):
+        # When
+        result = run(
+            *("spark", "submit", "fan-out", "--conf", "spark.a=b=c", "--conf", "spark.d=1"),
+            *("--attempts", 2, "--timeout", "90m", "--token", "nightly"),
+            *("--", "--input", "s3://lake/in", "--local"),
+        )
+        # Then
+        assert (result.exit_code, result.stdout) == (0, "r1 SUBMITTED\n")
+        (asked,) = emr.submitted
+        assert asked.job == "fan-out"
+        assert list(asked.arguments) == ["--input", "s3://lake/in", "--local"]
+        assert asked.package == Package.installed()
+        assert asked.conf == {"spark.a": "b=c", "spark.d": "1"}
+        assert (asked.attempts, asked.token) == (2, "nightly")
+        assert asked.timeout.total_seconds() == 5_400
+        assert emr.stacks == ["fanin-pipeline"]
+
+    def test_deployed_code_of_another_stack(self, run, emr):
+        result = run("spark", "submit", "audit", "--deployed", "--stack", "shop-pipeline", "--json")
+        assert result.document == {"id": "r1", "name": "audit", "state": "SUBMITTED"} | {
+            "details": "",
+            "seconds": None,
+        }
+        assert emr.submitted[0].package is None
+        assert emr.stacks == ["shop-pipeline"]
+
+    @pytest.mark.parametrize(
+        ("state", "code"),
+        [("SUCCESS", ExitCode.OK), ("FAILED", ExitCode.WRONG), ("CANCELLED", ExitCode.WRONG)],
+    )
+    def test_waiting_exits_as_the_run_did(self, run, emr, state, code):
+        # Given
+        end = replace(emr.states[0], state=state, details="exit code")
+        emr.states = [Run("r1", "audit", "RUNNING"), end]
+        # When
+        result = run("spark", "submit", "audit", "--wait")
+        # Then
+        assert (result.exit_code, result.stdout) == (code, f"r1 {state}\n")
+        assert result.stderr == f"run r1\nRUNNING\n{state} exit code\n"
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            ["nothing"],
+            ["audit", "--wheel", "fanin.whl", "--deployed"],
+            ["audit", "--conf", "spark.a"],
+            ["audit", "--timeout", "soon"],
+            ["audit", "--attempts", "0"],
+        ],
+    )
+    def test_a_command_line_that_makes_no_sense_starts_nothing(self, run, emr, wrong):
+        assert run("spark", "submit", *wrong).exit_code == ExitCode.USAGE
+        assert emr.submitted == []
+
+    def test_a_wheel_that_is_none(self, run, emr, tmp_path):
+        (tmp_path / "fanin.whl").write_text("no zip")
+        result = run("spark", "submit", "audit", "--wheel", tmp_path / "fanin.whl")
+        assert result.exit_code == ExitCode.REFUSED
+        assert emr.submitted == []
+
+    def test_without_a_stack(self, run, monkeypatch):
+        def of_stack(stack: str) -> None:
+            raise NotConfigured(f"no stack {stack}")
+
+        monkeypatch.setattr(Pipeline, "of_stack", of_stack)
+        result = run("spark", "submit", "audit")
+        assert (result.exit_code, result.stderr) == (ExitCode.DENIED, "fanin: no stack fanin-pipeline\n")
+
+
+class TestRuns:
+    def test_status_of_a_failure_says_why(self, run, emr):
+        emr.states = [Run("r1", "audit", "FAILED", "exit code 1")]
+        result = run("spark", "status", "r1")
+        assert (result.exit_code, result.stdout, result.stderr) == (1, "r1 FAILED\n", "exit code 1\n")
+
+    def test_status_of_one_that_runs(self, run, emr):
+        emr.states = [Run("r1", "audit", "RUNNING")]
+        assert run("spark", "status", "r1").exit_code == ExitCode.OK
+
+    def test_status_waits(self, run, emr):
+        emr.states = [Run("r1", "audit", "RUNNING"), Run("r1", "audit", "FAILED", "exit code 3")]
+        result = run("spark", "status", "r1", "--wait", "--json")
+        assert (result.exit_code, result.document["state"]) == (1, "FAILED")
+
+    def test_no_such_run(self, run, emr):
+        assert run("spark", "status", "r2").exit_code == ExitCode.NOT_FOUND
+
+    def test_cancel_and_dashboard(self, run, emr):
+        assert run("spark", "cancel", "r1").stdout == "r1\n"
+        assert emr.cancelled == ["r1"]
+        assert run("spark", "dashboard", "r1").stdout == "https://ui/r1\n"
