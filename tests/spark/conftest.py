@@ -1,5 +1,6 @@
 """One Spark session for all of these tests, and the service's tables on an emulator for those that ask."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,8 +9,15 @@ from pyspark.sql import SparkSession
 from fanin.local import Stack, down, environment, up
 from fanin.spark.service import Service
 from fanin.spark.session import session
+from tests.spark import classes
 
 CORES = 2
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _java() -> None:
+    """JVMs that start in half the time."""
+    os.environ[classes.OPTIONS] = classes.options()
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +26,7 @@ def spark() -> Iterator[SparkSession]:
     made = session(
         "tests",
         {
-            "spark.master": f"local[{CORES}]",
+            "spark.master": f"local[{CORES},4]",  # a task is tried four times
             "spark.sql.shuffle.partitions": str(CORES),
             "spark.sql.ansi.enabled": "true",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
@@ -50,3 +58,13 @@ def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
 def service(local_environment: None) -> Service:
     """The stack, for driver and tasks."""
     return Service.from_env()
+
+
+@pytest.fixture
+def small_pages(spark: SparkSession) -> Iterator[None]:
+    """Tasks in Python are given fifty rows at a time."""
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "50")
+    yield
+    spark.conf.set(name, before)

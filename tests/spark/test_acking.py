@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,14 +14,13 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.local import Stack, environment
 from fanin.spark.acking import acknowledge
 from fanin.spark.coalesce import Way
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.parquet import Files
 from fanin.spark.service import Service
 from fanin.spark.stream import ack_stream
-from tests.spark.dying import DEATHS
+from tests.spark import faults
 
 ITEMS = 10_000
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,21 +86,22 @@ def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
     }
 
 
-def test_tasks_that_die_half_way_change_nothing(service: Service, stack: Stack, tmp_path: Path) -> None:
+def test_tasks_that_die_half_way_change_nothing(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
     # Given half of the items, in no order, and tasks that die twice after half of their writes
     batch, group = filled(service)
     chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)  # noqa: S311
     folder = written(tmp_path / "acks", item=[group[n] for n in chosen])
-    work = tmp_path / "work"
-    around = {**os.environ, **environment(stack), "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-    command = [sys.executable, "-m", "tests.spark.dying", folder, str(work)]
+    deaths = tmp_path / "deaths"
+    dying = faults.DyingService.of(service, deaths)
 
-    # When the job runs
-    subprocess.run(command, env=around, cwd=ROOT, check=True, capture_output=True)  # noqa: S603
+    # When they are acknowledged
+    work = str(tmp_path / "work")
+    summary = acknowledge(spark.read.parquet(folder), dying, work=work, files=Files(folder)).summary()
 
     # Then it was as if nothing had happened
-    summary = json.loads((work / "summary.json").read_text())
-    assert len(list(work.glob("death-*"))) == DEATHS
+    assert faults.happened(deaths) == faults.dying_of("mark")
     assert (summary["ok"], summary["distinct"], summary["rejects"]) == (True, ITEMS // 2, {})
     pending = service.ledger().pending(batch.batch_id, 0, ITEMS)
     assert pending == set(range(ITEMS)) - set(chosen)

@@ -1,9 +1,6 @@
 """The audit job as it is run: on exports, and on the tables of a deployed stack."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,6 +12,7 @@ from fanin.domain.batch import OpenBatch, State
 from fanin.local import Stack
 from fanin.spark.jobs.audit import JOB
 from fanin.spark.service import Service
+from tests.spark import faults
 from tests.spark.tables import FULL, Tables, word_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,7 +121,11 @@ def test_the_job_wants_one_source(spark: SparkSession, capsys: pytest.CaptureFix
 
 
 def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
-    stack: Stack, service: Service, tmp_path: Path
+    spark: SparkSession,
+    stack: Stack,
+    service: Service,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given a stack with batches in work
     ledger, client = service.ledger(), stack.client("dynamodb")
@@ -144,28 +146,15 @@ def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
     client.put_item(TableName=table_name, Item=word_row(last, FULL - 63, lost.expires_at))
 
     # When the job scans and repairs, its tasks dying on the way
-    output = tmp_path / "audit"
-    deaths = tmp_path / "deaths"
-    run = subprocess.run(  # noqa: S603
-        [
-            *(sys.executable, "-m", "tests.spark.dying_audit", str(deaths)),
-            *("--scan", "--segments=3", "--repair", f"--output={output}"),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}/layers/fanin/python:{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1800,
-    )
-    assert run.stdout, run.stderr[-3000:]
-    summary = json.loads(run.stdout.splitlines()[-1])
+    output, deaths = tmp_path / "audit", tmp_path / "deaths"
+    dying = faults.DyingService.of(service, deaths)
+    monkeypatch.setattr(Service, "from_env", lambda: dying)
+    arguments = ["--scan", "--segments=3", "--repair", f"--output={output}"]
+    summary = JOB.run(spark, JOB.parser().parse_args(arguments))
 
     # Then every death happened, and all is well in the end; the repair was done by one that could not tell
-    assert sorted(path.name for path in deaths.iterdir()) == ["scan-0", "scan-1", "verify-0", "verify-1"]
-    assert (run.returncode, summary["ok"], summary["verified"], summary["repaired"]) == (0, True, 1, 0), (
-        summary
-    )
+    assert faults.happened(deaths) == faults.dying_of("scan", "verify")
+    assert (summary["ok"], summary["verified"], summary["repaired"]) == (True, 1, 0), summary
 
     # And what the scan saw is what the API says
     audited = {row["batch_id"]: row for row in table(output, "batches")}

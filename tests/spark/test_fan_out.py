@@ -28,6 +28,7 @@ from fanin.spark.bodies import Dataset
 from fanin.spark.fanout import Plan, fan_out, sending
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.service import Service
+from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 
 ROOT = Path(__file__).parents[2]
@@ -262,30 +263,32 @@ class TestDeaths:
         assert sum(handled.times.values()) >= rows + before
 
     def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
-        self, spark: SparkSession, service: Service, tmp_path: Path
+        self,
+        spark: SparkSession,
+        service: Service,
+        small_pages: None,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         # Given tasks of which one dies twice when it has sent some of its messages
-        rows = 800
+        rows, deaths, queue = 800, tmp_path / "deaths", new_queue()
         spark.range(0, rows, 1, 4).write.parquet(str(tmp_path / "rows"))
-        queue = new_queue()
-        command = [sys.executable, "-m", "tests.spark.faulty_driver", queue, str(tmp_path)]
+        deaths.mkdir()
+        task_of, through = fanout._sending, faults.at_page(2, str(deaths))
+
+        def faulty(target: fanout.Target) -> Any:
+            task = task_of(target)
+            return lambda pages: task(through(pages))
+
+        monkeypatch.setattr(fanout, "_sending", faulty)
 
         # When they send, and consumers work
+        plan = Plan(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
         with consumers(service.tracker(), queue) as handled:
-            done = subprocess.run(  # noqa: S603
-                [*command, "fan-out", str(tmp_path / "rows")],
-                cwd=ROOT,
-                env=dict(os.environ),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=300,
-            )
-        assert done.returncode == 0, done.stderr[-3_000:]
-        told = json.loads(done.stdout.splitlines()[-1])
+            told = fan_out(spark, service, plan)
 
         # Then it did, and the result is as if it had not
-        assert told["happened"] == ["died-0", "died-1"]
+        assert faults.happened(deaths) == faults.dying_of("sending")
         row = service.ledger().status(told["batch_id"]).batch
         assert (told["rows"], told["sent"], told["rejected"]) == (rows, rows, {})
         assert (row.state, row.items) == (State.COMPLETE, rows)

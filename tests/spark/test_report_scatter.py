@@ -1,20 +1,21 @@
 """The report asks the vehicles: who answered, who did not, nobody twice, whatever dies on the way."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from examples.pipeline.vehicles import Vehicles
 from fanin import Tracker
 from fanin.errors import InvalidRequest, NotConfigured
+from fanin.spark import reporting
 from fanin.spark.jobs.report import JOB
 from fanin.spark.jobs.running import Summary
+from fanin.spark.service import Service
+from tests.spark import faults
 
 DATASETS = (
     "answers",
@@ -73,7 +74,11 @@ def run(spark: SparkSession, *arguments: str) -> Summary:
 
 @pytest.mark.emulator
 def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
-    spark: SparkSession, vehicles: Vehicles, datasets: list[str], tmp_path: Path
+    spark: SparkSession,
+    vehicles: Vehicles,
+    datasets: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered
     asking = ["--key", tmp_path.name, "--topic", f"{tmp_path.name}-{{fleet}}", "--max-retries", "1"]
@@ -114,35 +119,24 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     }
     assert vehicles.waiting("n2") == 2  # it was asked again, as it had not answered
 
-    # When the job is run again, and once more in a process whose tasks die in the middle, twice each
+    # When the job is run again, and once more with tasks that die in the middle, twice each
     again = run(spark, *arguments, "--output", f"{tmp_path}/again")
-    faults = tmp_path / "faults"
-    faults.mkdir()
-    died = subprocess.run(  # noqa: S603
-        [
-            sys.executable,
-            "-m",
-            "tests.spark.faulty_report",
-            str(faults),
-            *arguments,
-            "--output",
-            f"{tmp_path}/died",
-        ],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+    deaths = tmp_path / "deaths"
+    dying = faults.DyingService.of(Service.from_env(), deaths)
+    read_rows, through = reporting.read, faults.half_way(str(deaths), "reading")
+
+    def faulty_read(*given: Any) -> DataFrame:
+        rows = read_rows(*given)
+        return rows.mapInArrow(through, rows.schema)
+
+    monkeypatch.setattr(reporting, "read", faulty_read)
+    monkeypatch.setattr(Service, "from_env", lambda: dying)
+    told = run(spark, *arguments, "--output", f"{tmp_path}/died")
 
     # Then they died as they should, and came to an end
-    assert died.returncode == 0, died.stderr[-4000:]
-    assert {path.name for path in faults.iterdir()} == {
-        f"{what}-{attempt}" for what in ("reading", "gathering") for attempt in (0, 1)
-    }
+    assert faults.happened(deaths) == faults.dying_of("reading", "failures")
 
     # And all three are the same report, of the same scatters, for which nobody was asked again
-    told = json.loads(died.stdout.splitlines()[-1])
     same = ("asked", "missing", "rows", "rejected", "outside", "distance_m", "cost", "vehicles")
     for other, folder in ((again, "again"), (told, "died")):
         assert {name: other[name] for name in same} == {name: summary[name] for name in same}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from fanin.domain.batch import State
 from fanin.errors import BatchClosed, InvalidRequest
 from fanin.spark import bodies
 from fanin.spark.service import Service
+from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 
 sink = pytest.importorskip("fanin.spark.sink", reason="Spark before 4.0 has no Python data sources")
@@ -226,29 +224,31 @@ def winner_range(written: Any) -> list[tuple[int, int]]:
 
 
 def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
+    spark: SparkSession, service: Service, small_pages: None, tmp_path: Path
 ) -> None:
     # Given tasks of which one dies twice when it has sent some of its messages
-    rows, queue, tracker = 800, new_queue(), service.tracker()
+    rows, queue, tracker, deaths = 800, new_queue(), service.tracker(), tmp_path / "deaths"
     batch = tracker.open().batch_id
-    command = [sys.executable, "-m", "tests.spark.faulty_driver", queue, str(tmp_path), "sink"]
+    deaths.mkdir()
+    through = faults.at_page(2, str(deaths))
+
+    class FaultyWriter(sink.FaninWriter):
+        def write(self, iterator: Any) -> Any:
+            return super().write(through(iterator))
+
+    class FaultySource(sink.FaninDataSource):
+        def writer(self, schema: Any, overwrite: bool) -> Any:
+            return FaultyWriter(**vars(super().writer(schema, overwrite)))
+
+    FaultySource.service = service
+    spark.dataSource.register(FaultySource)
 
     # When they send, and consumers work
     with consumers(tracker, queue) as handled:
-        done = subprocess.run(  # noqa: S603
-            [*command, str(batch), str(rows)],
-            cwd=ROOT,
-            env=dict(os.environ),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=400,
-        )
-    assert done.returncode == 0, done.stderr[-3_000:]
-    happened = json.loads(done.stdout.splitlines()[-1])["happened"]
+        save(numbers(spark, rows, 4), batch, queue)
 
     # Then it did: there are items of attempts that do not count, and yet the batch is complete
-    assert happened == ["died-0", "died-1"]
+    assert faults.happened(deaths) == faults.dying_of("sending")
     row = tracker.status(batch).batch
     assert row.state is State.COMPLETE
     assert row.items > rows

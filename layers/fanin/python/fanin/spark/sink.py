@@ -153,13 +153,12 @@ class FaninWriter(DataSourceArrowWriter):
         Raises:
             BatchClosed: the batch was ended by others while it was written to.
         """
-        self._claim()
+        salt = self._claim().salt
         tracker = self.service.tracker()
         batch = tracker.close(self.batch_id)
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
         ours = [block for message in messages if isinstance(message, Written) for block in message.blocks]
-        salt = self._row().salt
         tracker.ack(
             ranges=(
                 ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
@@ -188,18 +187,17 @@ class FaninWriter(DataSourceArrowWriter):
                 sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
                 yield zip(group, map(Message, texts), strict=True)
 
-    def _claim(self) -> None:
+    def _claim(self) -> Batch:
         """Take the batch for this write: whoever commits marks all items done that are not its own."""
-        records = self.service.ledger().ports.records
+        ports = self.service.ledger().ports
+        batch = ports.batches.read([self.batch_id])[self.batch_id]
         value: Mapping[str, Any] = {"write": self.name}
-        record, _ = records.put(
-            str(self.batch_id), _CLAIM, value, expires_at=self._row().expires_at, if_version=0
+        record, _ = ports.records.put(
+            str(self.batch_id), _CLAIM, value, expires_at=batch.expires_at, if_version=0
         )
         if record is None or record.value != value:
             raise InvalidRequest(f"batch {self.batch_id} belongs to another write; open one for each")
-
-    def _row(self) -> Batch:
-        return self.service.ledger().ports.batches.read([self.batch_id])[self.batch_id]
+        return batch
 
 
 def gaps(blocks: Iterable[tuple[int, int]], items: int) -> Iterator[tuple[int, int]]:
