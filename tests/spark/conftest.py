@@ -29,6 +29,9 @@ def spark() -> Iterator[SparkSession]:
             "spark.master": f"local[{CORES},4]",  # a task is tried four times
             "spark.sql.shuffle.partitions": str(CORES),
             "spark.sql.ansi.enabled": "true",
+            # To generate and compile code for each plan takes longer than to run it on some rows.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
         },
