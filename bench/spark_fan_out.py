@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import boto3
 import pyarrow as pa
+from botocore.config import Config
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.figures import Figure
@@ -23,7 +24,7 @@ from fanin.spark.fanout import Plan, fan_out
 from fanin.spark.service import Service
 from fanin.spark.session import session
 
-ROWS = 100_000
+ROWS = 200_000
 PAIRS = 2
 WARM = 1_000
 WORKERS = 8
@@ -80,13 +81,17 @@ def _tracked(spark: SparkSession, service: Service, dataset: Dataset, root: Path
 
 
 def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
-    """What one would write without fanin: bodies, in tens, by as many threads; results kept as well."""
+    """What one would write without fanin: bodies, in tens, by as many threads; results kept as well.
+
+    The client is boto3's as it comes, with a connection for every thread.
+    """
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
     queue = _queue()
 
     def task(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sqs = service.tracker().sqs
+        os.environ.update(service.environment)
+        sqs = boto3.client("sqs", config=Config(max_pool_connections=WORKERS))
 
         def request(texts: list[str]) -> int:
             entries = [{"Id": str(i), "MessageBody": text} for i, text in enumerate(texts)]

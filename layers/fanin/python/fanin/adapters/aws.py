@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,6 +49,11 @@ _NO_CREDENTIALS: Final = (
     exceptions.CredentialRetrievalError,
 )
 _FAULT: Final = 500
+LEAN: Final[Mapping[str, Any]] = {"parameter_validation": False, "user_agent": "fanin"}
+"""Settings of clients that send many requests, all of them built here.
+
+Botocore spends a third of a request's time on checking its shape and on putting a user agent together.
+"""
 
 
 def client_factory(
@@ -79,6 +84,7 @@ def client_factory(
                 retries={"mode": "standard", "total_max_attempts": attempts},
                 max_pool_connections=connections,
                 tcp_keepalive=True,
+                **LEAN,
             ),
         )
 

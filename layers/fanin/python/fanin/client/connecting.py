@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import boto3
 from botocore.config import Config
 
+from fanin.adapters.aws import LEAN
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger import Ledger
@@ -109,6 +110,8 @@ def in_memory() -> Connection:
 
 def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:
     """A client for producers and consumers, with connections for their threads."""
-    config = Config(retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS)
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS, **LEAN
+    )
     client: SQSClient = (session or boto3.Session()).client("sqs", endpoint_url=endpoint_url, config=config)
     return client

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanin.client.backoff import Backoff
@@ -94,12 +95,11 @@ class Sender:
         """
         requests = (request for block in blocks for request in self._requests(block))
         with ThreadPoolExecutor(self._workers, thread_name_prefix="fanin-send") as pool:
-            running: set[Future[tuple[int, dict[str, str]]]] = set()
+            running: deque[Future[tuple[int, dict[str, str]]]] = deque()
             for request in requests:
-                running.add(pool.submit(self._request, request))
-                if len(running) >= self._workers:
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
+                running.append(pool.submit(self._request, request))
+                if len(running) > self._workers:  # so that a worker finds its next request waiting
+                    yield running.popleft().result()
             yield from (future.result() for future in running)
 
     def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
