@@ -26,6 +26,7 @@ from bench import (
     reading,
     scatters,
     single,
+    spark_audit,
     spark_coalesce,
     spark_fan_out,
     writers,
@@ -48,6 +49,7 @@ TIMED: dict[str, list[Measurement]] = {
     "imports": [imports.imports],
     "spark": [spark_coalesce.counts],
     "spark-speed": [spark_coalesce.ratios, spark_fan_out.rows_a_second],
+    "spark-audit": [spark_audit.linear],
 }
 GROUPS = [*COUNTED, *TIMED]
 

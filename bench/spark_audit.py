@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 from argparse import Namespace
 from collections import Counter
@@ -163,10 +162,3 @@ def linear() -> list[Figure]:
         Figure("audit: time for ten times the words", large / small, at_most=11, note="100,000 to 1,000,000"),
         Figure("audit: findings missed or invented", told, at_most=0, note="those of both sizes"),
     ]
-
-
-if __name__ == "__main__":
-    measured = linear()
-    for figure in measured:
-        print(f"{figure.name}: {figure.measured:,.4g} {figure.must_be} ({figure.note})")
-    sys.exit(not all(figure.ok for figure in measured))

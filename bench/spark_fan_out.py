@@ -114,8 +114,3 @@ def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, 
 
 def _queue() -> str:
     return boto3.client("sqs").create_queue(QueueName=f"bench-{uuid.uuid4().hex}")["QueueUrl"]
-
-
-if __name__ == "__main__":
-    for figure in rows_a_second():
-        print(figure)
