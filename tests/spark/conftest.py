@@ -32,6 +32,10 @@ def spark() -> Iterator[SparkSession]:
             # To generate and compile code for each plan takes longer than to run it on some rows.
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            # And to plan again with every step done, and to look at each plan between two rules.
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.lightweightPlanChangeValidation": "false",
+            "spark.python.daemon.module": "tests.spark.daemon",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
         },
