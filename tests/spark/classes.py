@@ -1,7 +1,8 @@
-"""Spark's classes, read and checked once for all JVMs of the tests, of whose start that is the larger half.
+"""What makes the JVMs of the tests fast: made once, by a program that does a little of all that the tests do.
 
-Java keeps them in an archive (class data sharing), which is made by a program that ends:
-``python -m tests.spark.classes FOLDER`` does a little of all that the tests do.
+Spark's classes, read and checked, which is the larger half of a JVM's start: Java keeps them in an archive
+(class data sharing). And ``Files``, a file system, in a jar. ``python -m tests.spark.classes FOLDER`` makes
+both.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 import pyspark
+from pyspark.sql import SparkSession
 
 from fanin.local import locks
 from fanin.spark.session import session
@@ -20,28 +23,33 @@ from fanin.spark.session import session
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = "JDK_JAVA_OPTIONS"
 ARCHIVE = Path(sys.prefix, f".spark-{pyspark.__version__}.jsa")
+JAR = ARCHIVE.with_suffix(".jar")
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 
 
-def options() -> str:
-    """Options for every JVM, by which those of Spark use the archive; it is made if there is none.
+def environment() -> dict[str, str]:
+    """For every JVM; those of Spark use what is here, and it is made if it is not there.
 
-    Any other program, any other Java and any other Spark find that it is not theirs and do without.
+    To the archive any other program, any other Java and any other Spark find that it is not theirs, and do
+    without. The jar is the last on Spark's path, or it would be another program.
     """
     with locks.exclusive(ARCHIVE.with_suffix(".lock")):
-        if not ARCHIVE.exists():
+        if not (ARCHIVE.exists() and JAR.exists()):
             with TemporaryDirectory() as folder:
                 draft = Path(folder, "classes.jsa")
                 around = {**os.environ, OPTIONS: f"-XX:ArchiveClassesAtExit={draft} {QUIET}"}
                 command = [sys.executable, "-m", "tests.spark.classes", folder]
                 subprocess.run(command, cwd=ROOT, env=around, check=True, capture_output=True)  # noqa: S603
                 ARCHIVE.write_bytes(draft.read_bytes() if draft.exists() else b"")
+                JAR.write_bytes(Path(folder, "files.jar").read_bytes())
     # Programs of some seconds gain nothing from the better of Java's two compilers.
-    return f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -XX:TieredStopAtLevel=1 {QUIET}"
+    options = f"-XX:SharedArchiveFile={ARCHIVE} -Xshare:auto -XX:TieredStopAtLevel=1 {QUIET}"
+    return {OPTIONS: options, "SPARK_DIST_CLASSPATH": str(JAR)}
 
 
 def main(folder: str) -> None:
     spark = session("classes", {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
+    compiled(spark, Path(__file__).with_name("Files.java"), Path(folder, "files.jar"))
     rows = spark.range(100).selectExpr("id", "id % 3 AS kind", "to_json(struct(id)) AS body")
     for written in (rows.write.parquet, rows.write.json, rows.write.csv):
         written(f"{folder}/{written.__name__}")
@@ -57,6 +65,15 @@ def main(folder: str) -> None:
     ):
         frame.collect()
     spark.stop()
+
+
+def compiled(spark: SparkSession, source: Path, jar: Path) -> None:
+    """Compile by the compiler that Spark brings for the code it writes itself; not every Java has one."""
+    compiler = spark.sparkContext._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(source.read_text())
+    with ZipFile(jar, "w") as made:
+        for name, code in dict(compiler.getBytecodes()).items():
+            made.writestr(f"{name}.class", bytes(code))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,21 @@ from fanin.spark.session import session
 from tests.spark import classes
 
 CORES = 2
+SMALL = {
+    # To generate and compile code for each plan takes longer than to run it on some rows,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # and so does planning again after every step, and looking at the plan after every rule.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+}
+"""For data of the size that most tests have; all of it may be set while a session runs."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _java() -> None:
     """JVMs that start in half the time."""
-    os.environ[classes.OPTIONS] = classes.options()
+    os.environ.update(classes.environment())
 
 
 @pytest.fixture(scope="session")
@@ -29,19 +38,25 @@ def spark() -> Iterator[SparkSession]:
             "spark.master": f"local[{CORES},4]",  # a task is tried four times
             "spark.sql.shuffle.partitions": str(CORES),
             "spark.sql.ansi.enabled": "true",
-            # To generate and compile code for each plan takes longer than to run it on some rows.
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            # And to plan again with every step done, and to look at each plan between two rules.
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.lightweightPlanChangeValidation": "false",
+            **SMALL,
             "spark.python.daemon.module": "tests.spark.daemon",
+            "spark.hadoop.fs.file.impl": "Files",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
         },
     )
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="module")
+def as_deployed(spark: SparkSession) -> Iterator[None]:
+    """Plans are made and run as they are where nobody sets anything: adaptive, and compiled."""
+    for name in SMALL:
+        spark.conf.unset(name)
+    yield
+    for name, value in SMALL.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="session")

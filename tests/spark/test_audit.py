@@ -1,29 +1,50 @@
-"""The audit: what is planted is found, and nothing is invented."""
+"""The audit of an export: what is planted is found, nothing is invented, all else is as the ledger says."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import json
+from base64 import b64encode
+from collections import Counter
+from contextlib import redirect_stdout
+from io import StringIO
+from random import Random
+from typing import Any, NamedTuple
 
+import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.testing import assertDataFrameEqual
+from pyspark.sql import SparkSession
 
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
-from fanin.spark.audit.report import audit
+from fanin.spark.jobs.audit import JOB
+from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, FULL, Tables, word_row
 
 Found = tuple[int | None, str | None, str, bool, bool]
 
 
-class Case(NamedTuple):
-    """A world, what should be found in it, and what was."""
+class World(NamedTuple):
+    """Tables, and what should be found in them.
+
+    Attributes:
+        missing: of all exact batches that nobody has spoilt, by the ledger.
+    """
 
     tables: Tables
     expected: set[Found]
-    batches: DataFrame
-    missing: DataFrame
-    findings: DataFrame
-    verdicts: dict[int, str]
+    missing: dict[int, list[tuple[int, int]]]
+
+
+class Case(NamedTuple):
+    """What was found in a world.
+
+    Attributes:
+        batches: by their ids.
+        datasets: the rows that were written, by the dataset's name.
+    """
+
+    code: int
+    summary: dict[str, Any]
+    batches: dict[int, dict[str, Any]]
+    datasets: dict[str, list[dict[str, Any]]]
 
 
 def wrong(batch: Batch | None, kind: str, word: str | None = None) -> Found:
@@ -246,61 +267,85 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
 
 
 @pytest.fixture(scope="module")
-def case(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
-    """Sound batches and planted findings, audited together, once."""
-    tables = Tables()
+def world() -> World:
+    """Sound batches, random ones, marks that were lost, and planted findings."""
+    tables, random = Tables(), Random(1)  # noqa: S311
     sound(tables)
+    some = played(tables, random)
     tables.dump()
-    expected = planted(tables)
-    found = audit(tables.snapshot(spark, tmp_path_factory.mktemp("exports")))
-    found.measured.persist()
-    findings = found.findings().persist()
-    batches = found.batches(findings).persist()
-    verdicts = {row["batch_id"]: row["verdict"] for row in batches.collect()}
-    yield Case(tables, expected, batches, found.missing(), findings, verdicts)
-    for kept in (batches, findings, found.measured):
-        kept.unpersist()
+    exact = [row.batch_id for row in tables.memory.batches._rows.values() if row.mode is Mode.EXACT]
+    missing = {batch_id: ranges_of(tables, batch_id) for batch_id in exact}
+    words = lost(tables, random, some)
+    assert len(words) > 5
+    expected = {(int(key.partition("/")[0]), key, "lost_parent", False, True) for key in words}
+    return World(tables, expected | planted(tables), missing)
 
 
-def test_each_finding_is_found_and_none_is_invented(case: Case) -> None:
+@pytest.fixture(scope="module", params=["ansi", "not ansi"])
+def case(
+    spark: SparkSession,
+    world: World,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Case:
+    """The exports of the world, audited once, in the place of what an earlier run left."""
+    folder = tmp_path_factory.mktemp("audit")
+    batches, words = world.tables.export(folder)
+    output = folder / "output"
+    (output / "findings").mkdir(parents=True)
+    sources = [f"--batches-export={batches}", f"--words-export={words}/manifest-summary.json"]
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", str(request.param == "ansi").lower())
+    try:
+        with redirect_stdout(StringIO()) as told:
+            code = JOB.main([*sources, f"--output={output}"])
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", str(before))
+    names = ("findings", "batches", "missing", "snapshot/batches", "snapshot/words")
+    datasets = {name: pq.read_table(output / name).to_pylist() for name in names}
+    by_id = {row["batch_id"]: row for row in datasets["batches"]}
+    return Case(code, json.loads(told.getvalue().splitlines()[-1]), by_id, datasets)
+
+
+def test_each_finding_is_found_and_none_is_invented(world: World, case: Case) -> None:
     # Given sound batches of every state, and batches with one thing wrong each
     # When they are audited
-    rows = case.findings.collect()
+    rows = case.datasets["findings"]
 
     # Then exactly what was planted is found, once
     found = [(row["batch_id"], row["word_id"], row["kind"], row["in_flux"], row["wrong"]) for row in rows]
-    assert set(found) - case.expected == set()
-    assert case.expected - set(found) == set()
-    assert len(found) == len(case.expected)
+    assert set(found) - world.expected == set()
+    assert world.expected - set(found) == set()
+    assert len(found) == len(world.expected)
 
 
-def test_done_and_missing_are_what_the_ledger_says(case: Case) -> None:
-    # Given the sound batches
-    ledger = case.tables.ledger
-    batches = [
-        batch for batch in case.tables.memory.batches._rows.values() if batch.batch_id in case.tables.left
-    ]
-    exact = [batch for batch in batches if batch.mode is Mode.EXACT]
-    assert len(exact) > 40
+def test_done_and_missing_are_what_the_ledger_says(world: World, case: Case) -> None:
+    # Given the batches that nobody has spoilt, but for marks that were lost
+    assert len(world.missing) > 100
 
     # When they are audited, then every range is the ledger's, and so is every count
-    expected = [
-        Row(batch_id=batch.batch_id, start=found.start, stop=found.stop)
-        for batch in exact
-        for found in ledger.missing(batch.batch_id).ranges
-    ]
-    ids = [batch.batch_id for batch in exact]
-    assertDataFrameEqual(case.missing.where(case.missing["batch_id"].isin(ids)), expected)
-    done = {row["batch_id"]: row["done"] for row in case.batches.collect()}
-    assert {i: done[i] for i in ids} == {i: ledger.status(i, exact=True).done_min for i in ids}
+    found: dict[int, list[tuple[int, int]]] = {batch_id: [] for batch_id in world.missing}
+    for row in case.datasets["missing"]:
+        if row["batch_id"] in found:
+            found[row["batch_id"]].append((row["start"], row["stop"]))
+    assert {batch_id: sorted(ranges) for batch_id, ranges in found.items()} == world.missing
+    for batch_id, ranges in world.missing.items():
+        row, pending = case.batches[batch_id], sum(stop - start for start, stop in ranges)
+        assert (row["pending"], row["done"]) == (pending, row["items"] - pending)
+    done = {batch_id: case.batches[batch_id]["done"] for batch_id in world.missing}
+    status = world.tables.ledger.status
+    assert done == {batch_id: status(batch_id, exact=True).done_min for batch_id in done}
 
 
-def test_the_verdict_says_what_is_worst(case: Case) -> None:
+def test_the_verdict_says_what_is_worst(world: World, case: Case) -> None:
     # Given what was planted
     by_kind: dict[str, set[str]] = {}
-    for batch_id, _, kind, in_flux, _ in case.expected:
-        if batch_id in case.verdicts:
-            by_kind.setdefault(f"{kind}, in flux" if in_flux else kind, set()).add(case.verdicts[batch_id])
+    spoilt = set()
+    for batch_id, _, kind, in_flux, _ in world.expected:
+        if batch_id in case.batches:
+            verdict = case.batches[batch_id]["verdict"]
+            by_kind.setdefault(f"{kind}, in flux" if in_flux else kind, set()).add(verdict)
+            spoilt.add(batch_id)
 
     # When batches are judged, then each has the verdict of its findings
     assert by_kind["stuck"] == {"stuck"}
@@ -308,15 +353,40 @@ def test_the_verdict_says_what_is_worst(case: Case) -> None:
     assert by_kind["lost_parent"] == {"wrong"}
     assert by_kind["lost_parent, in flux"] == {"in_flux"}
     assert by_kind["early, in flux"] == {"in_flux"}
-    judged = {case.verdicts[batch_id] for batch_id in case.tables.left}
+    judged = {case.batches[batch_id]["verdict"] for batch_id in world.tables.left - spoilt}
     assert judged == {"sound", "counted"}
 
 
 def test_age_and_rate_come_from_the_row(case: Case) -> None:
     # Given an open batch of 64 items, all done, created a day before the export
-    (row,) = case.batches.where("items = 64 and state = 'open' and done = 64").limit(1).collect()
+    row = next(
+        row for row in case.batches.values() if (row["items"], row["state"], row["done"]) == (64, "open", 64)
+    )
 
     # When it is audited, then it is a day old, and its rate is over the time in which it can have been active
     assert row["age"] == DAY / 1000
     assert row["rate"] == pytest.approx(64 / 640)
     assert row["pending"] == 0
+
+
+def test_exit_code_and_summary_say_what_the_datasets_say(world: World, case: Case) -> None:
+    # Given that something is wrong, when the job ends, then its exit code says so, and its summary what
+    summary, batches = case.summary, case.batches.values()
+    assert (case.code, summary["ok"], summary["batches"]) == (1, False, len(batches))
+    assert summary["verdicts"] == Counter(row["verdict"] for row in batches)
+    assert summary["findings"] == Counter(kind for _, _, kind, _, _ in world.expected)
+    assert summary["wrong"] == sum(wrong for *_, wrong in world.expected)
+    assert summary["in_flux"] == sum(in_flux for *_, in_flux, _ in world.expected)
+    assert summary["missing_ranges"] == len(case.datasets["missing"])
+    for name in ("items", "done"):
+        assert summary[name] == sum(row[name] for row in batches)
+    assert summary["words"] == len(world.tables.words) == len(case.datasets["snapshot/words"])
+
+
+def test_no_dataset_holds_a_salt(world: World, case: Case) -> None:
+    # Given the salts of all batches, when the datasets are read, then none is in them, in no form
+    salts = {batch.salt for batch in world.tables.memory.batches._rows.values()}
+    written = str(case.datasets)
+    forms = (form for salt in salts for form in (salt.hex(), b64encode(salt).decode(), str(salt)[2:-1]))
+    assert [form for form in forms if form in written] == []
+    assert "salt" not in case.datasets["snapshot/batches"][0]

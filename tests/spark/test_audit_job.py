@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import OpenBatch
 from fanin.local import Stack
 from fanin.spark.jobs.audit import JOB
 from fanin.spark.service import Service
@@ -20,42 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def table(folder: Path, name: str) -> list[dict[str, object]]:
     return list(pq.read_table(folder / name).to_pylist())
-
-
-def test_an_export_with_something_wrong_ends_with_1(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # Given the exports of a ledger, in which one batch is complete too early
-    tables = Tables()
-    early, group = tables.batch(70)
-    tables.ack(group, (0, 69))
-    sound, _ = tables.batch(5)
-    tables.dump()
-    tables.set_batch(early, state=State.COMPLETE, ended_at=tables.memory.clock.now())
-    batches, words = tables.export(tmp_path)
-
-    # When the job is run, on top of what an earlier run left
-    output = tmp_path / "audit"
-    (output / "findings").mkdir(parents=True)
-    code = JOB.main(
-        [f"--batches-export={batches}", f"--words-export={words}/manifest-summary.json", f"--output={output}"]
-    )
-
-    # Then exit code, summary and datasets say so
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert code == 1
-    assert summary["ok"] is False
-    assert summary["verdicts"] == {"early": 1, "sound": 1}
-    assert summary["findings"] == {"early": 1}
-    assert (summary["items"], summary["done"], summary["words"]) == (75, 69, 2)
-    (finding,) = table(output, "findings")
-    assert (finding["batch_id"], finding["kind"]) == (early.batch_id, "early")
-    assert sorted((row["batch_id"], row["start"], row["stop"]) for row in table(output, "missing")) == sorted(
-        [(early.batch_id, 69, 70), (sound.batch_id, 0, 5)]
-    )
-    # and no dataset holds a salt
-    assert not any(tables.row(early).salt.hex() in str(row) for row in table(output, "snapshot/batches"))
-    assert "salt" not in pq.read_schema(next((output / "snapshot/batches").glob("*.parquet"))).names
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
@@ -25,14 +27,15 @@ PACKAGES = os.pathsep.join(dict.fromkeys(str(Path(one.__file__).parents[1]) for 
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Spark, in a folder of its own: its workers leave what they got in there."""
-    made = tmp_path / "spark"
-    made.mkdir()
-    for one in SPARK.iterdir():
-        if one.name != "work":
-            (made / one.name).symlink_to(one)
-    return made
+def home() -> Iterator[Path]:
+    """Spark, where Java's archive of its classes knows it; its workers leave what they got in there."""
+    work = SPARK / "work"
+    before = set(work.glob("*"))
+    yield SPARK
+    for one in set(work.glob("*")) - before:
+        shutil.rmtree(one)
+    if work.exists() and not before:
+        work.rmdir()
 
 
 @pytest.fixture
@@ -60,7 +63,7 @@ def submitted(home: Path, tmp_path: Path) -> list[str]:
 @pytest.fixture
 def outside(home: Path, tmp_path: Path) -> dict[str, str]:
     """The environment of a machine with Spark and the dependencies."""
-    ours = ("FANIN_", "AWS_", "JAVA_HOME", "PATH", "HOME", "LANG")
+    ours = ("FANIN_", "AWS_", "JAVA_HOME", "JDK_JAVA_OPTIONS", "PATH", "HOME", "LANG")
     kept = {name: value for name, value in os.environ.items() if name.startswith(ours)}
     return {
         **kept,

@@ -25,7 +25,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(spark: SparkSession, flights: Path, output: Path) -> Summary:
+def summary(spark: SparkSession, as_deployed: None, flights: Path, output: Path) -> Summary:
     arguments = ["--trips", str(flights), "--trips-are", "flights", "--no-scatter", "--output", str(output)]
     arguments += ["--from", "2013-W01", "--to", "2013-W52"]
     return JOB.run(spark, JOB.parser().parse_args(arguments))

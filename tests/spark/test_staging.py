@@ -12,6 +12,8 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.staging import ORDINAL, PART, stage
 
+pytestmark = pytest.mark.usefixtures("as_deployed")
+
 SOURCE = {"path": "there", "format": "parquet"}
 
 

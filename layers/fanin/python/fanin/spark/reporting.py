@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.spark import asking, fleet, rejects
@@ -33,9 +33,13 @@ class Scope(NamedTuple):
     period: Period
     fleets: Sequence[str]
 
+    def names(self, column: str) -> Column:
+        """Whether the fleet in a column is one of these; never null where the column is not."""
+        return F.col(column).isin(*self.fleets) if self.fleets else F.lit(True)
+
     def of(self, rows: DataFrame) -> DataFrame:
         """Those of the fleets."""
-        return rows.where(F.col("fleet").isin(*self.fleets)) if self.fleets else rows
+        return rows.where(self.names("fleet"))
 
 
 @dataclass(frozen=True)
@@ -78,20 +82,15 @@ class Facts:
     weeks: DataFrame
     refused: dict[str, int]
 
-    @property
-    def rows(self) -> int:
-        return self.trips.count() + self.fill_ups.count()
-
-    def outside(self, scope: Scope) -> int:
-        """How many rows count, but are of other weeks or fleets."""
-        return sum(
-            counted(judged, feed).count()
-            - scope.of(counted(judged, feed))
-            .withColumn("week", week_of(feed.at))
-            .where(scope.period.holds("week"))
-            .count()
-            for judged, feed in ((self.trips, TRIPS), (self.fill_ups, FILL_UPS))
-        )
+    def tally(self, scope: Scope) -> tuple[int, int]:
+        """How many rows came in; and how many count, but are of other weeks or fleets."""
+        rows = outside = 0
+        for judged, feed in ((self.trips, TRIPS), (self.fill_ups, FILL_UPS)):
+            weekly = judged.withColumn("week", week_of(feed.at))
+            elsewhere = F.col("reason").isNull() & ~(scope.period.holds("week") & scope.names("fleet"))
+            found = weekly.agg(F.count("*"), F.count_if(elsewhere)).collect()[0]
+            rows, outside = rows + found[0], outside + found[1]
+        return rows, outside
 
 
 class Source(NamedTuple):
@@ -194,6 +193,7 @@ def report(
     for row in made.missing.where(of_top).groupBy("fleet", "why").count().collect():
         by_fleet.setdefault(row["fleet"], {})[row["why"]] = row["count"]
     reasons = output.rejects().groupBy("reason", "detail").count()
+    rows, outside = found.tally(scope)
     return Report(
         title=title,
         weeks=made.weeks,
@@ -206,8 +206,8 @@ def report(
         listed=_rows(made.missing.orderBy("fleet", "vehicle").limit(LISTED).collect()),
         asked=asked,
         rejects=_rows(reasons.orderBy(F.desc("count"), "reason", "detail").limit(REASONS).collect()),
-        rows=found.rows,
-        outside=found.outside(scope),
+        rows=rows,
+        outside=outside,
         currency=currency,
     )
 
