@@ -70,10 +70,11 @@ def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
     assert (status.batch.state, status.done_min) == (State.COMPLETE, ITEMS)
     failures = service.ledger().failures(batch.batch_id, limit=20).failures
     assert Counter(f.reason for f in failures) == {"torn": 8, "too old": 2}
-    # And what was done before is told as such, and not written again
+    # And what was done before is told as such. A process that saw the batch complete writes nothing then; one
+    # that did not has each word refused once
     assert first["first"] + first["ranged"] == ITEMS
     assert (again["duplicates"], again["first"], again["ranged"]) == (ITEMS, 0, 0)
-    assert again["writes"] == 0
+    assert again["writes"] <= again["words"]
     # Whole words cost no write of their own
     assert first["words"] <= 6
     rejects = spark.read.parquet(str(tmp_path / "work" / "rejects")).select("value", "reason").collect()
