@@ -99,6 +99,7 @@ def on_dynamodb(endpoint: str | None, tree: Tree | None) -> Dynamo:
             config=Config(ignore_configured_endpoint_urls=True),
             **credentials,
         ),
+        threads=16 if endpoint else 1,  # moto's tables are not for threads
         backoff=Backoff(base=0.001),
     )
     create_tables(connection, prefix)
