@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 def demo(tmp_path):
     """Starts the demo; whatever happens, it ends."""
     command = [sys.executable, "-m", "examples.catalog.demo", "--items", "120", "--root", str(tmp_path)]
+    # Ctrl-C means nothing to what a shell put in the background, nor to what that starts; unless it is told.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(  # noqa: S603
         command,
         cwd=ROOT,
@@ -26,6 +28,7 @@ def demo(tmp_path):
         stderr=subprocess.STDOUT,
         text=True,
     )
+    signal.signal(signal.SIGINT, before)
     try:
         yield process
     finally:
