@@ -75,7 +75,7 @@ demo-spark: $(JAVA) ## fan real flights out from Spark, acknowledge, audit and r
 test: $(JAVA) ## every test, the whole service on the emulator included
 	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 4 --dist loadfile $(FAST)
 	$(BIN)/python -m pytest -m 'not soak' tests/e2e
-	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 2 --dist loadfile tests/spark
+	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder tests/spark
 
 check: lint ## what to run before a commit: lint and unit tests
 	$(BIN)/python -m pytest -m 'not soak' tests/unit

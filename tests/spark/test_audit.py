@@ -281,11 +281,11 @@ def world() -> World:
     return World(tables, expected | planted(tables), missing)
 
 
-@pytest.fixture(scope="module", params=["ansi", "not ansi"])
+@pytest.fixture(scope="module")
 def case(
     spark: SparkSession,
+    any_ansi: None,
     world: World,
-    request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Case:
     """The exports of the world, audited once, in the place of what an earlier run left."""
@@ -294,13 +294,8 @@ def case(
     output = folder / "output"
     (output / "findings").mkdir(parents=True)
     sources = [f"--batches-export={batches}", f"--words-export={words}/manifest-summary.json"]
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", str(request.param == "ansi").lower())
-    try:
-        with redirect_stdout(StringIO()) as told:
-            code = JOB.main([*sources, f"--output={output}"])
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", str(before))
+    with redirect_stdout(StringIO()) as told:
+        code = JOB.main([*sources, f"--output={output}"])
     names = ("findings", "batches", "missing", "snapshot/batches", "snapshot/words")
     datasets = {name: pq.read_table(output / name).to_pylist() for name in names}
     by_id = {row["batch_id"]: row for row in datasets["batches"]}

@@ -219,27 +219,32 @@ def test_its_page_has_every_argument_and_no_other() -> None:
     assert told == known - {"-h", "--help"}
 
 
-def run_job(*arguments: object) -> subprocess.Popen[bytes]:
+def run_job(environment: dict[str, str], *arguments: object) -> subprocess.Popen[bytes]:
     """Start the job in a process group of its own."""
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "fanin.spark.jobs.fan_out", *map(str, arguments)],
         cwd=ROOT,
-        env=dict(os.environ),
+        env={**os.environ, **environment},
         start_new_session=True,
     )
 
 
 class TestDeaths:
     def test_a_driver_that_was_killed_in_the_middle_is_run_again(
-        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self,
+        spark: SparkSession,
+        service: Service,
+        elsewhere: dict[str, str],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
         # Given a driver that was killed, with its JVM and its tasks, when it had sent some messages
-        rows = 2_000
+        rows = 800
         spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
         queue = new_queue()
         command = ("--input", tmp_path / "rows", "--queue", queue, "--staging", tmp_path / "staging")
         options = ("--user-key", "killed", "--workers", 1)
-        with run_job(*command, *options) as driver:
+        with run_job(elsewhere, *command, *options) as driver:
             while not (before := waiting(queue)):
                 assert driver.poll() is None
                 time.sleep(0.01)

@@ -38,9 +38,9 @@ def home() -> Iterator[Path]:
         work.rmdir()
 
 
-@pytest.fixture
-def submitted(home: Path, tmp_path: Path) -> list[str]:
-    """A spark-submit of the package, but for the arguments of the job."""
+@pytest.fixture(params=["local[2]", pytest.param("local-cluster[1,2,1024]", marks=pytest.mark.soak)])
+def submitted(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> list[str]:
+    """A spark-submit of the package, but for the arguments of the job: to one process, or to a cluster."""
     package = Package.installed()
     entry, code = tmp_path / "job.py", tmp_path / "fanin.zip"
     entry.write_bytes(package.entry)
@@ -54,19 +54,20 @@ def submitted(home: Path, tmp_path: Path) -> list[str]:
         "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
     }
     return [
-        *(str(home / "bin" / "spark-submit"), "--master", "local-cluster[1,2,1024]", "--py-files", str(code)),
+        *(str(home / "bin" / "spark-submit"), "--master", request.param, "--py-files", str(code)),
         *(word for name, value in conf.items() for word in ("--conf", f"{name}={value}")),
         str(entry),
     ]
 
 
 @pytest.fixture
-def outside(home: Path, tmp_path: Path) -> dict[str, str]:
+def outside(home: Path, elsewhere: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """The environment of a machine with Spark and the dependencies."""
     ours = ("FANIN_", "AWS_", "JAVA_HOME", "JDK_JAVA_OPTIONS", "PATH", "HOME", "LANG")
     kept = {name: value for name, value in os.environ.items() if name.startswith(ours)}
     return {
         **kept,
+        **elsewhere,
         "PYTHONPATH": PACKAGES,
         "PYSPARK_PYTHON": BARE,
         "PYSPARK_DRIVER_PYTHON": BARE,

@@ -44,14 +44,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=["true", "false"], ids=["ansi", "not ansi"])
-def ansi(request: pytest.FixtureRequest, spark: SparkSession):
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", request.param)
-    yield
-    spark.conf.set("spark.sql.ansi.enabled", before)
-
-
 def written(rows: list[dict], path: Path, form: str) -> str:
     """Rows of text as a dataset of a format, with a column too many."""
     names = ["more", *reversed(GOOD)]
@@ -69,7 +61,9 @@ def verdicts(judged: DataFrame) -> list[tuple]:
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_each_row_counts_or_says_why_not(spark: SparkSession, ansi, tmp_path: Path, form: str) -> None:
+def test_each_row_counts_or_says_why_not(
+    spark: SparkSession, any_ansi: None, tmp_path: Path, form: str
+) -> None:
     # Given rows of text, good ones and bad ones
     path = written([{**GOOD, **change} for change, *_ in CASES], tmp_path, form)
 
@@ -91,7 +85,7 @@ def test_each_row_counts_or_says_why_not(spark: SparkSession, ansi, tmp_path: Pa
     assertDataFrameEqual(counted(judged, TRIPS), expected)
 
 
-def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, ansi, tmp_path: Path) -> None:
+def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
     # Given Parquet with other numeric types, a number as the vehicle, and values that are none
     rows = spark.sql(
         "SELECT 'f' fleet, id vehicle, 'x' trip_id, TIMESTAMP_NTZ '2024-03-04 08:00:00' started_at,"

@@ -12,8 +12,6 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.staging import ORDINAL, PART, stage
 
-pytestmark = pytest.mark.usefixtures("as_deployed")
-
 SOURCE = {"path": "there", "format": "parquet"}
 
 
@@ -49,26 +47,6 @@ def test_ordinals_are_contiguous(spark: SparkSession, tmp_path: Path, rows: int,
 
     assert_contiguous(numbered, rows)
     assertDataFrameEqual(numbered.select("value"), frame)
-
-
-def test_a_row_has_the_same_ordinal_at_every_reading(spark: SparkSession, tmp_path: Path) -> None:
-    # Given rows behind a shuffle that adaptive execution may cut differently each time
-    frame = spark.range(20_000).repartition(16, F.rand()).select("id", (F.col("id") % 7).alias("mod"))
-    first = staged(spark, tmp_path, frame)
-    before = {row["id"]: row[ORDINAL] for row in first.collect()}
-
-    # When they are read again, in other partitions, by a driver that comes later
-    size = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "4096")
-    try:
-        again = stage(spark, str(tmp_path), SOURCE, never).read(spark)
-        after = {row["id"]: row[ORDINAL] for row in again.collect()}
-    finally:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
-
-    # Then every row has its ordinal
-    assert after == before
-    assert_contiguous(again, 20_000)
 
 
 def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
@@ -125,6 +103,28 @@ def test_rows_that_the_file_system_lost_are_noticed(
         staged(spark, tmp_path, spark.range(0, 4, 1, 1))
     monkeypatch.undo()
     assert_contiguous(staged(spark, tmp_path, spark.range(4)), 4)
+
+
+def test_a_row_has_the_same_ordinal_at_every_reading(
+    spark: SparkSession, as_deployed: None, tmp_path: Path
+) -> None:
+    # Given rows behind a shuffle that adaptive execution may cut differently each time
+    frame = spark.range(20_000).repartition(16, F.rand()).select("id", (F.col("id") % 7).alias("mod"))
+    first = staged(spark, tmp_path, frame)
+    before = {row["id"]: row[ORDINAL] for row in first.collect()}
+
+    # When they are read again, in other partitions, by a driver that comes later
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "4096")
+    try:
+        again = stage(spark, str(tmp_path), SOURCE, never).read(spark)
+        after = {row["id"]: row[ORDINAL] for row in again.collect()}
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+
+    # Then every row has its ordinal
+    assert after == before
+    assert_contiguous(again, 20_000)
 
 
 @pytest.mark.soak

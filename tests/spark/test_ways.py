@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,14 +38,6 @@ FIRST, SECOND = block(BATCH, 0, 200_000), block(BATCH, 200_000, 400_000)
 def id_of(ordinal: int) -> str:
     group = FIRST if ordinal < FIRST.size else SECOND
     return f"{group.prefix}:{ordinal - group.first}"
-
-
-@pytest.fixture(params=["ansi", "not ansi"])
-def any_ansi(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", str(request.param == "ansi").lower())
-    yield
-    spark.conf.set("spark.sql.ansi.enabled", before)
 
 
 def coalesced(way: Way, rows: DataFrame, form: Form, folder: Path) -> DataFrame:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
@@ -106,7 +106,9 @@ def fan_out(spark: SparkSession, service: Service, plan: Plan) -> dict[str, Any]
         send(staging.read(spark), target).write.mode("overwrite").parquet(files.at(results))
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
-    every = spark.read.schema(rejects.SCHEMA).parquet(files.at("left-out"))
+    every = spark.createDataFrame([], rejects.SCHEMA)
+    if files.finished(left_out := _left_out(staging.attempt)):
+        every = spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
     if files.finished(results):
         found = spark.read.schema(RESULT).parquet(files.at(results))
@@ -137,19 +139,24 @@ def send(numbered: DataFrame, target: Target) -> DataFrame:
 
 def _staged(spark: SparkSession, plan: Plan) -> Staging:
     files = Folder(spark, plan.folder)
+    seen = Observation()
 
     def make() -> DataFrame:
-        return bodies.messages(bodies.read(spark, plan.dataset))
-
-    def leave_out(messages: int) -> None:
         rows = bodies.read(spark, plan.dataset)
-        # To count rows costs little; to find those that are no message is a second pass over all of them.
-        none = rows.count() == messages
-        left = spark.createDataFrame([], rejects.SCHEMA) if none else bodies.left_out(rows)
-        left.write.mode("overwrite").parquet(files.at("left-out"))
+        return bodies.messages(rows.observe(seen, F.count("reason").alias("left_out")))
+
+    def leave_out(attempt: str) -> None:
+        if seen.get["left_out"]:  # else there is nothing that a second pass over the dataset would find
+            rows = bodies.left_out(bodies.read(spark, plan.dataset))
+            rows.write.parquet(files.at(_left_out(attempt)))
 
     source = {**plan.dataset.describe(), "queue": plan.queue}
     return stage(spark, plan.folder, source, make, then=leave_out)
+
+
+def _left_out(attempt: str) -> str:
+    """The dataset of what an attempt left out, beside its rows; there is none if it left nothing out."""
+    return f"{attempt}-left-out"
 
 
 def _opened(service: Service, plan: Plan, staging: Staging) -> tuple[Batch, str | None]:
