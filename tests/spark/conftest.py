@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -48,16 +47,6 @@ def spark() -> Iterator[SparkSession]:
     )
     yield made
     made.stop()
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> dict[str, str]:
-    """For the environment of a process with a session of its own, on little data as well."""
-    folder = tmp_path / "conf"
-    folder.mkdir()
-    lines = [f"{name} {value}" for name, value in SMALL.items()]
-    (folder / "spark-defaults.conf").write_text("\n".join(lines))
-    return {"SPARK_CONF_DIR": str(folder)}
 
 
 @pytest.fixture(scope="module", params=["by default", pytest.param("the other", marks=pytest.mark.soak)])

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -219,53 +214,7 @@ def test_its_page_has_every_argument_and_no_other() -> None:
     assert told == known - {"-h", "--help"}
 
 
-def run_job(environment: dict[str, str], *arguments: object) -> subprocess.Popen[bytes]:
-    """Start the job in a process group of its own."""
-    return subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "fanin.spark.jobs.fan_out", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        start_new_session=True,
-    )
-
-
 class TestDeaths:
-    def test_a_driver_that_was_killed_in_the_middle_is_run_again(
-        self,
-        spark: SparkSession,
-        service: Service,
-        elsewhere: dict[str, str],
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        # Given a driver that was killed, with its JVM and its tasks, when it had sent some messages
-        rows = 800
-        spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
-        queue = new_queue()
-        command = ("--input", tmp_path / "rows", "--queue", queue, "--staging", tmp_path / "staging")
-        options = ("--user-key", "killed", "--workers", 1)
-        with run_job(elsewhere, *command, *options) as driver:
-            while not (before := waiting(queue)):
-                assert driver.poll() is None
-                time.sleep(0.01)
-            os.killpg(driver.pid, signal.SIGKILL)
-        (batch,) = (one for one in service.tracker().iter_batches(State.OPEN) if one.user_key == "killed")
-        assert (batch.items, before < rows) == (rows, True)
-
-        # When another is run in its place, and consumers work
-        with consumers(service.tracker(), queue) as handled:
-            code, told = job(capsys, *command, *options)
-        assert code == 0
-
-        # Then it went on with the same batch: every row is an item, each item is of one row, all are done
-        row = service.ledger().status(told["batch_id"]).batch
-        assert (told["batch_id"], told["rows"], told["sent"]) == (batch.batch_id, rows, rows)
-        assert (row.state, row.items) == (State.COMPLETE, rows)
-        assert set(handled.times) == {json.dumps({"id": n}, separators=(",", ":")) for n in range(rows)}
-        assert {len(bodies) for bodies in handled.bodies.values()} == {1}
-        assert len(handled.bodies) == rows
-        assert sum(handled.times.values()) >= rows + before
-
     def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
         self,
         spark: SparkSession,
