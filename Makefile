@@ -89,7 +89,7 @@ lint: $(READY) ## format, lint, types, and which way imports go
 bench: $(JAVA) ## the figures that fanin promises, as a table; fails where one falls short
 	$(BIN)/python -m bench $(FIGURES)
 
-soak: $(JAVA) ## the long runs: many more seeds of the simulation
+soak: $(JAVA) ## the long runs: many more seeds, other modes, more rows
 	$(BIN)/python -m pytest -m soak tests
 
 # It lies over .venv: what fits the oldest Spark goes before what fits the newest.

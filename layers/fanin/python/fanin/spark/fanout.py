@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
@@ -139,16 +139,15 @@ def send(numbered: DataFrame, target: Target) -> DataFrame:
 
 def _staged(spark: SparkSession, plan: Plan) -> Staging:
     files = Folder(spark, plan.folder)
-    seen = Observation()
 
     def make() -> DataFrame:
-        rows = bodies.read(spark, plan.dataset)
-        return bodies.messages(rows.observe(seen, F.count("reason").alias("left_out")))
+        return bodies.messages(bodies.read(spark, plan.dataset))
 
-    def leave_out(attempt: str) -> None:
-        if seen.get["left_out"]:  # else there is nothing that a second pass over the dataset would find
-            rows = bodies.left_out(bodies.read(spark, plan.dataset))
-            rows.write.parquet(files.at(_left_out(attempt)))
+    def leave_out(attempt: str, messages: int) -> None:
+        rows = bodies.read(spark, plan.dataset)
+        # To count rows costs little; to find those that are no message is a second pass over all of them.
+        if rows.count() != messages:
+            bodies.left_out(rows).write.parquet(files.at(_left_out(attempt)))
 
     source = {**plan.dataset.describe(), "queue": plan.queue}
     return stage(spark, plan.folder, source, make, then=leave_out)

@@ -67,7 +67,7 @@ def stage(
     source: Mapping[str, Any],
     make: Callable[[], DataFrame],
     *,
-    then: Callable[[str], None] = lambda _: None,
+    then: Callable[[str, int], None] = lambda attempt, rows: None,  # noqa: ARG005
 ) -> Staging:
     """Stage rows, or find what was staged before.
 
@@ -77,7 +77,8 @@ def stage(
             attempt stays in it too.
         source: what makes the rows what they are, as JSON: paths, formats, options.
         make: gives the rows; not called if they are staged.
-        then: called with the name of the attempt when its rows are written, before they count as staged.
+        then: called with the attempt's name and number of rows when they are written, before they count as
+            staged.
 
     Returns:
         The first staging that was finished in the folder, by whichever driver.
@@ -98,7 +99,7 @@ def stage(
     place = F.monotonically_increasing_id().bitwiseAND(F.lit(_PLACE_BITS))
     rows.withColumns({PART: F.spark_partition_id(), PLACE: place}).write.parquet(path)
     counts = _counts(spark, path, rows.schema)
-    then(attempt)
+    then(attempt, sum(count for _, count in counts))
     note = {
         "source": dict(source),
         "attempt": attempt,
