@@ -47,7 +47,7 @@ def started(flights: Path) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def flown(started: pd.DataFrame) -> pd.DataFrame:
     """Those that arrived where they should, with what the report says of them."""
-    rows = started.dropna(subset=["tailnum", "air_time"])
+    rows = started.dropna(subset=["tailnum", "air_time"]).copy()
     minutes = pd.to_timedelta(rows["minute"] + rows["dep_delay"], unit="min")
     rows["at"] = pd.to_datetime(rows["time_hour"], utc=True) + minutes
     rows["week"] = (rows["at"].dt.normalize() - pd.to_timedelta(rows["at"].dt.weekday, unit="D")).dt.date
