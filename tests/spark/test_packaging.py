@@ -118,11 +118,7 @@ def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside,
     }
     # When
     ran = subprocess.run(  # noqa: S603
-        [
-            *submitted("local-cluster[1,2,1024]"),
-            "fan-out",
-            *(str(w) for pair in arguments.items() for w in pair),
-        ],
+        [*submitted("local-cluster[1,2,1024]"), "fan-out", *words(arguments)],
         env=outside,
         cwd=tmp_path,
         capture_output=True,

@@ -67,7 +67,7 @@ def stage(
     source: Mapping[str, Any],
     make: Callable[[], DataFrame],
     *,
-    then: Callable[[str, int], None] = lambda attempt, rows: None,  # noqa: ARG005
+    then: Callable[[str, int], None] | None = None,
 ) -> Staging:
     """Stage rows, or find what was staged before.
 
@@ -99,7 +99,8 @@ def stage(
     place = F.monotonically_increasing_id().bitwiseAND(F.lit(_PLACE_BITS))
     rows.withColumns({PART: F.spark_partition_id(), PLACE: place}).write.parquet(path)
     counts = _counts(spark, path, rows.schema)
-    then(attempt, sum(count for _, count in counts))
+    if then is not None:
+        then(attempt, sum(count for _, count in counts))
     note = {
         "source": dict(source),
         "attempt": attempt,
