@@ -39,7 +39,6 @@ def spark() -> Iterator[SparkSession]:
             "spark.master": f"local[{CORES},4]",  # a task is tried four times
             "spark.sql.shuffle.partitions": str(CORES),
             **SMALL,
-            "spark.python.daemon.module": "tests.spark.daemon",
             "spark.hadoop.fs.file.impl": "Files",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",

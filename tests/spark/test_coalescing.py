@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +12,12 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Mark, Tree
-from fanin.errors import ServiceUnavailable
 from fanin.spark.cover import LIFTED, cover_upper, lift
 from fanin.spark.forms import Form
 from fanin.spark.issued import Issued
 from fanin.spark.merging import merge
 from fanin.spark.rejects import Reason
-from fanin.spark.tasks import coalesce, coalesce_again
+from fanin.spark.tasks import coalesce
 from tests.spark.given import Given, batch, block, items_of, minimal, rows_of, shuffled
 
 BATCHES = (batch(7, 9_000), batch(9, 300_000), batch(11, 40))
@@ -65,15 +63,9 @@ def merged(pages: list[Record], form: Form) -> tuple[list[tuple[int, Mark]], Cou
     return low + high, rejects, sum(row["rows"] or 0 for row in rows)
 
 
-def tasks(shares: list[list[Record]], form: Form, way: str) -> list[Record]:
+def tasks(shares: list[list[Record]], form: Form) -> list[Record]:
     """The pages of several tasks."""
-    out: list[Record] = []
-    for share in shares:
-        if way == "parquet":
-            out += coalesce_again(SOURCE, form, lambda share=share: share)
-        else:
-            out += coalesce(SOURCE, form)(share)
-    return out
+    return [page for share in shares for page in coalesce(SOURCE, form)(share)]
 
 
 BAD_IDS = {
@@ -109,11 +101,10 @@ def some_items(draw: st.DrawFn, longest: int = 4_200) -> list[tuple[int, int]]:
     return chosen
 
 
-@pytest.mark.parametrize("way", ["parquet", "pages"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(chosen=some_items(), bad=st.lists(st.sampled_from(list(BAD_IDS)), max_size=8), seed=st.randoms())
 def test_ids_become_the_minimal_cover_and_rejects(
-    way: str, chosen: list[tuple[int, int]], bad: list[str | None], seed: Any
+    chosen: list[tuple[int, int]], bad: list[str | None], seed: Any
 ) -> None:
     # Given ids in any order, some of them repeated, some of them none of ours, over three tasks
     values = [ids_of(ROWS[batch_id], ordinal) for batch_id, ordinal in chosen] + bad
@@ -122,7 +113,7 @@ def test_ids_become_the_minimal_cover_and_rejects(
     shares = [[pa.RecordBatch.from_pydict({"item": pa.array(part, pa.string())})] for part in cuts]
 
     # When they are coalesced and merged
-    marks, rejects, rows = merged(tasks(shares, Form(ids=True), way), Form(ids=True))
+    marks, rejects, rows = merged(tasks(shares, Form(ids=True)), Form(ids=True))
 
     # Then each batch has its minimal cover
     for row in BATCHES:
@@ -138,14 +129,11 @@ def test_ids_become_the_minimal_cover_and_rejects(
     assert rows == len(values)
 
 
-@pytest.mark.parametrize("way", ["parquet", "pages"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     chosen=some_items(), extra=st.lists(st.sampled_from([(7, -1), (7, 9_000), (8, 0), (-3, 5)]), max_size=4)
 )
-def test_ordinals_become_the_same(
-    way: str, chosen: list[tuple[int, int]], extra: list[tuple[int, int]]
-) -> None:
+def test_ordinals_become_the_same(chosen: list[tuple[int, int]], extra: list[tuple[int, int]]) -> None:
     # Given rows of batches and ordinals, with nulls and what is no number
     form = Form(ids=False)
     pairs = [*chosen, *extra]
@@ -157,7 +145,7 @@ def test_ordinals_become_the_same(
     record = pa.RecordBatch.from_pydict(columns)
     half = record.num_rows // 2
 
-    marks, rejects, rows = merged(tasks([[record[:half]], [record[half:]]], form, way), form)
+    marks, rejects, rows = merged(tasks([[record[:half]], [record[half:]]], form), form)
 
     for row in BATCHES:
         mine = {ordinal for batch_id, ordinal in chosen if batch_id == row.batch_id}
@@ -178,18 +166,14 @@ def test_a_range_has_the_cover_that_the_tree_gives_it() -> None:
     # Given a contiguous range, in order
     form = Form(ids=False, batch_id=9)
     start, stop = 1_000, 299_999
-    record = pa.RecordBatch.from_pydict(
-        {
-            "batch_id": pa.array([9] * (stop - start)),
-            "ordinal": pa.array(range(start, stop)),
-            "raw": pa.nulls(stop - start, pa.string()),
-        }
-    )
+    record = pa.RecordBatch.from_pydict({"ordinal": pa.array([*range(start, stop), None, None], pa.int64())})
 
-    marks, rejects, _ = merged(tasks([[record]], form, "parquet"), form)
+    marks, rejects, rows = merged(tasks([[record]], form), form)
 
+    # Then it is that; and what has no ordinal is told as it came, which was without a batch
     assert {mark for _, mark in marks} == set(Tree().cover(start, stop, 300_000))
-    assert not rejects
+    assert rejects == {('{"ordinal": null}', "null"): 2}
+    assert rows == stop - start + 2
 
 
 def test_an_item_that_failed_is_not_acknowledged_too() -> None:
@@ -204,17 +188,6 @@ def test_an_item_that_failed_is_not_acknowledged_too() -> None:
     # Then the other 63 are marked, and the acknowledgement is the repeat
     assert marks == [(9, Mark(0, 0, 2**63 - 1))]
     assert rejects == {(values[63], "duplicate"): 1}
-
-
-def test_input_that_changes_between_two_reads_is_no_result() -> None:
-    # Given input with a repeat, that is gone when it is read again to find it
-    reads: Iterator[list[str]] = iter([[ids_of(BATCHES[0], 1)] * 2, [ids_of(BATCHES[0], 1)]])
-
-    def read() -> list[Record]:
-        return [pa.RecordBatch.from_pydict({"item": next(reads)})]
-
-    with pytest.raises(ServiceUnavailable, match="changed"):
-        list(coalesce_again(SOURCE, Form(ids=True), read))
 
 
 def test_keys_without_number_do_not_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

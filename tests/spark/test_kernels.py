@@ -39,13 +39,10 @@ def chunks(draw: st.DrawFn) -> list[tuple[list[int], list[int]]]:
     return made
 
 
-@pytest.mark.parametrize("exact", [True, False])
 @given(made=chunks(), room=st.sampled_from([PAGE, 4 * PAGE, 1 << 27]))
-def test_pages_and_repeats_are_all_that_came(
-    made: list[tuple[list[int], list[int]]], room: int, exact: bool
-) -> None:
+def test_pages_and_repeats_are_all_that_came(made: list[tuple[list[int], list[int]]], room: int) -> None:
     # Given chunks of ordinals of some keys
-    builder = PageBuilder(exact=exact, room=room)
+    builder = PageBuilder(room=room)
     came: Counter[tuple[int, int]] = Counter()
     repeats: Counter[tuple[int, int]] = Counter()
 
@@ -58,33 +55,13 @@ def test_pages_and_repeats_are_all_that_came(
     builder.flush()
     pages = decoded(builder.take())
 
-    # Then an item is in as many pages as its rows are not repeats, and the counts agree
+    # Then an item is in as many pages as its rows are not repeats
     assert pages.keys() == came.keys()
-    assert (builder.rows, builder.distinct) == (came.total(), pages.total())
-    if exact:
-        assert pages + repeats == came
-    else:
-        assert not repeats
-
-
-def test_the_quick_builder_makes_the_pages_of_the_exact_one() -> None:
-    # Given more items than there is room for, with repeats near and far
-    rng = np.random.default_rng(7)
-    ordinals = np.concatenate([rng.integers(0, 9 * PAGE, 30_000), np.arange(5 * PAGE), np.arange(100)])
-    builders = [PageBuilder(exact=exact, room=3 * PAGE) for exact in (True, False)]
-
-    for builder in builders:
-        for part in np.array_split(ordinals, 5):
-            builder.add(0, part)
-        builder.flush()
-    exact, quick = builders
-
-    assert exact.take() == quick.take()
-    assert exact.rows - exact.distinct == quick.rows - quick.distinct > 0
+    assert pages + repeats == came
 
 
 def test_repeats_within_one_slice_and_across_slices_are_told() -> None:
-    builder = PageBuilder(exact=True)
+    builder = PageBuilder()
     ordinals = np.concatenate([np.arange(40_000), [5, 5, 39_999]])
 
     first = builder.add(0, ordinals)[1]
@@ -98,7 +75,7 @@ def test_memory_does_not_grow_with_the_share_of_a_task() -> None:
     # Given shares of 4 and of 64 chunks, dense and spread, whose pages are taken as they come out
     def peak(chunks: int) -> int:
         rng = np.random.default_rng(5)
-        builder = PageBuilder(exact=True, room=32 * PAGE)
+        builder = PageBuilder(room=32 * PAGE)
         tracemalloc.start()
         for _ in range(chunks):
             builder.add(0, rng.integers(0, 64 * PAGE, 1 << 15))
@@ -113,7 +90,7 @@ def test_memory_does_not_grow_with_the_share_of_a_task() -> None:
 
 def test_as_many_items_as_there_is_room_for_come_out_once() -> None:
     # Given a batch as large as the room, in no order, in chunks whose first and last items are not its own
-    builder = PageBuilder(exact=False, room=8 * PAGE)
+    builder = PageBuilder(room=8 * PAGE)
     for part in np.array_split(np.random.default_rng(6).permutation(8 * PAGE), 4):
         builder.add(0, part)
     builder.flush()
@@ -123,7 +100,7 @@ def test_as_many_items_as_there_is_room_for_come_out_once() -> None:
 
 def test_a_container_is_never_more_than_two_bytes_an_item() -> None:
     for count in (1, 2_047, 2_048, PAGE):
-        builder = PageBuilder(exact=False)
+        builder = PageBuilder()
         builder.add(0, np.arange(count))
         builder.flush()
         (page,) = builder.take()

@@ -197,7 +197,7 @@ def _failures(rows: DataFrame, form: Form, batches: Batches, folder: str) -> Dat
     }
     once = found.withColumns(told)
     empty = F.lit(None).cast("string")
-    raw, item = (empty, F.col("item")) if form.ids else (F.col("raw"), empty)
+    raw, item = (empty, F.col("item")) if form.ids else (F.col("raw").cast("string"), empty)
     staged = once.withColumns({"raw": raw, "item": item})
     names = [column.split()[0] for column in _FAILURES.split(", ")]
     staged.select(*names).write.mode("overwrite").parquet(folder)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from functools import partial
 from itertools import pairwise
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
+from pyspark.sql.types import ByteType, IntegerType, LongType, NullType, ShortType
 
 from fanin.errors import InvalidRequest
 from fanin.spark import bits
@@ -20,7 +19,7 @@ from fanin.spark.forms import MARKS, MERGED, PAGES, Form, Records
 from fanin.spark.issued import Batches
 from fanin.spark.merging import merge
 from fanin.spark.parquet import Files
-from fanin.spark.tasks import coalesce, coalesce_again
+from fanin.spark.tasks import coalesce
 
 _SAMPLE: Final = 8_192
 _ORDERED: Final = 8
@@ -95,21 +94,24 @@ def normal(rows: DataFrame, form: Form) -> DataFrame:
 
     Returns:
         ``item``, as text; or ``batch_id`` and ``ordinal`` as BIGINT, null where they are no whole numbers,
-        and ``raw``, the row as JSON where that is so.
+        and ``raw``, the row as JSON where that is so: VOID if it cannot be.
     """
     if form.ids:
         return rows.withColumn("item", F.col("item").cast("string"))
-    whole = {name: _whole(rows, name) for name in form.columns}
-    ragged = [F.col(name).isNotNull() & number.isNull() for name, number in whole.items()]
-    either = ragged[0] | ragged[-1]
-    raw = F.when(either, F.to_json(F.struct(*form.columns), {"ignoreNullFields": "false"}))
+    texts = [name for name in form.columns if not isinstance(rows.schema[name].dataType, _WHOLE)]
+    numbers = {
+        name: _number(name) if name in texts else F.col(name).cast(LongType()) for name in form.columns
+    }
+    raw = F.lit(None)
+    if texts:
+        ragged = [F.col(name).isNotNull() & numbers[name].isNull() for name in texts]
+        json = F.to_json(F.struct(*form.columns), {"ignoreNullFields": "false"})
+        raw = F.when(ragged[0] | ragged[-1], json)
     given = {} if form.batch_id is None else {"batch_id": F.lit(form.batch_id).cast(LongType())}
-    return rows.withColumns({"raw": raw, **whole, **given})
+    return rows.withColumns({"raw": raw, **numbers, **given})
 
 
-def _whole(rows: DataFrame, name: str) -> Column:
-    if isinstance(rows.schema[name].dataType, _WHOLE):
-        return F.col(name).cast(LongType())
+def _number(name: str) -> Column:
     return F.expr(f"try_cast(CAST(`{name}` AS STRING) AS BIGINT)")
 
 
@@ -117,20 +119,21 @@ def pages_of_files(
     spark: SparkSession, files: Files, form: Form, batches: Batches, *, reasons: bool = False
 ) -> DataFrame:
     """``PAGES`` of Parquet files, by the Parquet way; with ``reasons``, of the rows that have none."""
-    shares = files.shares(spark.sparkContext.defaultParallelism)
+    shares, work = files.shares(spark.sparkContext.defaultParallelism), coalesce(batches, form)
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
         for record in records:
             for number in record.column(0).to_pylist():
-                read = partial(files.read, shares[number], form, reasons=reasons)
-                yield from coalesce_again(batches, form, read)
+                yield from work(files.read(shares[number], form, reasons=reasons))
 
     return spark.range(0, len(shares), 1, max(1, len(shares))).mapInArrow(run, PAGES)
 
 
 def pages_of_rows(rows: DataFrame, form: Form, batches: Batches, *, failed: bool = False) -> DataFrame:
     """``PAGES`` of a DataFrame that ``normal`` gave; of very many partitions, some to a task."""
-    columns = ["item"] if form.ids else ["batch_id", "ordinal", "raw"]
+    # To hand a row to Python costs more than all that is done with it: so only what differs is handed over.
+    ragged = not form.ids and not isinstance(rows.schema["raw"].dataType, NullType)
+    columns = [*form.columns, *(["raw"] if ragged else [])]
     joined = rows.select(*columns).coalesce(_TASKS * rows.sparkSession.sparkContext.defaultParallelism)
     return joined.mapInArrow(coalesce(batches, form, failed=failed), PAGES)
 

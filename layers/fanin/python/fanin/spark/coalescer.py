@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -29,40 +30,21 @@ class Coalescer:
     Args:
         batches: where they are read.
         form: of the rows.
-        exact: tell which rows are repeats.
         failed: marks the pages as of items that failed.
-        repeats_only: give nothing but the repeats.
-
-    Attributes:
-        repeated: rows told as repeats so far.
     """
 
-    def __init__(
-        self,
-        batches: Batches,
-        form: Form,
-        *,
-        exact: bool,
-        failed: bool = False,
-        repeats_only: bool = False,
-    ) -> None:
-        self.repeated = 0
+    def __init__(self, batches: Batches, form: Form, *, failed: bool = False) -> None:
         self._issued, self._form, self._failed = Issued(batches), form, failed
-        self._repeats_only, self._rows, self._rejected = repeats_only, 0, 0
-        self._builder = PageBuilder(exact=exact)
+        self._rows = self._rejected = 0
+        self._builder = PageBuilder()
         self._names: list[str | None] = []
         self._blocks: list[Block] = []
         self._keys: dict[str | int, int] = {}
 
-    @property
-    def repeats(self) -> int:
-        """Rows that are in no page, since another one of their item is; known at the end."""
-        return self._builder.rows - self._builder.distinct
-
     def add(self, chunk: Records) -> Iterator[Records]:
         """Take some rows, and give what has come out."""
-        columns = [_joined(column) for column in chunk.columns]
-        rows = self._ids(columns[0]) if self._form.ids else self._ordinals(*columns)
+        columns = dict(zip(chunk.schema.names, map(_joined, chunk.columns), strict=True))
+        rows = self._ids(columns["item"]) if self._form.ids else self._ordinals(columns)
         yield from self.count(chunk.num_rows, rows)
 
     def count(self, many: int, taken: Iterator[Records]) -> Iterator[Records]:
@@ -79,36 +61,37 @@ class Coalescer:
         """Give the rest."""
         self._builder.flush()
         yield from self._pages()
-        if not self._repeats_only:
-            yield pages_of(1, rows=[self._rows])
+        yield pages_of(1, rows=[self._rows])
 
     def _ids(self, items: Any) -> Iterator[Records]:
         if items.null_count:
-            yield from self._reject([None] * items.null_count, Reason.NULL, "the item id is null")
+            yield self.rejects([None] * items.null_count, Reason.NULL, "the item id is null")
             items = items.drop_null()
         parsed = parse(items)
         codes, indices = parsed.codes, parsed.indices
         if not (form := codes >= 0).all():
             detail = "it does not end in :<index>, a whole number"
-            yield from self._reject(items.filter(pa.array(~form)), Reason.MALFORMED, detail)
+            yield self.rejects(items.filter(pa.array(~form)), Reason.MALFORMED, detail)
             items, codes, indices = items.filter(pa.array(form)), codes[form], indices[form]
         found = self.blocks(parsed.prefixes)
         yield from self.take(parsed.prefixes, found, codes, indices, lambda rows: items.take(pa.array(rows)))
 
-    def _ordinals(self, batch_ids: Any, ordinals: Any, raw: Any) -> Iterator[Records]:
-        if batch_ids.null_count or ordinals.null_count:
-            both = pc.and_(batch_ids.is_valid(), ordinals.is_valid())
-            rest = pc.invert(both)
-            rows = zip(*(c.filter(rest).to_pylist() for c in (raw, batch_ids, ordinals)), strict=True)
-            for text, batch_id, ordinal in rows:
-                if text is None:
-                    yield from self._reject([self._form.value(batch_id, ordinal)], Reason.NULL, "null")
-                else:
-                    yield from self._reject([text], Reason.MALFORMED, "no whole number")
-            batch_ids, ordinals = batch_ids.filter(both), ordinals.filter(both)
-        if not len(ordinals):
+    def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[Records]:
+        numbers = [rows[name] for name in self._form.columns]
+        if any(column.null_count for column in numbers):
+            named = reduce(pc.and_, [column.is_valid() for column in numbers])
+            others = pa.table(dict(rows)).filter(pc.invert(named)).to_pylist()
+            ragged = [row["raw"] for row in others if row.get("raw") is not None]
+            yield self.rejects(ragged, Reason.MALFORMED, "no whole number")
+            empty = [row for row in others if row.get("raw") is None]
+            values = [self._form.value(row.get("batch_id"), row["ordinal"]) for row in empty]
+            yield self.rejects(values, Reason.NULL, "null")
+            numbers = [column.filter(named) for column in numbers]
+        indices = numbers[-1].to_numpy()
+        if not len(indices):
             return
-        keys, indices = batch_ids.to_numpy(), ordinals.to_numpy()
+        given = self._form.batch_id
+        keys = numbers[0].to_numpy() if given is None else np.broadcast_to(np.int64(given), len(indices))
         if keys.min() == keys.max():
             known, codes = keys[:1], np.zeros(0, np.int64)
             needed = {int(keys[0]): int(indices.max()) + 1}
@@ -171,7 +154,7 @@ class Coalescer:
                 for block in found
             ]
             why = [told[code] for code in codes[rows].tolist()]
-            yield from self._reject(show(rows), [r.reason for r in why], [r.detail for r in why])
+            yield self.rejects(show(rows), [r.reason for r in why], [r.detail for r in why])
             codes, indices = codes[good], indices[good]
         if single:
             keys: Ints | int = self._key(names[0], blocks[0])
@@ -194,7 +177,6 @@ class Coalescer:
         return key
 
     def _repeated(self, keys: Ints, ordinals: Ints) -> Iterator[Records]:
-        self.repeated += len(keys)
         shown = []
         for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
             name, block = self._names[key], self._blocks[key]
@@ -204,12 +186,6 @@ class Coalescer:
                 else f"{name}:{ordinal - block.first}"
             )
         yield self.rejects(shown, Reason.DUPLICATE, TWICE)
-
-    def _reject(
-        self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]
-    ) -> Iterator[Records]:
-        if not self._repeats_only:
-            yield self.rejects(values, reason, detail)
 
     def rejects(self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]) -> Records:
         many = len(values)
@@ -224,7 +200,7 @@ class Coalescer:
 
     def _pages(self) -> Iterator[Records]:
         pages = self._builder.take()
-        for at in range(0, 0 if self._repeats_only else len(pages), _AT_ONCE):
+        for at in range(0, len(pages), _AT_ONCE):
             some = pages[at : at + _AT_ONCE]
             yield pages_of(
                 len(some),

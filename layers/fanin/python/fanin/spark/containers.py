@@ -42,22 +42,22 @@ else:  # numpy 1, with Spark 3.5
         return counts
 
 
-def containers(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, bytes]]:
+def containers(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
     """Pack flags, one for an item, from the start of a page.
 
     Args:
         flags: a whole number of pages.
 
     Yields:
-        For each page that is not empty: its number, how many items it has, and its container.
+        For each page that is not empty: its number, and its container.
     """
     packed = np.packbits(flags, bitorder="little").reshape(-1, PAGE_BYTES)
     for number, count in enumerate(popcount(packed.view(np.uint64)).sum(axis=1, dtype=np.int64).tolist()):
         if count >= SPARSE:
-            yield number, count, packed[number].tobytes()
+            yield number, packed[number].tobytes()
         elif count:
             page = flags[number * PAGE : (number + 1) * PAGE]
-            yield number, count, np.flatnonzero(page).astype("<u2").tobytes()
+            yield number, np.flatnonzero(page).astype("<u2").tobytes()
 
 
 def bitmaps(pages: Sequence[bytes | memoryview]) -> Words:

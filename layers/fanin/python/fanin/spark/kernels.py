@@ -11,12 +11,14 @@ import numpy.typing as npt
 from fanin.spark.containers import AT_ONCE, PAGE, PAGE_BITS, SPARSE, containers
 
 ROOM: Final = 1 << 27
-"""Items that a builder has flags for at most, at one byte each, or two where it is exact."""
+"""Items that a builder has flags for at most, at two bytes each."""
 _DENSE: Final = 256
 """Ordinals spread thinner than one in so many are sorted; it costs more to look through their flags."""
 _WORTH: Final = 1 << 12
 """So many ordinals of one key in a chunk are worth flags of their own."""
-_SLICE: Final = 1 << 15
+_SLICE: Final = 1 << 13
+"""So few flags are looked up and set at a time that the core still has them when it looks at them again: then
+repeats cost nothing to tell."""
 _TAGS: Final = np.arange(1, _SLICE + 1, dtype=np.uint16)
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -63,19 +65,10 @@ class PageBuilder:
     is no more room; others are sorted chunk by chunk. So a page may come out more than once.
 
     Args:
-        exact: tell which ordinals are repeats. Without it their number is still known, from ``rows`` and
-            ``distinct``, at half the cost; and the pages are the same.
         room: items that it has flags for at a time.
-
-    Attributes:
-        rows: ordinals taken.
-        distinct: ordinals in the pages that came out; of one that came out twice, both times.
     """
 
-    def __init__(self, *, exact: bool, room: int = ROOM) -> None:
-        self.rows = self.distinct = 0
-        self._exact = exact
-        self._kind: type[Any] = np.uint16 if exact else np.uint8
+    def __init__(self, *, room: int = ROOM) -> None:
         self._most = room // PAGE * PAGE
         self._windows: dict[int, _Window] = {}
         self._ready: list[Page] = []
@@ -89,9 +82,8 @@ class PageBuilder:
 
         Returns:
             Keys and ordinals of the repeats that are known: all but one of each ordinal that was there
-            before, save in a page that has already come out. Empty unless ``exact``.
+            before, save in a page that has already come out.
         """
-        self.rows += len(ordinals)
         if isinstance(keys, int):
             again = self._add(keys, ordinals)
             return np.full(len(again), keys, np.int64), again
@@ -129,9 +121,6 @@ class PageBuilder:
                 return self._sort(np.full(len(ordinals), key, np.int64), ordinals, single=True)[1]
             window = self._open(key, low, high)
         window.low, window.high = min(window.low, low - window.base), max(window.high, high - window.base)
-        if not self._exact:
-            window.flags[ordinals - window.base if window.base else ordinals] = 1
-            return ordinals[:0]
         return np.concatenate(
             [
                 self._flag(window, ordinals[first : first + _SLICE])
@@ -157,7 +146,7 @@ class PageBuilder:
         size = min(self._most, -(-(high + 1 + spare - base) // PAGE) * PAGE)
         if sum(len(window.flags) for window in self._windows.values()) + size > self._most:
             self.flush()
-        window = self._windows[key] = _Window(base, np.zeros(size, self._kind), size, 0)
+        window = self._windows[key] = _Window(base, np.zeros(size, _TAGS.dtype), size, 0)
         return window
 
     def _close(self, key: int) -> None:
@@ -167,8 +156,7 @@ class PageBuilder:
         first, last = window.low // PAGE, window.high // PAGE
         for at in range(first, last + 1, AT_ONCE):
             some = window.flags[at * PAGE : min(last + 1, at + AT_ONCE) * PAGE]
-            for number, count, bits in containers(some != 0):
-                self.distinct += count
+            for number, bits in containers(some != 0):
                 self._ready.append(Page(key, window.base // PAGE + at + number, bits))
 
     def _sort(self, keys: Ints, ordinals: Ints, *, single: bool = False) -> tuple[Ints, Ints]:
@@ -182,9 +170,8 @@ class PageBuilder:
             keys, ordinals = keys[order], ordinals[order]
         again = np.zeros(len(keys), bool)
         again[1:] = (ordinals[1:] == ordinals[:-1]) & (keys[1:] == keys[:-1])
-        repeats = (keys[again], ordinals[again]) if self._exact else (keys[:0], ordinals[:0])
+        repeats = (keys[again], ordinals[again])
         keys, ordinals = keys[~again], ordinals[~again]
-        self.distinct += len(ordinals)
         numbers = ordinals >> PAGE_BITS
         new = np.ones(len(keys), bool)
         new[1:] = (numbers[1:] != numbers[:-1]) | (keys[1:] != keys[:-1])

@@ -126,10 +126,6 @@ def _normal(rows: Records, form: Form) -> Records:
     if form.ids:
         items = columns.get("item", pa.nulls(many, pa.string()))
         return pa.RecordBatch.from_arrays([items.cast(pa.large_string())], ["item"])
-    ordinals = columns.get("ordinal", pa.nulls(many, pa.int64())).cast(pa.int64())
-    if form.batch_id is None:
-        batch_ids = columns.get("batch_id", pa.nulls(many, pa.int64())).cast(pa.int64())
-    else:
-        batch_ids = pa.repeat(pa.scalar(form.batch_id, pa.int64()), many)
-    raw = pa.nulls(many, pa.string())
-    return pa.RecordBatch.from_arrays([batch_ids, ordinals, raw], ["batch_id", "ordinal", "raw"])
+    empty = pa.nulls(many, pa.int64())
+    numbers = [columns.get(name, empty).cast(pa.int64()) for name in form.columns]
+    return pa.RecordBatch.from_arrays(numbers, form.columns)

@@ -15,9 +15,9 @@ from fanin.entry.settings import Settings
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
-    # Arrow batches of full length make mapInArrow a quarter faster; by default Spark 4 measures each row.
+    # Long Arrow batches make mapInArrow a third faster; by default Spark 4 measures each row.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
 """What every job sets. All of it may be set while a session runs."""
 
@@ -29,6 +29,7 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.python.daemon.module": "fanin.spark.daemon",
     "spark.sql.shuffle.partitions": "8",
 }
 """For a process that no spark-submit has set up: a laptop, a test."""

@@ -57,7 +57,7 @@ def pages_of_words(rows: DataFrame, form: Form, batches: Batches) -> DataFrame:
 
 def _coalesce_words(batches: Batches, form: Form) -> Task:
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        work = Coalescer(batches, form, exact=True)
+        work = Coalescer(batches, form)
         for record in records:
             if not record.num_rows:
                 continue
@@ -87,7 +87,7 @@ def _tell_repeats(batches: Batches, form: Form) -> Task:
     """Gives rejects for all but one of the rows of an item; where there is no such item, it says that."""
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        work = Coalescer(batches, form, exact=True)
+        work = Coalescer(batches, form)
         for record in records:
             if not record.num_rows:
                 continue

@@ -25,7 +25,11 @@ second batch and adds no item twice. Rows that were sent already may be sent aga
 Rows that are no message are left out and written to the rejects; so is what the queue refuses for good,
 whose items have then failed. The environment names the stack by its tables (FANIN_BATCHES_TABLE ...).
 """
-_PAGE_BYTES: Final = 64 * 2**20
+_PAGES: Final = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+"""Bodies may be large: what reaches Python at a time is bounded by bytes, and by rows for Spark 3.5."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +79,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    # Bodies may be large: bound the pages that reach Python by bytes as well (Spark 4; 3.5 knows rows only).
-    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_PAGE_BYTES))
+    for name, value in _PAGES.items():
+        spark.conf.set(name, value)
     plan = Plan(
         dataset=Dataset(options.input, options.format, options.body, options.schema, options.multiline),
         queue=options.queue,
