@@ -60,6 +60,21 @@ def test_pages_and_repeats_are_all_that_came(made: list[tuple[list[int], list[in
     assert pages + repeats == came
 
 
+def test_of_more_items_than_there_is_room_for_each_row_is_in_a_page_or_told() -> None:
+    # Given chunks of many slices, with repeats near and far
+    rng = np.random.default_rng(7)
+    ordinals = np.concatenate([rng.integers(0, 9 * PAGE, 30_000), np.arange(5 * PAGE), np.arange(100)])
+    builder = PageBuilder(room=3 * PAGE)
+
+    again = [builder.add(0, part)[1] for part in np.array_split(ordinals, 5)]
+    builder.flush()
+    pages = decoded(builder.take())
+
+    told = Counter((0, ordinal) for ordinal in np.concatenate(again).tolist())
+    assert pages + told == Counter((0, ordinal) for ordinal in ordinals.tolist())
+    assert told
+
+
 def test_repeats_within_one_slice_and_across_slices_are_told() -> None:
     builder = PageBuilder()
     ordinals = np.concatenate([np.arange(40_000), [5, 5, 39_999]])

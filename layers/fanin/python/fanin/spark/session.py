@@ -15,9 +15,9 @@ from fanin.entry.settings import Settings
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
-    # Long Arrow batches make mapInArrow a third faster; by default Spark 4 measures each row.
+    # Arrow batches of full length make mapInArrow a quarter faster; by default Spark 4 measures each row.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
 """What every job sets. All of it may be set while a session runs."""
 
