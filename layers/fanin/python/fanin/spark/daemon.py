@@ -20,7 +20,7 @@ if all(PathFinder.find_spec(name, kept) for name in ("pyspark", "py4j")):
 
 from pyspark import daemon  # noqa: E402
 
-# Spark 4 says what runs: not those that only ask a data source something. Spark 3.5 runs tasks, and says nothing.
+# Spark 4 says what runs, which may only ask a data source something. Spark 3.5 runs tasks, and says nothing.
 if "pyspark.worker" in (sys.argv[1:] or ["pyspark.worker"]):
     import boto3  # noqa: F401
     import pandas as pd  # noqa: F401
