@@ -25,6 +25,7 @@ from fanin.spark import bits
 from fanin.spark.coalesce import marks, merged, normal, pages_of_files, pages_of_rows
 from fanin.spark.containers import popcount
 from fanin.spark.forms import Form
+from fanin.spark.jobs.ack import SETTINGS
 from fanin.spark.marks import marked
 from fanin.spark.parquet import Files
 from fanin.spark.session import session
@@ -89,6 +90,7 @@ def _session() -> Iterator[SparkSession]:
         "spark.master": f"local[{CORES}]",
         "spark.sql.shuffle.partitions": str(2 * CORES),
         "spark.sql.files.maxPartitionBytes": "1g",  # one task for each core, whichever way
+        **SETTINGS,
     }
     spark = session("bench", settings)
     try:
@@ -114,12 +116,14 @@ def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     def of_rows() -> DataFrame:
         return merged(pages_of_rows(normal(rows, form), form, known), form, known)
 
-    plain = _best(partial(_run, _plain(rows)))
-    parquet = _best(partial(_run, of_files(scattered)))
-    frame = _best(partial(_run, of_rows()))
-    alone = _best(partial(_numpy, scattered, count))
-    plain_ordered = _best(partial(_run, _plain(spark.read.parquet(str(ordered)))))
-    in_order = _best(partial(_run, of_files(ordered)))
+    plain, parquet, frame, alone, plain_ordered, in_order = _best(
+        partial(_run, _plain(rows)),
+        partial(_run, of_files(scattered)),
+        partial(_run, of_rows()),
+        partial(_numpy, scattered, count),
+        partial(_run, _plain(spark.read.parquet(str(ordered)))),
+        partial(_run, of_files(ordered)),
+    )
     fast, fair = FACTORS.get(power, (None, None))
     note = f"{count / 1e6 / parquet:.1f} million a second"
     return [
@@ -198,14 +202,19 @@ def _run(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _best(action: Callable[[], object]) -> float:
-    """Seconds of the fastest of three runs: in the first ones Java compiles, and workers start."""
-    seconds = []
-    for _ in range(3):
-        began = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
+def _best(*ways: Callable[[], object]) -> list[float]:
+    """Seconds of the fastest of three runs of each way, in turns, since machines are slower at times.
+
+    In the first ones Java compiles, and workers start.
+    """
+    rounds = [[_seconds(way) for way in ways] for _ in range(3)]
+    return [min(runs) for runs in zip(*rounds, strict=True)]
+
+
+def _seconds(way: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    way()
+    return time.perf_counter() - began
 
 
 def _write(folder: Path, ordinals: np.ndarray[Any, Any]) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from fanin.domain.ids import Block
 from fanin.spark.forms import Form, Records, pages_of
 from fanin.spark.issued import Batches, Found, Issued, Refused
-from fanin.spark.kernels import Ints, PageBuilder
+from fanin.spark.kernels import Ints, PageBuilder, Rows
 from fanin.spark.parsing import parse
 from fanin.spark.rejects import Reason
 
@@ -52,14 +52,14 @@ class Coalescer:
         self._rows += many
         yield from taken
         if len(self._keys) > _KEYS:
-            self._builder.flush()
+            yield from self._repeated(self._builder.flush())
         yield from self._pages()
         if len(self._keys) > _KEYS:
             self._keys, self._names, self._blocks = {}, [], []
 
     def finish(self) -> Iterator[Records]:
         """Give the rest."""
-        self._builder.flush()
+        yield from self._repeated(self._builder.flush())
         yield from self._pages()
         yield pages_of(1, rows=[self._rows])
 
@@ -92,7 +92,7 @@ class Coalescer:
             return
         given = self._form.batch_id
         keys = numbers[0].to_numpy() if given is None else np.broadcast_to(np.int64(given), len(indices))
-        if keys.min() == keys.max():
+        if given is not None or keys.min() == keys.max():
             known, codes = keys[:1], np.zeros(0, np.int64)
             needed = {int(keys[0]): int(indices.max()) + 1}
         else:
@@ -143,8 +143,8 @@ class Coalescer:
         blocks = [block if isinstance(block, Block) else _NONE for block in found]
         if single := len(found) == 1:
             codes = np.broadcast_to(np.int64(0), len(indices))
-        sizes = blocks[0].size if single else np.array([block.size for block in blocks])[codes]
-        good = (indices >= 0) & (indices < sizes)
+        sizes = np.array([block.size for block in blocks], np.uint64)
+        good = indices.view(np.uint64) < (sizes if single else sizes[codes])  # negative ones are very large
         if not good.all():
             rows = np.flatnonzero(~good)
             told = [
@@ -165,9 +165,7 @@ class Coalescer:
             table[used] = [self._key(names[code], blocks[code]) for code in used.tolist()]
             keys = table[codes]
             ordinals = np.array([block.first for block in blocks])[codes] + indices
-        again = self._builder.add(keys, ordinals)
-        if len(again[0]):
-            yield from self._repeated(*again)
+        yield from self._repeated(self._builder.add(keys, ordinals))
 
     def _key(self, name: str | int, block: Block) -> int:
         key = self._keys.setdefault(name, len(self._blocks))
@@ -176,16 +174,17 @@ class Coalescer:
             self._blocks.append(block)
         return key
 
-    def _repeated(self, keys: Ints, ordinals: Ints) -> Iterator[Records]:
-        shown = []
-        for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
-            name, block = self._names[key], self._blocks[key]
-            shown.append(
-                self._form.value(block.batch_id, ordinal)
-                if name is None
-                else f"{name}:{ordinal - block.first}"
-            )
-        yield self.rejects(shown, Reason.DUPLICATE, TWICE)
+    def _repeated(self, repeats: Iterator[Rows]) -> Iterator[Records]:
+        for keys, ordinals in repeats:
+            shown = []
+            for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
+                name, block = self._names[key], self._blocks[key]
+                shown.append(
+                    self._form.value(block.batch_id, ordinal)
+                    if name is None
+                    else f"{name}:{ordinal - block.first}"
+                )
+            yield self.rejects(shown, Reason.DUPLICATE, TWICE)
 
     def rejects(self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]) -> Records:
         many = len(values)
@@ -214,4 +213,6 @@ class Coalescer:
 
 def _joined(column: Any) -> Any:
     """A column of a table or of a record batch, in one piece."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

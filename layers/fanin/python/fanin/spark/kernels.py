@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,18 +12,19 @@ import numpy.typing as npt
 from fanin.spark.containers import AT_ONCE, PAGE, PAGE_BITS, SPARSE, containers
 
 ROOM: Final = 1 << 27
-"""Items that a builder has flags for at most, at two bytes each."""
+"""Items that a builder has flags for at most: a byte each, and one more for ordinals that wait."""
 _DENSE: Final = 256
 """Ordinals spread thinner than one in so many are sorted; it costs more to look through their flags."""
 _WORTH: Final = 1 << 12
 """So many ordinals of one key in a chunk are worth flags of their own."""
-_SLICE: Final = 1 << 13
-"""So few flags are looked up and set at a time that the core still has them when it looks at them again: then
-repeats cost nothing to tell."""
-_TAGS: Final = np.arange(1, _SLICE + 1, dtype=np.uint16)
+_DUE: Final = 8
+"""Ordinals wait until there is one for so many flags, which are then gone through in order."""
+_SLICE: Final = 1 << 16
+"""Ordinals that are flagged at a time, so few that the core's cache holds them."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-_Any: TypeAlias = npt.NDArray[Any]
+Rows: TypeAlias = tuple[Ints, Ints]
+"""Keys and ordinals."""
 
 
 class Page(NamedTuple):
@@ -44,18 +46,40 @@ class _Window:
     """Flags of consecutive items of one key, from the start of a page.
 
     Attributes:
+        key: whose they are.
         base: the first item.
         flags: one for an item.
-        low: the lowest item that is flagged, less the base; high: the highest.
+        waiting: items to flag, less the base; many: of them.
     """
 
+    key: int
     base: int
-    flags: _Any
-    low: int
-    high: int
+    flags: npt.NDArray[np.bool_]
+    waiting: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    many: int = 0
 
     def holds(self, low: int, high: int) -> bool:
         return self.base <= low and high < self.base + len(self.flags)
+
+    def add(self, ordinals: Ints) -> Iterator[Rows]:
+        self.waiting.append((ordinals - self.base).astype(np.int32))
+        self.many += len(ordinals)
+        if self.many * _DUE >= len(self.flags):
+            yield from self.settle()
+
+    def settle(self) -> Iterator[Rows]:
+        """Flag what waits, in order: to sort takes less time than to go here and there in memory."""
+        items = np.concatenate([*self.waiting, np.zeros(0, np.int32)])
+        self.waiting, self.many = [], 0
+        items.sort()
+        for first in range(0, len(items), _SLICE):
+            some = items[first : first + _SLICE].astype(np.int64)
+            again = self.flags.take(some)
+            again[1:] |= some[1:] == some[:-1]
+            self.flags[some] = True
+            if again.any():
+                repeats = some[again] + self.base
+                yield np.full(len(repeats), self.key), repeats
 
 
 class PageBuilder:
@@ -63,6 +87,8 @@ class PageBuilder:
 
     Where a key's ordinals are dense, each sets a flag in an array, which is packed at the end or when there
     is no more room; others are sorted chunk by chunk. So a page may come out more than once.
+
+    What gives repeats does its work while it is iterated.
 
     Args:
         room: items that it has flags for at a time.
@@ -73,96 +99,79 @@ class PageBuilder:
         self._windows: dict[int, _Window] = {}
         self._ready: list[Page] = []
 
-    def add(self, keys: Ints | int, ordinals: Ints) -> tuple[Ints, Ints]:
+    def add(self, keys: Ints | int, ordinals: Ints) -> Iterator[Rows]:
         """Take a chunk, best of a million.
 
         Args:
             keys: of each ordinal, or one for all of them.
             ordinals: from 0.
 
-        Returns:
-            Keys and ordinals of the repeats that are known: all but one of each ordinal that was there
-            before, save in a page that has already come out.
+        Yields:
+            The repeats that are known by now: all but one of each ordinal that was there before, save in a
+            page that has already come out.
         """
         if isinstance(keys, int):
-            again = self._add(keys, ordinals)
-            return np.full(len(again), keys, np.int64), again
+            yield from self._add(keys, ordinals)
+            return
         order = np.argsort(keys, kind="stable")
         keys, ordinals = keys[order], ordinals[order]
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         lengths = np.diff(starts, append=len(keys))
         rest = np.ones(len(keys), bool)
-        found = []
         for at in np.flatnonzero(lengths >= _WORTH).tolist():
             part = slice(starts[at], starts[at] + lengths[at])
             rest[part] = False
-            again = self._add(int(keys[starts[at]]), ordinals[part])
-            found.append((np.full(len(again), keys[starts[at]]), again))
-        found.append(self._sort(keys[rest], ordinals[rest]))
-        return np.concatenate([pair[0] for pair in found]), np.concatenate([pair[1] for pair in found])
+            yield from self._add(int(keys[starts[at]]), ordinals[part])
+        yield from self._sort(keys[rest], ordinals[rest])
 
     def take(self) -> list[Page]:
         """The pages that have come out since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
-    def flush(self) -> None:
-        """Let all pages come out."""
+    def flush(self) -> Iterator[Rows]:
+        """Let all pages come out; gives the rest of the repeats."""
         for key in list(self._windows):
-            self._close(key)
+            yield from self._close(key)
 
-    def _add(self, key: int, ordinals: Ints) -> Ints:
+    def _add(self, key: int, ordinals: Ints) -> Iterator[Rows]:
         if not len(ordinals):
-            return ordinals
+            return
         low, high = int(ordinals.min()), int(ordinals.max())
         window = self._windows.get(key)
         if not window or not window.holds(low, high):
             if high - low // PAGE * PAGE >= self._most or high - low >= len(ordinals) * _DENSE:
-                return self._sort(np.full(len(ordinals), key, np.int64), ordinals, single=True)[1]
-            window = self._open(key, low, high)
-        window.low, window.high = min(window.low, low - window.base), max(window.high, high - window.base)
-        return np.concatenate(
-            [
-                self._flag(window, ordinals[first : first + _SLICE])
-                for first in range(0, len(ordinals), _SLICE)
-            ]
-        )
+                yield from self._sort(np.full(len(ordinals), key, np.int64), ordinals, single=True)
+                return
+            yield from self._close(key)
+            base, size = self._place(low, high)
+            if sum(len(window.flags) for window in self._windows.values()) + size > self._most:
+                yield from self.flush()
+            window = self._windows[key] = _Window(key, base, np.zeros(size, bool))
+        yield from window.add(ordinals)
 
-    def _flag(self, window: _Window, ordinals: Ints) -> Ints:
-        """Flag some; a repeat finds a flag from before, or that of a later one of the same slice."""
-        items, tags = ordinals - window.base, _TAGS[: len(ordinals)]
-        before = window.flags.take(items)
-        window.flags[items] = tags
-        again: Ints = ordinals[(before != 0) | (window.flags.take(items) != tags)]
-        return again
-
-    def _open(self, key: int, low: int, high: int) -> _Window:
-        """Flags for the items from low to high, and for an eighth more on either side."""
-        self._close(key)
+    def _place(self, low: int, high: int) -> tuple[int, int]:
+        """Base and size of a window with the items from low to high, and an eighth more on either side."""
         spare = (high - low) // 8
         base = max(0, low - spare) // PAGE * PAGE
         if high - base >= self._most:
             base = low // PAGE * PAGE
-        size = min(self._most, -(-(high + 1 + spare - base) // PAGE) * PAGE)
-        if sum(len(window.flags) for window in self._windows.values()) + size > self._most:
-            self.flush()
-        window = self._windows[key] = _Window(base, np.zeros(size, _TAGS.dtype), size, 0)
-        return window
+        return base, min(self._most, -(-(high + 1 + spare - base) // PAGE) * PAGE)
 
-    def _close(self, key: int) -> None:
+    def _close(self, key: int) -> Iterator[Rows]:
         window = self._windows.pop(key, None)
-        if not window or window.low > window.high:
+        if not window:
             return
-        first, last = window.low // PAGE, window.high // PAGE
-        for at in range(first, last + 1, AT_ONCE):
-            some = window.flags[at * PAGE : min(last + 1, at + AT_ONCE) * PAGE]
-            for number, bits in containers(some != 0):
+        yield from window.settle()
+        for at in range(0, len(window.flags) // PAGE, AT_ONCE):
+            some = window.flags[at * PAGE : (at + AT_ONCE) * PAGE]
+            for number, bits in containers(some):
                 self._ready.append(Page(key, window.base // PAGE + at + number, bits))
 
-    def _sort(self, keys: Ints, ordinals: Ints, *, single: bool = False) -> tuple[Ints, Ints]:
+    def _sort(self, keys: Ints, ordinals: Ints, *, single: bool = False) -> Iterator[Rows]:
         """Pages of ordinals that are few, or far apart; of a single key they are sorted much faster."""
         if not len(ordinals):
-            return keys, ordinals
+            return
         if single:
             ordinals = np.sort(ordinals)
         else:
@@ -170,7 +179,8 @@ class PageBuilder:
             keys, ordinals = keys[order], ordinals[order]
         again = np.zeros(len(keys), bool)
         again[1:] = (ordinals[1:] == ordinals[:-1]) & (keys[1:] == keys[:-1])
-        repeats = (keys[again], ordinals[again])
+        if again.any():
+            yield keys[again], ordinals[again]
         keys, ordinals = keys[~again], ordinals[~again]
         numbers = ordinals >> PAGE_BITS
         new = np.ones(len(keys), bool)
@@ -188,4 +198,3 @@ class PageBuilder:
                 flags[bits] = True
                 bits = np.packbits(flags, bitorder="little")
             self._ready.append(Page(key, number, bits.tobytes()))
-        return repeats

@@ -21,6 +21,8 @@ The rows have a column item (item ids), or batch_id and ordinal, or, with --batc
 column reason: where it is not null, the item has failed. What cannot be acknowledged goes to the rejects,
 each row with its reason: null, malformed, foreign, gone, duplicate. The job may be run again at any time."""
 
+SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
+"""The rows are short; tasks join them to a million, so that memory is the same."""
 _JSON: Final = "item string, batch_id string, ordinal string, reason string"
 
 
@@ -70,7 +72,7 @@ def _plain(path: str) -> bool:
     return not set("*?[{") & set(path)
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run)
+JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -79,8 +79,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    for name, value in _PAGES.items():
-        spark.conf.set(name, value)
     plan = Plan(
         dataset=Dataset(options.input, options.format, options.body, options.schema, options.multiline),
         queue=options.queue,
@@ -115,7 +113,7 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-JOB: Final = Job("fan-out", _ABOUT, _arguments, _run)
+JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -7,8 +7,8 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from py4j.protocol import Py4JError
@@ -40,12 +40,14 @@ class Job:
         about: its help.
         arguments: adds its arguments to a parser.
         run: does it; the summary's ``ok`` decides the exit code.
+        settings: of its session.
     """
 
     name: str
     about: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[SparkSession, argparse.Namespace], Summary]
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
@@ -65,7 +67,7 @@ class Job:
         options = self.parser().parse_args(arguments)
         began = time.monotonic()
         try:
-            summary = self.run(session(f"fanin {self.name}"), options)
+            summary = self.run(session(f"fanin {self.name}", self.settings), options)
         except FaninError as error:
             print(f"{self.name}: {error}", file=sys.stderr)
             summary = {"ok": False, "error": error.code, "detail": str(error)}
