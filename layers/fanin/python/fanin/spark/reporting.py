@@ -6,6 +6,7 @@ give a report whose parts do not add up.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -84,13 +85,13 @@ class Facts:
 
     def tally(self, scope: Scope) -> tuple[int, int]:
         """How many rows came in; and how many count, but are of other weeks or fleets."""
-        rows = outside = 0
-        for judged, feed in ((self.trips, TRIPS), (self.fill_ups, FILL_UPS)):
-            weekly = judged.withColumn("week", week_of(feed.at))
-            elsewhere = F.col("reason").isNull() & ~(scope.period.holds("week") & scope.names("fleet"))
-            found = weekly.agg(F.count("*"), F.count_if(elsewhere)).collect()[0]
-            rows, outside = rows + found[0], outside + found[1]
-        return rows, outside
+        both = [
+            judged.select("fleet", "reason", week_of(feed.at).alias("week"))
+            for judged, feed in ((self.trips, TRIPS), (self.fill_ups, FILL_UPS))
+        ]
+        elsewhere = F.col("reason").isNull() & ~(scope.period.holds("week") & scope.names("fleet"))
+        counts = both[0].unionByName(both[1]).agg(F.count("*"), F.count_if(elsewhere)).collect()[0]
+        return counts[0], counts[1]
 
 
 class Source(NamedTuple):
@@ -190,8 +191,12 @@ def report(
     top = made.fleet.orderBy(F.desc("distance_m"), "fleet").limit(FLEETS).collect()
     of_top = F.col("fleet").isin([row["fleet"] for row in top])
     by_fleet: dict[str, dict[str, int]] = {}
-    for row in made.missing.where(of_top).groupBy("fleet", "why").count().collect():
-        by_fleet.setdefault(row["fleet"], {})[row["why"]] = row["count"]
+    missing: Counter[str] = Counter()
+    shown = made.missing.withColumn("fleet", F.when(of_top, F.col("fleet")))
+    for name, why, count in shown.groupBy("fleet", "why").count().collect():
+        missing[why] += count
+        if name is not None:
+            by_fleet.setdefault(name, {})[why] = count
     reasons = output.rejects().groupBy("reason", "detail").count()
     rows, outside = found.tally(scope)
     return Report(
@@ -202,7 +207,7 @@ def report(
         fleet_count=made.fleet.count(),
         fleet_weeks=_rows(made.fleet_week.where(of_top).collect()) if len(made.weeks) <= WEEKS else [],
         missing=by_fleet,
-        missing_count={row["why"]: row["count"] for row in made.missing.groupBy("why").count().collect()},
+        missing_count=missing,
         listed=_rows(made.missing.orderBy("fleet", "vehicle").limit(LISTED).collect()),
         asked=asked,
         rejects=_rows(reasons.orderBy(F.desc("count"), "reason", "detail").limit(REASONS).collect()),

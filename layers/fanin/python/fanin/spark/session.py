@@ -18,8 +18,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     # Arrow batches of full length make mapInArrow a quarter faster; by default Spark 4 measures each row.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # Spark 4 asks Java eight times for each function of a column, to show its line of Python in errors.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""What every job sets. All of it may be set while a session runs."""
+"""What every job sets; all but the last may be set while a session runs."""
 
 _ALONE: Final[Mapping[str, str]] = {
     "spark.master": "local[*]",

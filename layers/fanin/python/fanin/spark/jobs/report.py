@@ -86,10 +86,11 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     """
     scope = _scope(options)
     how = _how(options, scope.period)
+    tracker = Tracker.from_env() if how else None
     output = Output(spark, options.output)
     trips = Source(options.trips, SOURCES[options.trips_are], options.format)
     found = facts(output, trips, Source(options.fill_ups, FILL_UPS, options.format), scope)
-    asked = _ask(found.weeks, scope, how) if how else []
+    asked = _ask(tracker, found.weeks, scope, how) if tracker and how else []
     made = datasets(output, found, asked, scope)
     shown = report(output, found, made, asked, scope, title=options.title, currency=options.currency)
     file = output.path("report.html")
@@ -142,7 +143,7 @@ def _how(options: argparse.Namespace, period: Period) -> Asking | None:
     return Asking(options.key or f"report-{period}", options.topic, options.timeout, options.max_retries)
 
 
-def _ask(weeks: DataFrame, scope: Scope, how: Asking) -> list[Asked]:
+def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, how: Asking) -> list[Asked]:
     """Ask the fleets of the scope, those without data too if it names them.
 
     Raises:
@@ -153,7 +154,7 @@ def _ask(weeks: DataFrame, scope: Scope, how: Asking) -> list[Asked]:
     if len(fleets) > MOST_FLEETS:
         raise InvalidRequest(f"a report asks at most {MOST_FLEETS:,} fleets; name them by --fleets")
     first, last = (day and day.isoformat() for day in (scope.period.first, scope.period.last))
-    return ask(Tracker.from_env(), fleets, how, {"report": how.key, "from": first, "to": last})
+    return ask(tracker, fleets, how, {"report": how.key, "from": first, "to": last})
 
 
 JOB: Final = Job("report", ABOUT, _arguments, run)
