@@ -79,7 +79,7 @@ $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
 	@$(BIN)/python -c 'from tests.spark import classes; classes.environment()'
 	@touch $@
 
-test: $(JAVA) $(CLASSES) ## every test, the whole service on the emulator included
+test: $(CLASSES) ## every test, the whole service on the emulator included
 	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 4 --dist loadfile $(FAST)
 	$(BIN)/python -m pytest -m 'not soak' tests/e2e
 	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder tests/spark

@@ -68,8 +68,7 @@ class Contiguous:
     def read(self, share: tuple[int, int], form: Form, *, reasons: bool) -> Iterator[Any]:  # noqa: ARG002
         for start in range(*share, ROW_GROUP):
             ordinals = np.arange(start, min(start + ROW_GROUP, share[1]))
-            columns = [np.full(len(ordinals), form.batch_id), ordinals, pa.nulls(len(ordinals), pa.string())]
-            yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), ["batch_id", "ordinal", "raw"])
+            yield pa.RecordBatch.from_arrays([pa.array(ordinals)], form.columns)
 
 
 def ratios(power: int = USUAL) -> list[Figure]:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -72,9 +73,10 @@ def run(spark: SparkSession, *arguments: str) -> Summary:
     return JOB.run(spark, JOB.parser().parse_args(arguments))
 
 
-def rows(dataset: str) -> list[str]:
-    """What was written, in no order."""
-    return sorted(map(str, pq.read_table(dataset).to_pylist()))
+def written(dataset: str) -> tuple[pa.Schema, list[str]]:
+    """What the columns of a dataset are, and its rows in any order."""
+    table = pq.read_table(dataset)
+    return table.schema, sorted(map(str, table.to_pylist()))
 
 
 @pytest.mark.emulator
@@ -143,7 +145,7 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     same = ("asked", "missing", "rows", "rejected", "outside", "distance_m", "cost", "vehicles")
     assert {name: again[name] for name in same} == {name: summary[name] for name in same}
     for name in DATASETS:
-        assert rows(f"{tmp_path}/again/{name}") == rows(f"{tmp_path}/first/{name}")
+        assert written(f"{tmp_path}/again/{name}") == written(f"{tmp_path}/first/{name}")
     page = Path(f"{tmp_path}/again/report.html").read_bytes()
     assert page == Path(f"{tmp_path}/first/report.html").read_bytes()
     assert [vehicles.asked[name] for name in ("n1", "s1", "s2")] == [1, 1, 1]

@@ -43,7 +43,7 @@ class Coalescer:
 
     def add(self, chunk: Records) -> Iterator[Records]:
         """Take some rows, and give what has come out."""
-        columns = dict(zip(chunk.schema.names, map(_joined, chunk.columns), strict=True))
+        columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
         rows = self._ids(columns["item"]) if self._form.ids else self._ordinals(columns)
         yield from self.count(chunk.num_rows, rows)
 
@@ -209,10 +209,3 @@ class Coalescer:
                 failed=[self._failed] * len(some),
                 value=[self._names[page.key] for page in some],
             )
-
-
-def _joined(column: Any) -> Any:
-    """A column of a table or of a record batch, in one piece."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

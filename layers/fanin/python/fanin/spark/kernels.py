@@ -19,7 +19,7 @@ _WORTH: Final = 1 << 12
 """So many ordinals of one key in a chunk are worth flags of their own."""
 _DUE: Final = 8
 """Ordinals wait until there is one for so many flags, which are then gone through in order."""
-_SLICE: Final = 1 << 16
+_SLICE: Final = 1 << 14
 """Ordinals that are flagged at a time, so few that the core's cache holds them."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -69,7 +69,9 @@ class _Window:
 
     def settle(self) -> Iterator[Rows]:
         """Flag what waits, in order: to sort takes less time than to go here and there in memory."""
-        items = np.concatenate([*self.waiting, np.zeros(0, np.int32)])
+        if not self.waiting:
+            return
+        items = np.concatenate(self.waiting)
         self.waiting, self.many = [], 0
         items.sort()
         for first in range(0, len(items), _SLICE):

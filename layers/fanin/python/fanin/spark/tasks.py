@@ -46,7 +46,13 @@ def chunks(records: Iterable[Records]) -> Iterator[Records]:
         waiting.append(record)
         size += record.num_rows
         if size >= _CHUNK:
-            yield pa.Table.from_batches(waiting).combine_chunks()
+            yield from _joined(waiting)
             waiting, size = [], 0
     if size:
-        yield pa.Table.from_batches(waiting).combine_chunks()
+        yield from _joined(waiting)
+
+
+def _joined(records: list[Records]) -> list[Records]:
+    """Record batches as one; as several, if their text is longer than one can have."""
+    joined: list[Records] = pa.Table.from_batches(records).combine_chunks().to_batches()
+    return joined

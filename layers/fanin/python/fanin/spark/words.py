@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -108,5 +107,5 @@ def _tell_repeats(batches: Batches, form: Form) -> Task:
 
 def _coded(names: Any) -> tuple[list[Any], Any]:
     """The names, each once, and of each row which it has."""
-    coded = (names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names).dictionary_encode()
+    coded = names.dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
