@@ -132,6 +132,7 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     }
     assert {names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE, names.ENV_BUS} <= told
     assert conf["spark.executorEnv.PYSPARK_PYTHON"] == f"python{PYTHON}"
+    assert conf["spark.executorEnv.ARROW_ENABLE_UNSAFE_MEMORY_ACCESS"] == "true"
     assert set(outputs) >= {
         names.PIPELINE_OUTPUT_APPLICATION,
         names.PIPELINE_OUTPUT_BUCKET,

@@ -108,8 +108,9 @@ def test_nothing_one_row_and_empty_partitions_are_no_special_cases(
     # Given one row among many empty partitions, and no row at all
     one = spark.createDataFrame([(63,)], "ordinal long").repartition(40)
     none = one.where("ordinal < 0")
-    for name, rows in (("one", one), ("none", none)):
-        rows.write.parquet(str(tmp_path / name))
+    if way is Way.PARQUET:
+        for name, rows in (("one", one), ("none", none)):
+            rows.write.parquet(str(tmp_path / name))
 
     found = {
         name: marks(coalesced(way, rows, Form(ids=False, batch_id=7), tmp_path / name), SOURCE).collect()
@@ -119,6 +120,23 @@ def test_nothing_one_row_and_empty_partitions_are_no_special_cases(
     # Then there is one mark, of bit 63, and none
     assert [tuple(mark) for mark in found["one"]] == [(7, 0, 0, -(2**63))]
     assert found["none"] == []
+
+
+def test_many_partitions_are_joined_to_tasks_and_nothing_runs_to_count_them(spark: SparkSession) -> None:
+    # Given few partitions, many, and some that Spark knows only when it has run the query
+    form, most = Form(ids=False, batch_id=7), 32 * spark.sparkContext.defaultParallelism
+    few, many = (spark.range(0, 10, 1, number).toDF("ordinal") for number in (most, most + 1))
+    shuffled = spark.range(10).toDF("ordinal").repartition(most + 1)
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+
+    before = len(jobs())
+    pages = [pages_of_rows(normal(rows, form), form, SOURCE) for rows in (few, many, shuffled)]
+
+    # Then there are no more than that, and rows of few do not go through a coalesce
+    assert len(jobs()) == before
+    plans = [frame._jdf.queryExecution().executedPlan().toString() for frame in pages]
+    assert ["Coalesce" in plan for plan in plans] == [False, True, True]
+    assert pages[1].rdd.getNumPartitions() == most
 
 
 @pytest.mark.soak

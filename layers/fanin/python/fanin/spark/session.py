@@ -30,7 +30,8 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    # Arrow looks at every value it writes whether there is room, which Spark has seen to before.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true",
     "spark.python.daemon.module": "fanin.spark.daemon",
     "spark.sql.shuffle.partitions": "8",
 }
