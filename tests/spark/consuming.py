@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 import boto3
 
@@ -37,15 +39,19 @@ class Handled:
 def new_queue(**attributes: str) -> str:
     """A queue of its own; returns its URL."""
     name = f"spark-{uuid.uuid4().hex}"
-    return boto3.client("sqs").create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    return _sqs().create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
 
 
 def waiting(queue: str) -> int:
     """How many messages are in a queue."""
-    answer = boto3.client("sqs").get_queue_attributes(
-        QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
-    )
+    answer = _sqs().get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
     return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
+
+@cache
+def _sqs() -> Any:
+    """To make a client takes longer than all that is asked of it; there is one stack."""
+    return boto3.client("sqs")
 
 
 @contextmanager

@@ -158,7 +158,7 @@ def test_a_driver_that_was_killed_in_the_middle_is_run_again(
     ) as driver:
         while not (before := waiting(queue)):
             assert driver.poll() is None
-            time.sleep(0.01)
+            time.sleep(0.1)
         os.killpg(driver.pid, signal.SIGKILL)
     (batch,) = (one for one in service.tracker().iter_batches(State.OPEN) if one.user_key == "killed")
     assert (batch.items, before < ROWS) == (ROWS, True)
