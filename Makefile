@@ -16,6 +16,8 @@ FAST := tests/unit tests/stateful tests/integration tests/infra tests/docs
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
+# Each of some hundred short processes would have to compile fanin first.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-fleet demo-spark test check lint bench soak compat synth clean

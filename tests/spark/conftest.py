@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -22,6 +23,27 @@ SMALL = {
     "spark.sql.ui.explainMode": "simple",
 }
 """For data of the size that most tests have; all of it may be set while a session runs."""
+
+
+LONG = (
+    "acking",
+    "report_scatter",
+    "report_flights",
+    "packaging",
+    "audit",
+    "fan_out",
+    "ways",
+    "audit_job",
+    "sink",
+)
+"""Files of tests that take the longest, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, so that processes which share them out end at the same time."""
+    places = {f"test_{name}": place for place, name in enumerate(LONG)}
+    here = Path(__file__).parent
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)) if item.path.parent == here else -1)
 
 
 @pytest.fixture(scope="session", autouse=True)
