@@ -106,7 +106,7 @@ def test_nothing_one_row_and_empty_partitions_are_no_special_cases(
     spark: SparkSession, tmp_path: Path, way: Way
 ) -> None:
     # Given one row among many empty partitions, and no row at all
-    one = spark.createDataFrame([(63,)], "ordinal long").repartition(12)
+    one = spark.createDataFrame([(63,)], "ordinal long").repartition(40)
     none = one.where("ordinal < 0")
     if way is Way.PARQUET:
         for name, rows in (("one", one), ("none", none)):

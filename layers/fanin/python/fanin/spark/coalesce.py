@@ -134,11 +134,11 @@ def pages_of_rows(rows: DataFrame, form: Form, batches: Batches, *, failed: bool
     # To hand a row to Python costs more than all that is done with it: so only what differs is handed over.
     ragged = not form.ids and not isinstance(rows.schema["raw"].dataType, NullType)
     columns = [*form.columns, *(["raw"] if ragged else [])]
-    return _joined(rows.select(*columns)).mapInArrow(coalesce(batches, form, failed=failed), PAGES)
+    return _bounded(rows.select(*columns)).mapInArrow(coalesce(batches, form, failed=failed), PAGES)
 
 
-def _joined(rows: DataFrame) -> DataFrame:
-    """Some of very many partitions to a task.
+def _bounded(rows: DataFrame) -> DataFrame:
+    """The rows, in no more partitions than there are tasks for.
 
     Rows that go through a coalesce take a quarter longer to Python, even if it joins none; so partitions are
     counted first, unless Spark must run a part of the plan to know how many there are.
