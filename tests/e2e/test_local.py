@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def invoke_reaper(stack: Stack) -> None:
         for function in functions.list_functions()["Functions"]
         if "Reaper" in function["FunctionName"]
     )
-    functions.invoke(FunctionName=name, Payload=b"{}")
+    assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=b"{}")
 
 
 class TestUp:
@@ -113,6 +114,16 @@ class TestUp:
             monkeypatch.setenv(name, value)
         tables = boto3.Session().client("dynamodb").list_tables()["TableNames"]
         assert {stack.batches_table, stack.words_table, stack.parts_table} <= set(tables)
+
+    def test_a_burst_of_first_calls_does_not_start_a_process_for_each(self, root: Path) -> None:
+        # Given a function that nobody has called
+        stack = up(root)
+        before = len(living(stack.pid))
+
+        # When 24 call it at the same time, then each is answered, by far fewer processes
+        with ThreadPoolExecutor(24) as pool:
+            list(pool.map(lambda _: invoke_reaper(stack), range(24)))
+        assert 1 <= len(living(stack.pid)) - before <= 12
 
     def test_on_a_port_in_use_says_so(self, tmp_path: Path) -> None:
         with socket.socket() as taken:

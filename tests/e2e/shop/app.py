@@ -37,7 +37,7 @@ class Shop(FaninStack):
             self,
             "Renders",
             dead_letters_function=self.tracker.dead_letters.function,
-            visibility_timeout=cdk.Duration.seconds(3),
+            visibility_timeout=cdk.Duration.seconds(15),
             max_receive_count=1,
             enforce_ssl=False,
             channel=True,

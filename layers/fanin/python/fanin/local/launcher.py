@@ -17,12 +17,14 @@ import sys
 import threading
 import time
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 SCHEDULE_TICKS = (("scheduler", "_SCHEDULE_TICK_INTERVAL"), ("eventbridge", "_SCHEDULER_TICK_INTERVAL"))
+TURN_SECONDS = 0.02  # between two looks for a worker that is free
 LOCK_TRIES = 40  # of 50 ms each; a reader holds the lock for microseconds
 
 
@@ -79,6 +81,8 @@ def _acquire(lock: int) -> None:
 def _tune(layers: str) -> None:
     """Shorten the emulator's waits: schedules to a second, Lambda calls by 50 ms, cold starts by most of it.
 
+    And start no more Lambda workers at once than there are cores.
+
     These are private attributes; the emulator's version is pinned, and a rename fails loudly here.
     """
     for service, interval in SCHEDULE_TICKS:
@@ -90,6 +94,10 @@ def _tune(layers: str) -> None:
     _require(runtime.Worker, "_drain_stderr_bounded")
     runtime.Worker._drain_stderr_bounded.__defaults__ = (0.002, 0.002, 0.25)  # noqa: SLF001
     runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _sharing(Path(layers))})
+    lambdas: Any = importlib.import_module("ministack.services.lambda_svc")
+    _require(lambdas, "acquire_worker")
+    _require(runtime, "ensure_spawned")
+    lambdas.acquire_worker = _in_turn(lambdas.acquire_worker, runtime.ensure_spawned)
 
 
 def _require(owner: Any, attribute: str) -> None:
@@ -124,6 +132,32 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
             Path(str(self.filename)).unlink()
 
     return Shared
+
+
+def _in_turn(acquire: Callable[..., Any], start: Callable[[Any], None]) -> Callable[..., Any]:
+    """An ``acquire_worker`` that starts as many workers at once as there are cores.
+
+    A burst of first calls would start a process for each, and all of them would be slow together. Whoever
+    waits for a turn takes a worker that has become free, if there is one first.
+    """
+    turns = threading.Semaphore(os.cpu_count() or 1)
+    none_new = -1  # as a ceiling of workers
+
+    def acquire_worker(*of: Any, **more: Any) -> Any:
+        while (free := acquire(*of, **{**more, "max_concurrency": none_new}))[0] is None:
+            if not turns.acquire(timeout=TURN_SECONDS):
+                continue
+            try:
+                worker, how = acquire(*of, **more)
+                if how == "spawn":
+                    with suppress(Exception):  # its call tries again, and tells
+                        start(worker)
+                return worker, how
+            finally:
+                turns.release()
+        return free
+
+    return acquire_worker
 
 
 if __name__ == "__main__":
