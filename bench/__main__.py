@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
+from multiprocessing import get_context
 
 from rich.console import Console
 from rich.table import Table
@@ -74,13 +75,17 @@ def main() -> int:
 
 
 def measure(groups: Iterable[str]) -> list[Figure]:
-    """Measure groups: what is counted on all cores at once, then what is timed, one after the other."""
+    """Measure groups: what is counted on all cores at once, then what is timed, one after the other.
+
+    Each that is timed has a process of its own, with a JVM of its own: none finds what another one left.
+    """
     chosen = set(groups)
     with ProcessPoolExecutor() as pool:
         running = [pool.submit(m) for group, ms in COUNTED.items() if group in chosen for m in ms]
         figures = [figure for answer in running for figure in answer.result()]
     timed = [measurement for group, ms in TIMED.items() if group in chosen for measurement in ms]
-    figures += [figure for measurement in timed for figure in measurement()]
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        figures += [figure for measurement in timed for figure in pool.submit(measurement).result()]
     by_name: dict[str, list[Figure]] = {}
     for figure in figures:
         by_name.setdefault(figure.name, []).append(figure)
