@@ -1,4 +1,6 @@
 import json
+import os
+from functools import partial
 
 import pytest
 
@@ -49,11 +51,26 @@ def test_the_bench_fails_where_a_figure_falls_short(monkeypatch, capsys, measure
 
 
 def test_figures_measured_several_times_appear_once_with_their_worst(monkeypatch):
-    # Given
-    twice = [lambda: [Figure("w", 1, at_most=9)], lambda: [Figure("w", 5, at_most=9)]]
+    # Given measurements that go to processes of their own
+    twice = [partial(list, [Figure("w", value, at_most=9)]) for value in (1, 5)]
     monkeypatch.setattr(bench, "COUNTED", {})
     monkeypatch.setattr(bench, "TIMED", {"w": twice})
     # When
     figures = bench.measure(["w"])
     # Then
     assert [figure.measured for figure in figures] == [5]
+
+
+def where_measured():
+    return [Figure(f"process {os.getpid()}", 1)]
+
+
+def test_what_is_timed_has_a_process_of_its_own(monkeypatch):
+    # Given
+    monkeypatch.setattr(bench, "COUNTED", {})
+    monkeypatch.setattr(bench, "TIMED", {"w": [where_measured, where_measured]})
+    # When
+    processes = {figure.name for figure in bench.measure(["w"])}
+    # Then
+    assert len(processes) == 2
+    assert f"process {os.getpid()}" not in processes
