@@ -58,7 +58,7 @@ def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) ->
     """
 
     def make() -> Tracker:
-        ledger = HttpsLedger(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=300))
+        ledger = HttpsLedger(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))
         return Tracker(ledger, lambda: connecting.sqs_client(caller), stack.ack_queue_url)
 
     return make

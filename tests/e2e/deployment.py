@@ -16,7 +16,7 @@ from fanin.local import Stack
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T], within: float = 60) -> T:
+def eventually(look: Callable[[], T], within: float = 20) -> T:
     """Look until there is something to see, and return it; fails when the time is up."""
     deadline = time.monotonic() + within
     while not (seen := look()):
@@ -194,11 +194,11 @@ class Subscriber:
             self._events += [json.loads(message["Body"]) for message in messages]
         return [event for event in self._events if event["detail"].get("batch_id") == batch_id]
 
-    def only_event_of(self, batch_id: int, within: float = 60) -> dict[str, Any]:
+    def only_event_of(self, batch_id: int, within: float = 20) -> dict[str, Any]:
         """The event of a batch, which comes in time and alone."""
         return self.only_events_of([batch_id], within)[batch_id]
 
-    def only_events_of(self, batch_ids: Collection[int], within: float = 60) -> dict[int, dict[str, Any]]:
+    def only_events_of(self, batch_ids: Collection[int], within: float = 20) -> dict[int, dict[str, Any]]:
         """The events of batches, of which each comes in time and alone.
 
         That no second one follows is looked at once, when all tests have run; see ``close``.

@@ -92,7 +92,7 @@ def test_the_limit_holds_under_32_producers(new_tracker, tracker, name) -> None:
     def produce(number: int) -> None:
         producer = Producer(new_tracker().buffers, name, backoff=patient)
         for part in range(each):
-            producer.put(f"{number}/{part}", timeout=300)
+            producer.put(f"{number}/{part}", timeout=120)
 
     def consume(_: int) -> None:
         taker = Taker(new_tracker().buffers, name, most=5, wait=1)

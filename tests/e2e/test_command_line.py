@@ -37,7 +37,7 @@ def fanin(begin):
 
     def run(*arguments: object, stdin: str = "", exits: int = 0):
         process = begin(*arguments)
-        said, complained = process.communicate(stdin, timeout=180)
+        said, complained = process.communicate(stdin, timeout=60)
         assert process.returncode == exits, said + complained
         return json.loads(complained if exits else said)
 
@@ -70,7 +70,7 @@ def test_a_batch_by_hand(begin, fanin, subscriber):
     fanin("ack", *(arg for span in missing for arg in ("--range", f"{batch_id}:{span['id']}")))
 
     # Then the watch ends with it, and all is well
-    said, _ = watch.communicate(timeout=180)
+    said, _ = watch.communicate(timeout=60)
     assert (watch.returncode, json.loads(said)["state"]) == (0, "complete")
     assert fanin("verify", batch_id)["disagreements"] == []
     assert subscriber.only_event_of(batch_id)["detail"]["metadata"] == {"from": "terminal"}
@@ -84,7 +84,7 @@ def test_a_watched_batch_that_is_cancelled(begin, fanin):
 
     # When it is cancelled, Then the watch ends, and its exit code says that this is not complete
     assert fanin("cancel", batch_id)["state"] == "cancelled"
-    said, _ = watch.communicate(timeout=180)
+    said, _ = watch.communicate(timeout=60)
     assert (watch.returncode, json.loads(said)["state"]) == (1, "cancelled")
 
 

@@ -59,7 +59,7 @@ def test_ctrl_c_cleans_up(demo, tmp_path):
 
     # When it is interrupted
     demo.send_signal(signal.SIGINT)
-    said, _ = demo.communicate(timeout=180)
+    said, _ = demo.communicate(timeout=60)
 
     # Then it says so, and nothing is left running
     assert demo.returncode == 130, said
