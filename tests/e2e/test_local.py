@@ -1,5 +1,7 @@
 """The local stack itself: it comes up, stays up, comes back, and leaves nothing behind."""
 
+import base64
+import io
 import json
 import os
 import signal
@@ -9,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import boto3
 import pytest
@@ -124,6 +127,35 @@ class TestUp:
         with ThreadPoolExecutor(24) as pool:
             list(pool.map(lambda _: invoke_reaper(stack), range(24)))
         assert 1 <= len(living(stack.pid)) - before <= 12
+
+    def test_the_log_of_a_call_is_whole_when_the_call_has_ended(self, root: Path) -> None:
+        # Given a function that writes to its log until it ends
+        functions = up(root).client("lambda")
+        code = io.BytesIO()
+        with ZipFile(code, "w") as made:
+            made.writestr("talker.py", "def handler(event, _):\n    print(*range(event), sep='\\n')\n")
+        functions.create_function(
+            FunctionName="talker",
+            Runtime="python3.12",
+            Role="arn:aws:iam::000000000000:role/talker",
+            Handler="talker.handler",
+            Code={"ZipFile": code.getvalue()},
+        )
+
+        # When four callers keep the machine busy with it
+        def last_line(lines: int) -> int:
+            answer = functions.invoke(FunctionName="talker", Payload=b"%d" % lines, LogType="Tail")
+            said = base64.b64decode(answer["LogResult"]).decode().splitlines()
+            return max((int(line) for line in said if line.isdigit()), default=-1)
+
+        calls = [2_000 + n for n in range(80)]
+        with ThreadPoolExecutor(4) as pool:
+            last = list(pool.map(last_line, calls))
+
+        functions.delete_function(FunctionName="talker")
+
+        # Then each was answered with the end of its own log, and no other call's
+        assert last == [lines - 1 for lines in calls]
 
     def test_on_a_port_in_use_says_so(self, tmp_path: Path) -> None:
         with socket.socket() as taken:

@@ -12,6 +12,8 @@ import hashlib
 import importlib
 import json
 import os
+import queue
+import select
 import shutil
 import sys
 import threading
@@ -81,7 +83,7 @@ def _acquire(lock: int) -> None:
 def _tune(layers: str) -> None:
     """Shorten the emulator's waits: schedules to a second, Lambda calls by 50 ms, cold starts by most of it.
 
-    And start no more Lambda workers at once than there are cores.
+    Start no more Lambda workers at once than there are cores, and lose no line of their logs.
 
     These are private attributes; the emulator's version is pinned, and a rename fails loudly here.
     """
@@ -91,8 +93,10 @@ def _tune(layers: str) -> None:
         setattr(module, interval, 1)
     runtime: Any = importlib.import_module("ministack.core.lambda_runtime")
     _require(runtime, "zipfile")
-    _require(runtime.Worker, "_drain_stderr_bounded")
-    runtime.Worker._drain_stderr_bounded.__defaults__ = (0.002, 0.002, 0.25)  # noqa: SLF001
+    for reads_logs in ("_read_stderr", "_drain_stderr", "_drain_stderr_bounded"):
+        _require(runtime.Worker, reads_logs)
+    runtime.Worker._read_stderr = _read_log  # noqa: SLF001
+    runtime.Worker._drain_stderr_bounded = _to_its_end(runtime.Worker._drain_stderr_bounded)  # noqa: SLF001
     runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _sharing(Path(layers))})
     lambdas: Any = importlib.import_module("ministack.services.lambda_svc")
     _require(lambdas, "acquire_worker")
@@ -132,6 +136,63 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
             Path(str(self.filename)).unlink()
 
     return Shared
+
+
+class _Log:
+    """What a Lambda worker writes, as lines in a queue: read as it comes, and to its end when a call ends.
+
+    The emulator waits some milliseconds for the lines of a call; on a busy machine they come later, and then
+    belong to the next call, or to none.
+    """
+
+    def __init__(self, pipe: int, lines: queue.Queue[str]) -> None:
+        self._pipe = os.dup(pipe)  # the emulator closes its own while this one is being read
+        self._lines = lines
+        self._begun = b""
+        self._ended = False
+        self._reading = threading.Lock()
+
+    def follow(self) -> None:
+        """Read until the worker has ended."""
+        while not self._ended:
+            self._written(None)
+            self.catch_up()
+        os.close(self._pipe)
+
+    def catch_up(self) -> None:
+        """Read what has been written until now."""
+        with self._reading:
+            while not self._ended and self._written(0):
+                read = os.read(self._pipe, 65_536)
+                self._ended = not read
+                *lines, self._begun = (self._begun + read).split(b"\n")
+                for line in lines:
+                    self._lines.put(line.decode(errors="replace"))
+
+    def _written(self, timeout: int | None) -> bool:
+        poll = select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        return bool(poll.poll(timeout))
+
+
+def _read_log(worker: Any) -> None:
+    """The thread that a worker has for its log."""
+    lines = worker._stderr_queue  # noqa: SLF001
+    lines.log = _Log(worker._proc.stderr.fileno(), lines)  # noqa: SLF001
+    lines.log.follow()
+
+
+def _to_its_end(drain: Callable[..., str]) -> Callable[..., str]:
+    """A ``_drain_stderr_bounded`` that waits for nothing and leaves nothing."""
+
+    def rest_of_log(worker: Any, *waits: float, **more: float) -> str:
+        log = getattr(worker._stderr_queue, "log", None)  # noqa: SLF001
+        if log is None:  # a worker of another kind
+            return drain(worker, *waits, **more)
+        log.catch_up()
+        return str(worker._drain_stderr())  # noqa: SLF001
+
+    return rest_of_log
 
 
 def _in_turn(acquire: Callable[..., Any], start: Callable[[Any], None]) -> Callable[..., Any]:
