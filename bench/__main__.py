@@ -59,10 +59,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("groups", nargs="*", metavar="group", help=f"some of: {', '.join(GROUPS)}; else all")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--full", action="store_true", help="spark-speed: 2^27 acknowledgements, not 2^25")
+    full = "spark-speed: 2^27 acknowledgements, not 2^25; spark-audit: 10^7 words, not 10^6"
+    parser.add_argument("--full", action="store_true", help=full)
     options = parser.parse_args()
     if options.full:
         TIMED["spark-speed"][0] = partial(spark_coalesce.ratios, spark_coalesce.FULL)
+        TIMED["spark-audit"][0] = partial(spark_audit.linear, spark_audit.FULL)
     if unknown := set(options.groups) - set(GROUPS):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     with Console(stderr=True).status("measuring, some two minutes"):

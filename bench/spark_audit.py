@@ -24,10 +24,12 @@ from fanin.spark.session import session
 
 AT = 1_790_000_000_000
 EXPIRES = AT // 1000 + 20 * 86_400
-FULL = 2**64 - 1
+USUAL, FULL = 1_000_000, 10_000_000
+PARTITIONS = 8
 PLANTED = 10_000
 """One word in so many is wrong, and another, and so on for each kind of finding."""
 
+_ALL = 2**64 - 1
 _SMALL = 4_096
 _ROWS_A_FILE = 200_000
 _MASKS = [mask or 1 for mask in map(random.Random(7).getrandbits, [64] * 1_000)]  # noqa: S311
@@ -101,10 +103,10 @@ class World:
 def _value(mask: int, cleared: int | None = None) -> str:
     """The attributes of a word with the bits of a mask cleared."""
     bits = ",".join(f'"{bit}"' for bit in positions(mask if cleared is None else cleared))
-    return f'"word":{{"N":"{mask ^ FULL}"}},"done":{{"NS":[{bits}]}}'
+    return f'"word":{{"N":"{mask ^ _ALL}"}},"done":{{"NS":[{bits}]}}'
 
 
-_DONE = _value(FULL)
+_DONE = _value(_ALL)
 
 
 def _batch(batch_id: int, words: int) -> Batch:
@@ -151,14 +153,16 @@ def wrongly_told(summary: dict[str, Any], world: World) -> int:
     return differs.total() + abs(summary["done"] - world.done)
 
 
-def linear() -> list[Figure]:
-    spark = session("bench", {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "8"})
+def linear(words: int = USUAL) -> list[Figure]:
+    """Audit a tenth of so many words, then all of them."""
+    spark = session("bench", {"spark.master": "local[2]", "spark.sql.shuffle.partitions": str(PARTITIONS)})
     audited(spark, 10_000)  # compiles what the others run
-    runs = {words: audited(spark, words) for words in (100_000, 1_000_000)}
-    small, large = (seconds for seconds, _, _ in runs.values())
-    told = sum(wrongly_told(summary, world) for _, summary, world in runs.values())
+    runs = audited(spark, words // 10), audited(spark, words)
+    (small, _, _), (large, summary, _) = runs
+    told = sum(wrongly_told(found, world) for _, found, world in runs)
+    sizes = f"{words // 10:,} to {words:,}"
     return [
-        Figure("audit: rows a second, 1,000,000 words", runs[1_000_000][1]["words"] / large, note="local[2]"),
-        Figure("audit: time for ten times the words", large / small, at_most=11, note="100,000 to 1,000,000"),
+        Figure(f"audit: rows a second, {words:,} words", summary["words"] / large, note="local[2]"),
+        Figure("audit: time for ten times the words", large / small, at_most=11, note=sizes),
         Figure("audit: findings missed or invented", told, at_most=0, note="those of both sizes"),
     ]

@@ -1,12 +1,13 @@
 """Random batches, worked on by the real ledger: the audit says what the ledger says. And many words."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.spark_audit import audited, wrongly_told
+from bench.spark_audit import PARTITIONS, audited, wrongly_told
 from fanin.spark.audit.report import audit
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.tables import Tables
@@ -48,7 +49,17 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     spark.catalog.clearCache()
 
 
-@pytest.mark.usefixtures("as_deployed")
+@pytest.fixture
+def partitions(spark: SparkSession, as_deployed: None) -> Iterator[None]:
+    """What is shuffled comes in as many parts as in the bench."""
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    spark.conf.set(name, PARTITIONS)
+    yield
+    spark.conf.set(name, before)
+
+
+@pytest.mark.usefixtures("partitions")
 def test_ten_million_words_are_audited_as_planted(spark: SparkSession) -> None:
     # Given an export of 10,000,000 words of level 0, with three kinds of findings planted in it
     # When it is audited
