@@ -1,4 +1,4 @@
-"""One Spark session for all of these tests, and the service's tables on an emulator for those that ask."""
+"""One Spark session for all the tests of a process, and which process runs which."""
 
 import os
 from collections.abc import Iterator
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.scheduler import LoadFileScheduling
 
-from fanin.local import Stack, down, environment, up
-from fanin.spark.service import Service
 from fanin.spark.session import session
 from tests.spark import classes
 
@@ -21,10 +20,15 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.ui.explainMode": "simple",
+    "spark.sql.debug.maxToStringFields": "1",
+    # So does looking for what follows from a filter, of which there is nothing to skip.
+    "spark.sql.constraintPropagation.enabled": "false",
 }
 """For data of the size that most tests have; all of it may be set while a session runs."""
 
 
+HERE = Path(__file__).parent
+DEPLOYED = HERE / "deployed"
 LONG = (
     "acking",
     "report_scatter",
@@ -33,7 +37,7 @@ LONG = (
     "audit",
     "fan_out",
     "ways",
-    "audit_job",
+    "audit_scan",
     "sink",
 )
 """Files of tests that take the longest, the longest first."""
@@ -42,8 +46,21 @@ LONG = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that processes which share them out end at the same time."""
     places = {f"test_{name}": place for place, name in enumerate(LONG)}
-    here = Path(__file__).parent
-    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)) if item.path.parent == here else -1)
+    here = lambda item: HERE in item.path.parents  # noqa: E731
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)) if here(item) else -1)
+
+
+class Scheduling(LoadFileScheduling):
+    """A file's tests are run by one process, and all that need the stack by one, which has it."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return str(DEPLOYED) if DEPLOYED in (self.config.rootpath / file).parents else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,6 +78,10 @@ def spark() -> Iterator[SparkSession]:
             "spark.master": f"local[{CORES},4]",  # a task is tried four times
             "spark.sql.shuffle.partitions": str(CORES),
             **SMALL,
+            "spark.cleaner.referenceTracking": "false",  # what is not used any more goes with the session
+            "spark.broadcast.compress": "false",
+            "spark.shuffle.compress": "false",
+            "spark.metrics.staticSources.enabled": "false",
             "spark.hadoop.fs.file.impl": "Files",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
@@ -89,29 +110,6 @@ def as_deployed(spark: SparkSession) -> Iterator[None]:
     yield
     for name, value in SMALL.items():
         spark.conf.set(name, value)
-
-
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The deployed service, with its functions."""
-    root = tmp_path_factory.mktemp("stack")
-    try:
-        yield up(root, report=print)
-    finally:
-        down(root)
-
-
-@pytest.fixture
-def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points this process at the stack; tasks are told by ``service``."""
-    for name, value in environment(stack).items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-def service(local_environment: None) -> Service:
-    """The stack, for driver and tasks."""
-    return Service.from_env()
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from fanin.spark.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def page(first: int, size: int) -> pa.RecordBatch:

@@ -23,7 +23,6 @@ from fanin.spark.stream import ack_stream
 from tests.spark import faults
 
 ITEMS = 10_000
-ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.emulator
 

@@ -24,7 +24,7 @@ from tests.spark.consuming import consumers, new_queue, waiting
 
 sink = pytest.importorskip("fanin.spark.sink", reason="Spark before 4.0 has no Python data sources")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 9))), st.randoms())

@@ -1,6 +1,5 @@
 """The report asks the vehicles: who answered, who did not, nobody twice, whatever dies on the way."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from examples.pipeline.vehicles import Vehicles
 from fanin import Tracker
-from fanin.errors import InvalidRequest, NotConfigured
 from fanin.spark import reporting
-from fanin.spark.jobs.report import JOB
-from fanin.spark.jobs.running import Summary
 from fanin.spark.service import Service
 from tests.spark import faults
+from tests.spark.weekly import datasets, run
 
 DATASETS = (
     "answers",
@@ -28,31 +25,6 @@ DATASETS = (
     "rejects",
     "checked/trips",
 )
-TRIPS = """\
-fleet,vehicle,trip_id,started_at,distance_m,duration_s
-north,n1,1,2024-03-04T08:00:00Z,30000,1800
-north,n1,2,2024-03-05T08:00:00Z,10000,1200
-north,n2,1,2024-03-06T08:00:00Z,7000,700
-north,n4,1,2024-03-06T09:00:00Z,9000,900
-north,n4,1,2024-03-06T09:00:00Z,9000,900
-north,,5,2024-03-06T09:00:00Z,9000,900
-south,s1,1,2024-03-07T09:00:00Z,50000,3600
-south,s1,2,2024-03-17T09:00:00Z,50000,3600
-south,s1,3,never,50000,3600
-"""
-FILL_UPS = """\
-fleet,vehicle,fill_up_id,filled_at,volume_ml,cost
-north,n1,a,2024-03-04T09:00:00Z,2400,420
-"""
-
-
-@pytest.fixture
-def datasets(tmp_path: Path) -> list[str]:
-    """Arguments that name a small dataset and week 10."""
-    (tmp_path / "trips.csv").write_text(TRIPS)
-    (tmp_path / "fill_ups.csv").write_text(FILL_UPS)
-    paths = ["--trips", f"{tmp_path}/trips.csv", "--fill-ups", f"{tmp_path}/fill_ups.csv"]
-    return [*paths, "--week", "2024-W10"]
 
 
 @pytest.fixture
@@ -69,10 +41,6 @@ def vehicles(local_environment: None, tmp_path: Path) -> Vehicles:
     return made
 
 
-def run(spark: SparkSession, *arguments: str) -> Summary:
-    return JOB.run(spark, JOB.parser().parse_args(arguments))
-
-
 def written(dataset: str) -> tuple[pa.Schema, list[str]]:
     """What the columns of a dataset are, and its rows in any order."""
     table = pq.read_table(dataset)
@@ -83,13 +51,12 @@ def written(dataset: str) -> tuple[pa.Schema, list[str]]:
 def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     spark: SparkSession,
     vehicles: Vehicles,
-    datasets: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered
     asking = ["--key", tmp_path.name, "--topic", f"{tmp_path.name}-{{fleet}}", "--max-retries", "1"]
-    arguments = [*datasets, *asking, "--timeout", str(vehicles.pace())]
+    arguments = [*datasets(tmp_path), *asking, "--timeout", str(vehicles.pace())]
 
     # When the report is made
     with vehicles.answering(["n1", "s1", "s2"]):
@@ -150,36 +117,3 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     assert page == Path(f"{tmp_path}/first/report.html").read_bytes()
     assert [vehicles.asked[name] for name in ("n1", "s1", "s2")] == [1, 1, 1]
     assert vehicles.waiting("n2") == 2
-
-
-def test_a_report_of_everything_needs_a_name(
-    spark: SparkSession, datasets: list[str], tmp_path: Path
-) -> None:
-    # Given no weeks, when vehicles are to be asked, then the report must have a key, or its second run
-    # would get the answers of the first
-    arguments = [*datasets[:4], "--output", f"{tmp_path}/out"]
-    with pytest.raises(InvalidRequest, match="name the report by --key"):
-        run(spark, *arguments)
-
-    # And a topic for each fleet; and one way to say the weeks
-    with pytest.raises(InvalidRequest, match=r"must have .fleet. in it"):
-        run(spark, *arguments, "--key", "k", "--topic", "all")
-    with pytest.raises(InvalidRequest, match="leave out --from and --to"):
-        run(spark, *arguments, "--week", "2024-W10", "--to", "2024-W11")
-
-
-def test_without_a_stack_nobody_can_be_asked(
-    spark: SparkSession, datasets: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given an environment that names no stack
-    for name in [name for name in os.environ if name.startswith("FANIN_")]:
-        monkeypatch.delenv(name)
-
-    # When vehicles are to be asked, then the error says what to set
-    with pytest.raises(NotConfigured, match="no stack to talk to"):
-        run(spark, *datasets, "--output", f"{tmp_path}/out")
-
-    # And nobody need be: then the fleets that are named are all there is
-    summary = run(spark, *datasets, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
-    assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
-    assert (summary["rows"], summary["outside"]) == (10, 6)

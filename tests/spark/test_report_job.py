@@ -1,0 +1,43 @@
+"""The report's job: what it must be told, and that it needs no stack where nobody is asked."""
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.errors import InvalidRequest, NotConfigured
+from tests.spark.weekly import datasets, run
+
+
+def test_a_report_of_everything_needs_a_name(spark: SparkSession, tmp_path: Path) -> None:
+    # Given no weeks, when vehicles are to be asked, then the report must have a key, or its second run
+    # would get the answers of the first
+    arguments = [*datasets(tmp_path)[:4], "--output", f"{tmp_path}/out"]
+    with pytest.raises(InvalidRequest, match="name the report by --key"):
+        run(spark, *arguments)
+
+    # And a topic for each fleet; and one way to say the weeks
+    with pytest.raises(InvalidRequest, match=r"must have .fleet. in it"):
+        run(spark, *arguments, "--key", "k", "--topic", "all")
+    with pytest.raises(InvalidRequest, match="leave out --from and --to"):
+        run(spark, *arguments, "--week", "2024-W10", "--to", "2024-W11")
+
+
+def test_without_a_stack_nobody_can_be_asked(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an environment that names no stack
+    for name in [name for name in os.environ if name.startswith("FANIN_")]:
+        monkeypatch.delenv(name)
+
+    given = datasets(tmp_path)
+
+    # When vehicles are to be asked, then the error says what to set
+    with pytest.raises(NotConfigured, match="no stack to talk to"):
+        run(spark, *given, "--output", f"{tmp_path}/out")
+
+    # And nobody need be: then the fleets that are named are all there is
+    summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
+    assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
+    assert (summary["rows"], summary["outside"]) == (10, 6)
