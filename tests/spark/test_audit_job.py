@@ -3,16 +3,11 @@
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.jobs.audit import JOB
 from tests.spark.tables import FULL, Tables
-
-
-def table(folder: Path, name: str) -> list[dict[str, object]]:
-    return list(pq.read_table(folder / name).to_pylist())
 
 
 @pytest.mark.parametrize(
