@@ -1,17 +1,27 @@
 """One Spark session for all the tests of a process, and which process runs which."""
 
 import os
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import boto3
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
+from fanin.spark.packing import Package
 from fanin.spark.session import session
 from tests.spark import classes
 
 CORES = 2
+SPARK = Path(pyspark.__file__).parent
+BARE = sys._base_executable
+"""The Python below the virtual environment: it has no package, and fanin's checkout is not on its path."""
+PACKAGES = os.pathsep.join(dict.fromkeys(str(Path(one.__file__).parents[1]) for one in (pyspark, boto3)))
+"""The dependencies. As an entry of PYTHONPATH a folder brings its packages, but no editable installation."""
 SMALL = {
     # To generate and compile code for each plan takes longer than to run it on some rows,
     "spark.sql.codegen.wholeStage": "false",
@@ -33,7 +43,7 @@ LONG = (
     "acking",
     "report_scatter",
     "report_flights",
-    "packaging",
+    "submitted",
     "audit",
     "fan_out",
     "ways",
@@ -120,3 +130,58 @@ def small_pages(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(name, "50")
     yield
     spark.conf.set(name, before)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Spark, where Java's archive of its classes knows it; its workers leave what they got in there."""
+    work = SPARK / "work"
+    before = set(work.glob("*"))
+    yield SPARK
+    for one in set(work.glob("*")) - before:
+        shutil.rmtree(one)
+    if work.exists() and not before:
+        work.rmdir()
+
+
+@pytest.fixture
+def submitted(home: Path, tmp_path: Path) -> Callable[[str], list[str]]:
+    """Gives, for a master, a spark-submit of the package, but for the arguments of the job."""
+    package = Package.installed()
+    entry, code = tmp_path / "job.py", tmp_path / "fanin.zip"
+    entry.write_bytes(package.entry)
+    code.write_bytes(package.content)
+    conf = {
+        **SMALL,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.executorEnv.PYTHONPATH": PACKAGES,
+        "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
+        "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
+    }
+
+    def submit(master: str) -> list[str]:
+        return [
+            *(str(home / "bin" / "spark-submit"), "--master", master, "--py-files", str(code)),
+            *(word for name, value in conf.items() for word in ("--conf", f"{name}={value}")),
+            str(entry),
+        ]
+
+    return submit
+
+
+@pytest.fixture
+def outside(home: Path, tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine with Spark and the dependencies."""
+    ours = ("FANIN_", "AWS_", "JAVA_HOME", "JDK_JAVA_OPTIONS", "PATH", "HOME", "LANG")
+    kept = {name: value for name, value in os.environ.items() if name.startswith(ours)}
+    return {
+        **kept,
+        "PYTHONPATH": PACKAGES,
+        "PYSPARK_PYTHON": BARE,
+        "PYSPARK_DRIVER_PYTHON": BARE,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
+    }
