@@ -4,11 +4,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from fanin.local import emulator
 from fanin.local.stack import EMULATOR_HOME
 
 ENDPOINT = "FANIN_TEST_ENDPOINT"
+
+# Hypothesis fails an example that takes more than 200 ms: on a busy machine, any.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
