@@ -79,7 +79,7 @@ def main() -> int:
 def measure(groups: Iterable[str]) -> list[Figure]:
     """Measure groups: what is counted on all cores at once, then what is timed, one after the other.
 
-    Each that is timed has a process of its own, with a JVM of its own: none finds what another one left.
+    Each that is timed has a process, and so a JVM, of its own: none finds what another one left.
     """
     chosen = set(groups)
     with ProcessPoolExecutor() as pool:

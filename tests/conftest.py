@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from fanin.local import emulator
+from fanin.local import Stack, down, emulator, environment, up
 from fanin.local.stack import EMULATOR_HOME
 
 ENDPOINT = "FANIN_TEST_ENDPOINT"
@@ -30,3 +31,30 @@ def _endpoint_of_emulator_tests(request: pytest.FixtureRequest, monkeypatch: pyt
     """Tests marked ``emulator`` find one, unless the environment names another."""
     if request.node.get_closest_marker("emulator") and ENDPOINT not in os.environ:
         monkeypatch.setenv(ENDPOINT, request.getfixturevalue("bare_emulator"))
+
+
+@pytest.fixture(scope="session")
+def stack_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stack")
+
+
+@pytest.fixture(scope="session")
+def policies_enforced() -> bool:
+    """Whether the stack verifies signatures and enforces the functions' policies; e2e tests say yes."""
+    return False
+
+
+@pytest.fixture(scope="session")
+def stack(stack_root: Path, policies_enforced: bool) -> Iterator[Stack]:
+    """The deployed stack; ``stack.client("sqs")`` is a boto3 client for it, with root's keys."""
+    try:
+        yield up(stack_root, auth=policies_enforced, report=print)
+    finally:
+        down(stack_root)
+
+
+@pytest.fixture
+def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points this process at the stack: boto3, ``Tracker.from_env()``, ``Tracker.direct()``."""
+    for name, value in environment(stack).items():
+        monkeypatch.setenv(name, value)

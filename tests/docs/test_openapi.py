@@ -121,9 +121,7 @@ API = schemathesis.openapi.from_wsgi("/openapi.json", Gateway())
 
 
 @API.parametrize()
-@settings(
-    max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
-)
+@settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 def test_whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case) -> None:
     case.call_and_validate(
         checks=[

@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import boto3
 import pytest
@@ -13,29 +12,13 @@ from fanin.client import connecting
 from fanin.client.https import HttpsLedger
 from fanin.client.tracker import Tracker
 from fanin.client.transport import SigV4, Urllib3Transport
-from fanin.local import Stack, down, environment, up
+from fanin.local import Stack
 from tests.e2e.deployment import Deployment, Subscriber
 
 
 @pytest.fixture(scope="session")
-def stack_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stack")
-
-
-@pytest.fixture(scope="session")
-def stack(stack_root: Path) -> Iterator[Stack]:
-    """The deployed stack; ``stack.client("sqs")`` is a boto3 client for it, with root's keys."""
-    try:
-        yield up(stack_root, auth=True, report=print)
-    finally:
-        down(stack_root)
-
-
-@pytest.fixture
-def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points this process at the stack: boto3, ``Tracker.from_env()``, ``Tracker.direct()``."""
-    for name, value in environment(stack).items():
-        monkeypatch.setenv(name, value)
+def policies_enforced() -> bool:
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +37,7 @@ def caller(stack: Stack) -> boto3.Session:
 def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) -> Callable[[], Tracker]:
     """Makes trackers over the deployed API, each with connections of its own.
 
-    They are patient: a burst of first calls starts as many Lambda processes on this machine at once.
+    They are patient: in a burst of first calls, calls wait for the Lambda processes of others.
     """
 
     def make() -> Tracker:

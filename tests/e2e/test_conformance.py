@@ -52,9 +52,7 @@ def test_the_document_that_is_served_is_that_of_the_code(stack, sign) -> None:
 API = schemathesis.openapi.from_dict(document(ROUTES))
 
 
-@settings(
-    max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
-)
+@settings(max_examples=20, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 def whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case, stack, sign) -> None:
     answer = case.call(base_url=stack.api_url, auth=sign)
     case.validate_response(answer, checks=CHECKS)

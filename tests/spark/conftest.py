@@ -15,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from fanin.spark.packing import Package
 from fanin.spark.session import session
 from tests.spark import classes
+from tests.spark.setting import setting
 
 CORES = 2
 SPARK = Path(pyspark.__file__).parent
@@ -105,11 +106,10 @@ def spark() -> Iterator[SparkSession]:
 def any_ansi(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
     """SQL fails on what is malformed, as by default since Spark 4, or makes a null of it, as before."""
     name = "spark.sql.ansi.enabled"
-    before = spark.conf.get(name)
-    if request.param == "the other":
-        spark.conf.set(name, "false" if before == "true" else "true")
-    yield
-    spark.conf.set(name, before)
+    default = spark.conf.get(name)
+    other = "false" if default == "true" else "true"
+    with setting(spark, name, other if request.param == "the other" else default):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +125,8 @@ def as_deployed(spark: SparkSession) -> Iterator[None]:
 @pytest.fixture
 def small_pages(spark: SparkSession) -> Iterator[None]:
     """Tasks in Python are given fifty rows at a time."""
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "50")
-    yield
-    spark.conf.set(name, before)
+    with setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch", "50"):
+        yield
 
 
 @pytest.fixture

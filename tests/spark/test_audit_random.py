@@ -1,6 +1,5 @@
 """Random batches, worked on by the real ledger: the audit says what the ledger says. And many words."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -10,6 +9,7 @@ from pyspark.sql import SparkSession
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
 from fanin.spark.audit.report import audit
 from tests.spark.playing import DEEP, lost, played, ranges_of
+from tests.spark.setting import setting
 from tests.spark.tables import Tables
 
 pytestmark = pytest.mark.soak
@@ -49,21 +49,12 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     spark.catalog.clearCache()
 
 
-@pytest.fixture
-def partitions(spark: SparkSession, as_deployed: None) -> Iterator[None]:
-    """What is shuffled comes in as many parts as in the bench."""
-    name = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(name)
-    spark.conf.set(name, PARTITIONS)
-    yield
-    spark.conf.set(name, before)
-
-
-@pytest.mark.usefixtures("partitions")
+@pytest.mark.usefixtures("as_deployed")
 def test_ten_million_words_are_audited_as_planted(spark: SparkSession) -> None:
     # Given an export of 10,000,000 words of level 0, with three kinds of findings planted in it
-    # When it is audited
-    seconds, summary, world = audited(spark, 10_000_000)
+    # When it is audited, what is shuffled in as many parts as in the bench
+    with setting(spark, "spark.sql.shuffle.partitions", str(PARTITIONS)):
+        seconds, summary, world = audited(spark, 10_000_000)
 
     # Then each is found, none is invented, and every item is counted
     assert wrongly_told(summary, world) == 0, (seconds, summary)

@@ -101,7 +101,7 @@ def some_items(draw: st.DrawFn, longest: int = 4_200) -> list[tuple[int, int]]:
     return chosen
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(chosen=some_items(), bad=st.lists(st.sampled_from(list(BAD_IDS)), max_size=8), seed=st.randoms())
 def test_ids_become_the_minimal_cover_and_rejects(
     chosen: list[tuple[int, int]], bad: list[str | None], seed: Any
@@ -129,7 +129,7 @@ def test_ids_become_the_minimal_cover_and_rejects(
     assert rows == len(values)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     chosen=some_items(), extra=st.lists(st.sampled_from([(7, -1), (7, 9_000), (8, 0), (-3, 5)]), max_size=4)
 )

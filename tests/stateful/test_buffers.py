@@ -224,7 +224,7 @@ class BufferMachine(RuleBasedStateMachine):
         process(self.memory).put("jobs", ["x"] * self.LIMIT)
 
 
-BufferMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+BufferMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=25)
 TestBufferMachine = BufferMachine.TestCase
 
 
