@@ -112,7 +112,7 @@ $(SPARK35)/.ready: | $(READY)
 	@touch $@
 
 compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest that runs the jobs; wants Python 3.11
-	$(SPARK35)/bin/python -m pytest -m 'not soak' tests/spark
+	$(SPARK35)/bin/python -m pytest -m 'not soak' tests/spark tests/unit/spark
 
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py

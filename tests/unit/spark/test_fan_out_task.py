@@ -15,7 +15,7 @@ from fanin.domain.acks import Failure
 from fanin.spark.fanout import sending
 from fanin.spark.jobs.fan_out import JOB
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def page(first: int, size: int) -> pa.RecordBatch:
