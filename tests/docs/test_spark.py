@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from fanin.cli.main import app
 from fanin.cli.spark import JobName
 from fanin.spark import submit
+from fanin.spark.jobs.__main__ import job
 from infra.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +48,7 @@ def test_submissions_are_understood(line):
     assert described.exit_code == 0
     assert options(words) <= set(re.findall(r"--[a-z-]+", described.stdout))
     if command == "submit":
-        job = JobName(words[2])
-        import_module(f"fanin.spark.jobs.{job.replace('-', '_')}").JOB.parser().parse_args(arguments)
+        job(JobName(words[2])).parser().parse_args(arguments)
 
 
 def test_the_pages_have_submissions():
@@ -65,6 +65,19 @@ def test_every_job_has_its_page(text):
     pages = re.findall(r"^\| \[([a-z-]+)\]\((?:docs/)?spark/([a-z-]+)\.md\)", text, re.MULTILINE)
     assert pages == [(name, name) for name in ("fan-out", "ack", "audit", "report")]
     assert {name for name, _ in pages} == {name.value for name in JobName}
+
+
+@pytest.mark.parametrize("name", JobName)
+def test_its_page_has_every_argument_and_no_other(name):
+    page = (ROOT / "docs" / "spark" / f"{name}.md").read_text()
+    told = {
+        option
+        for line in page.splitlines()
+        if line.startswith("| `--")
+        for option in re.findall(r"--[a-z-]+", line.split("|")[1])
+    }
+    known = {option for action in job(name).parser()._actions for option in action.option_strings}
+    assert told == known - {"-h", "--help"}
 
 
 def test_the_release_by_default_is_the_stacks():

@@ -68,7 +68,7 @@ def test_each_week_of_a_vehicle_is_that_of_pandas(
     keys = ["fleet", "vehicle", "week"]
     written = spark.read.parquet(f"{output}/vehicle_week").select(*keys, *SUMS).toPandas()
     expected = inside(flown).groupby(keys)[SUMS].sum().reset_index()
-    pd.testing.assert_frame_equal(written.sort_values(keys, ignore_index=True), expected)
+    pd.testing.assert_frame_equal(written.sort_values(keys, ignore_index=True), expected, check_exact=True)
 
 
 def test_each_fleet_is_that_of_pandas(

@@ -18,8 +18,13 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in set(JobName):
         print(f"say which job: {', '.join(JobName)}; each has a --help", file=sys.stderr)
         return USAGE
-    job: Job = import_module(f"fanin.spark.jobs.{arguments[0].replace('-', '_')}").JOB
-    return job.main(arguments[1:])
+    return job(JobName(arguments[0])).main(arguments[1:])
+
+
+def job(name: JobName) -> Job:
+    """The job of a name; its module is imported only now, as each needs other parts of the package."""
+    found: Job = import_module(f"fanin.spark.jobs.{name.replace('-', '_')}").JOB
+    return found
 
 
 if __name__ == "__main__":
