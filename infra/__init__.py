@@ -4,9 +4,9 @@
 ``FaninStack`` the service as a stack of its own; ``PipelineStack`` is the Spark jobs beside it.
 """
 
-from infra.pipeline import Pipeline, PipelineStack
+from infra.pipeline import Pipeline
 from infra.settings import BadSetting, Settings
-from infra.stack import FaninStack
+from infra.stacks import FaninStack, PipelineStack
 from infra.tracked_queue import TrackedQueue
 from infra.tracker import FaninTracker
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
 
 from aws_cdk import ArnFormat, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_emrserverless as emr
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_sns as sns
@@ -19,9 +22,6 @@ from infra.findings import accept, accept_below
 from infra.permissions import allow
 from infra.settings import RETENTION
 from infra.tracker import FaninTracker
-
-if TYPE_CHECKING:
-    from infra.pipeline import Pipeline
 
 EXPORTS = "exports"
 POLL = 60
@@ -35,14 +35,34 @@ class AuditSchedule(Construct):
     Exports read the backups, so they cost the tables no capacity. An execution fails if the audit finds
     something wrong, and the alarm tells of it.
 
+    Args:
+        tracker: whose tables.
+        bucket: gets the exports below ``exports/``, and what the audits find below ``data/audits/``.
+        application: runs the job.
+        role: what the job runs as.
+        spark_submit: how the job is started, as StartJobRun takes it, but for its arguments.
+
     Attributes:
         machine: the state machine; start it for an audit now.
     """
 
-    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker, pipeline: Pipeline) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        tracker: FaninTracker,
+        bucket: s3.Bucket,
+        application: emr.CfnApplication,
+        role: iam.Role,
+        spark_submit: Mapping[str, object],
+    ) -> None:
         super().__init__(scope, id)
         settings = tracker.settings
-        self._pipeline = pipeline
+        self._bucket = bucket
+        self._application = application
+        self._role = role
+        self._spark_submit = spark_submit
         tables = {"batches": tracker.storage.batches, "words": tracker.storage.words}
         exporting = sfn.Parallel(self, "Export", result_path="$.exports")
         for name, table in tables.items():
@@ -84,7 +104,7 @@ class AuditSchedule(Construct):
             "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime",
             {
                 "TableArn": table.table_arn,
-                "S3Bucket": self._pipeline.bucket.bucket_name,
+                "S3Bucket": self._bucket.bucket_name,
                 "S3Prefix": f"{EXPORTS}/{name}",
                 "ExportFormat": "DYNAMODB_JSON",
                 # A request that is repeated in one execution makes no second export.
@@ -109,17 +129,13 @@ class AuditSchedule(Construct):
         return start.next(wait).next(look).next(done)
 
     def _audit(self) -> sfn.CustomState:
-        pipeline = self._pipeline
-        driver: Any = pipeline.submit("audit")
-        bucket = pipeline.bucket.s3_url_for_object()
+        bucket = self._bucket.s3_url_for_object()
         where = [
             f"States.Format('{bucket}/{EXPORTS}/{name}/AWSDynamoDB/{{}}',"
             f" States.ArrayGetItem(States.StringSplit($.exports[{at}].ExportDescription.ExportArn, '/'), 3))"
             for at, name in enumerate(("batches", "words"))
         ]
-        submit = driver["SparkSubmit"]
-        del submit["EntryPointArguments"]
-        submit["EntryPointArguments.$"] = (
+        arguments = (
             f"States.Array('audit', '--batches-export', {where[0]}, '--words-export', {where[1]},"
             f" '--output', States.Format('{bucket}/data/audits/{{}}', $$.Execution.Name))"
         )
@@ -127,10 +143,10 @@ class AuditSchedule(Construct):
             "Audit",
             "arn:aws:states:::emr-serverless:startJobRun.sync",
             {
-                "ApplicationId": pipeline.application.attr_application_id,
-                "ExecutionRoleArn": pipeline.role.role_arn,
+                "ApplicationId": self._application.attr_application_id,
+                "ExecutionRoleArn": self._role.role_arn,
                 "Name": "audit",
-                "JobDriver": driver,
+                "JobDriver": {"SparkSubmit": {**self._spark_submit, "EntryPointArguments.$": arguments}},
             },
         )
 
@@ -140,7 +156,7 @@ class AuditSchedule(Construct):
         )
 
     def _let_export(self, table: dynamodb.Table) -> None:
-        role, bucket = self.machine.role, self._pipeline.bucket
+        role, bucket = self.machine.role, self._bucket
         allow(role, ["dynamodb:ExportTableToPointInTime"], table.table_arn)
         allow(role, ["dynamodb:DescribeExport"], f"{table.table_arn}/export/*")
         accept_below(role, table, table.table_arn, "/export/*", "exports get their ids as they start")
@@ -148,13 +164,15 @@ class AuditSchedule(Construct):
         accept_below(role, bucket, bucket.bucket_arn, f"/{EXPORTS}/*", "DynamoDB names the files")
 
     def _let_run(self) -> None:
-        stack, role, pipeline = Stack.of(self), self.machine.role, self._pipeline
-        application = pipeline.application.attr_arn
+        stack, role = Stack.of(self), self.machine.role
+        application = self._application.attr_arn
         allow(role, ["emr-serverless:StartJobRun"], application)
         allow(role, ["emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"], f"{application}/jobruns/*")
-        accept_below(role, pipeline, application, "/jobruns/*", "job runs get their ids as they start")
+        accept_below(
+            role, self._application, application, "/jobruns/*", "job runs get their ids as they start"
+        )
         passed = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
-        allow(role, ["iam:PassRole"], pipeline.role.role_arn, passed)
+        allow(role, ["iam:PassRole"], self._role.role_arn, passed)
         rule = stack.format_arn(
             service="events",
             resource="rule",

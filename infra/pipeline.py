@@ -6,7 +6,6 @@ from aws_cdk import (
     ArnFormat,
     AssetHashType,
     BundlingOptions,
-    CfnOutput,
     Duration,
     IgnoreMode,
     Stack,
@@ -18,7 +17,6 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from fanin import names
 from infra.audit import AuditSchedule
 from infra.findings import accept, accept_below
 from infra.layers import NOT_IN_FUNCTIONS, ROOT, RUNTIME, PipInstall, foreign
@@ -39,30 +37,6 @@ NOT_IN_JOBS = tuple(
 )
 
 
-class PipelineStack(Stack):
-    """The jobs beside a tracker of the same app, and the outputs that ``fanin spark submit`` reads.
-
-    Attributes:
-        pipeline: everything that is in it.
-    """
-
-    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
-        super().__init__(
-            scope, id, description="fanin: Spark jobs that fan out, acknowledge, audit and report"
-        )
-        self.pipeline = Pipeline(self, "Pipeline", tracker=tracker)
-        pipeline = self.pipeline
-        for name, value in {
-            names.PIPELINE_OUTPUT_APPLICATION: pipeline.application.attr_application_id,
-            names.PIPELINE_OUTPUT_ROLE: pipeline.role.role_arn,
-            names.PIPELINE_OUTPUT_BUCKET: pipeline.bucket.bucket_name,
-            names.PIPELINE_OUTPUT_ENTRY: pipeline.entry.s3_object_url,
-            names.PIPELINE_OUTPUT_PACKAGE: pipeline.package.s3_object_url,
-            names.PIPELINE_OUTPUT_CONF: Stack.of(self).to_json_string(pipeline.conf),
-        }.items():
-            CfnOutput(self, name, value=value)
-
-
 class Pipeline(Construct):
     """An EMR Serverless application for the jobs of ``fanin.spark``; it costs nothing while no job runs.
 
@@ -80,6 +54,8 @@ class Pipeline(Construct):
         package: fanin, as a zip for ``--py-files``.
         entry: the script that starts any job.
         conf: Spark properties of every job: dependencies, Python, and where the tracker is.
+        spark_submit: how a job is started, as StartJobRun takes it in ``JobDriver``; the job's name and its
+            arguments go with it, as ``EntryPointArguments``.
     """
 
     def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
@@ -96,8 +72,17 @@ class Pipeline(Construct):
         dependencies = self._dependencies()
         self._read_code(self.package, self.entry, dependencies)
         self.conf = self._conf(tracker, dependencies)
+        self.spark_submit = self._spark_submit()
         if settings.pipeline_audit_hours:
-            AuditSchedule(self, "Audit", tracker=tracker, pipeline=self)
+            AuditSchedule(
+                self,
+                "Audit",
+                tracker=tracker,
+                bucket=self.bucket,
+                application=self.application,
+                role=self.role,
+                spark_submit=self.spark_submit,
+            )
 
     def _bucket(self) -> s3.Bucket:
         bucket = s3.Bucket(
@@ -238,15 +223,11 @@ class Pipeline(Construct):
             "spark.executorEnv.ARROW_ENABLE_UNSAFE_MEMORY_ACCESS": "true",
         }
 
-    def submit(self, job: str, *arguments: str) -> dict[str, object]:
-        """A job, as StartJobRun takes it in ``JobDriver``; fanin is the one that the stack was made of."""
+    def _spark_submit(self) -> dict[str, str]:
         conf = " ".join(f"--conf {name}={value}" for name, value in self.conf.items())
         return {
-            "SparkSubmit": {
-                "EntryPoint": self.entry.s3_object_url,
-                "EntryPointArguments": [job, *arguments],
-                "SparkSubmitParameters": f"--py-files {self.package.s3_object_url} {conf}",
-            }
+            "EntryPoint": self.entry.s3_object_url,
+            "SparkSubmitParameters": f"--py-files {self.package.s3_object_url} {conf}",
         }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.app.limits import MAX_FAILURES, MAX_REASON
+from fanin.client.calls import Calls
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
@@ -17,8 +18,6 @@ from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-    from fanin.client.tracker import Tracker
 
 logger = logging.getLogger("fanin")
 
@@ -58,15 +57,15 @@ def split(outcomes: Iterable[Outcome]) -> tuple[list[str], list[Failure]]:
 class DirectAcks:
     """Tells the ledger itself, so that a return means: marked."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         done, failed = split(outcomes)
         if done:
-            self._tracker.ack(done)
+            self._calls.ack(done)
         if failed:
-            self._tracker.fail(failed)
+            self._calls.fail(failed)
 
 
 class QueuedAcks:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fanin.client.backoff import Backoff
+from fanin.client.calls import Calls
 from fanin.client.friendly import Span
 from fanin.client.messages import Attribute, Message, Sendable
 from fanin.client.paging import pages
@@ -19,7 +20,7 @@ from fanin.domain.reports import Progress
 from fanin.errors import LimitReached, SendFailed, Throttled
 
 if TYPE_CHECKING:
-    from fanin.client.tracker import Tracker
+    from mypy_boto3_sqs import SQSClient
 
 _BLOCK: Final = 10_000
 _BLOCK_BYTES: Final = 64 * 2**20
@@ -34,8 +35,16 @@ class TrackedBatch:
         row: the batch as it was when this object was made or last closed or cancelled.
     """
 
-    def __init__(self, tracker: Tracker, row: Batch, *, backoff: Backoff | None = None) -> None:
-        self._tracker = tracker
+    def __init__(
+        self,
+        calls: Calls,
+        row: Batch,
+        sqs: Callable[[], SQSClient],
+        *,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._calls = calls
+        self._make_sqs = sqs
         self._backoff = backoff or Backoff(first=0.5)
         self.row = row
 
@@ -48,7 +57,7 @@ class TrackedBatch:
 
     def add(self, count: int, *, key: str | None = None) -> Group:
         """Add items; the ids of the group go with your messages, however you send them."""
-        return self._tracker.add(self.id, count, key=key)
+        return self._calls.add(self.id, count, key=key)
 
     def send(
         self,
@@ -86,7 +95,7 @@ class TrackedBatch:
             AccessDenied, NotConfigured, ServiceUnavailable: the queue, or the service, cannot be reached.
         """
         sender = Sender(
-            self._tracker.sqs,
+            self._make_sqs(),
             queue_url,
             group_id=str(self.id),
             attributes=attributes,
@@ -130,21 +139,21 @@ class TrackedBatch:
 
     def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:
         """Mark items done as failed; see ``Tracker.fail``."""
-        return self._tracker.fail(items, reason)
+        return self._calls.fail(items, reason)
 
     def close(self) -> Batch:
         """Take no more items; the batch completes with its last item."""
-        self.row = self._tracker.close(self.id)
+        self.row = self._calls.close(self.id)
         return self.row
 
     def cancel(self) -> Batch:
         """End the batch now."""
-        self.row = self._tracker.cancel(self.id)
+        self.row = self._calls.cancel(self.id)
         return self.row
 
     def status(self, *, exact: bool = False) -> Progress:
         """How far it is."""
-        return self._tracker.status(self.id, exact=exact)
+        return self._calls.status(self.id, exact=exact)
 
     def wait(self, timeout: Span | float | None = None) -> Progress:
         """Wait until the batch has ended; close it first, since an open batch never completes.
@@ -152,7 +161,7 @@ class TrackedBatch:
         Raises:
             TimeoutError: it has not ended in time.
         """
-        return self._tracker.wait(self.id, timeout)
+        return self._calls.wait(self.id, timeout)
 
 
 def _weight(message: Message) -> int:

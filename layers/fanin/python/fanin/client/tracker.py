@@ -177,7 +177,7 @@ class Tracker(Calls):
             on_error: what becomes of the batch when the block raises.
             options: of ``open``: ``user_key``, ``deadline``, ``limit`` …
         """
-        batch = TrackedBatch(self, self.open(**options))
+        batch = TrackedBatch(self, self.open(**options), lambda: self.sqs)
         try:
             yield batch
         except BaseException as error:
@@ -188,7 +188,7 @@ class Tracker(Calls):
 
     def attach(self, batch_id: int) -> TrackedBatch:
         """A batch that was opened before, perhaps by somebody else."""
-        return TrackedBatch(self, self.status(batch_id).batch)
+        return TrackedBatch(self, self.status(batch_id).batch, lambda: self.sqs)
 
     @overload
     def sqs_handler(self, handle: Handle) -> SqsHandler: ...

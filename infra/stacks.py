@@ -1,11 +1,14 @@
-"""fanin as a stack of its own."""
+"""fanin as stacks of its own: the service, and the Spark jobs beside it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
 from fanin import names
+from infra.pipeline import Pipeline
 from infra.settings import Settings
 from infra.tracker import FaninTracker
 
@@ -23,7 +26,7 @@ class FaninStack(Stack):
         )
         self.tracker = FaninTracker(self, "Tracker", settings=settings)
         tracker = self.tracker
-        for name, value in {
+        outputs = {
             names.OUTPUT_API_URL: tracker.api.url,
             names.OUTPUT_BATCHES_TABLE: tracker.storage.batches.table_name,
             names.OUTPUT_WORDS_TABLE: tracker.storage.words.table_name,
@@ -41,5 +44,34 @@ class FaninStack(Stack):
             names.OUTPUT_TIMER_DLQ: tracker.timer_dead_letters.queue_arn,
             names.OUTPUT_ROUTER: tracker.functions["router"].function.function_arn,
             names.OUTPUT_BUFFER_PREFIX: tracker.buffers.environment[names.ENV_BUFFER_PREFIX],
-        }.items():
-            CfnOutput(self, name, value=value)
+        }
+        _give(self, outputs)
+
+
+class PipelineStack(Stack):
+    """The jobs beside a tracker of the same app, and the outputs that ``fanin spark submit`` reads.
+
+    Attributes:
+        pipeline: everything that is in it.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
+        super().__init__(
+            scope, id, description="fanin: Spark jobs that fan out, acknowledge, audit and report"
+        )
+        self.pipeline = Pipeline(self, "Pipeline", tracker=tracker)
+        pipeline = self.pipeline
+        outputs = {
+            names.PIPELINE_OUTPUT_APPLICATION: pipeline.application.attr_application_id,
+            names.PIPELINE_OUTPUT_ROLE: pipeline.role.role_arn,
+            names.PIPELINE_OUTPUT_BUCKET: pipeline.bucket.bucket_name,
+            names.PIPELINE_OUTPUT_ENTRY: pipeline.entry.s3_object_url,
+            names.PIPELINE_OUTPUT_PACKAGE: pipeline.package.s3_object_url,
+            names.PIPELINE_OUTPUT_CONF: self.to_json_string(pipeline.conf),
+        }
+        _give(self, outputs)
+
+
+def _give(stack: Stack, outputs: Mapping[str, str]) -> None:
+    for name, value in outputs.items():
+        CfnOutput(stack, name, value=value)
