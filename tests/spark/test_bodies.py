@@ -13,7 +13,8 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.client.queues import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark import bodies, rejects
-from fanin.spark.bodies import Dataset, Format
+from fanin.spark.bodies import Dataset
+from fanin.spark.formats import Format
 
 
 def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:

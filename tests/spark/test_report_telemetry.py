@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.errors import InvalidRequest
-from fanin.spark.bodies import Format
-from fanin.spark.checking import checked, counted, format_of, left_out, read
+from fanin.spark.checking import checked, counted, left_out, read
+from fanin.spark.formats import Format
 from fanin.spark.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
 
 GOOD = {
@@ -199,18 +199,3 @@ def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
         "cost is not within 0 to 100,000,000 hundredths",
         "volume_ml is not within 1 to 2,000,000 ml",
     ]
-
-
-@pytest.mark.parametrize(
-    ("path", "form"),
-    [
-        ("s3://bucket/trips", "parquet"),
-        ("trips.parquet/", "parquet"),
-        ("a.b/trips.CSV.gz", "csv"),
-        ("a.csv/trips", "parquet"),
-        ("trips-2024.03.jsonl", "json"),
-    ],
-)
-def test_suffixes_say_the_format(path: str, form: str) -> None:
-    # Given a path, when nobody says its format, then the suffix does
-    assert format_of(path) == form

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -48,6 +49,26 @@ def test_the_exit_code_and_the_last_line_agree(
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert {name: summary[name] for name in told} == told
     assert summary["job"] == "a-job"
+
+
+def test_what_was_wrong_in_the_first_place_is_told(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # Given a job that fails far below, in a thread of a task
+    file = tmp_path / "rows.parquet"
+    file.write_text("no Parquet at all")
+
+    def read(spark: SparkSession, options: argparse.Namespace) -> Summary:
+        return {"ok": True, "rows": spark.read.parquet(str(file)).count()}
+
+    # When it is run
+    assert job(read).main([]) == FAILED
+
+    # Then the summary, and the last line for people, say why, and not where
+    told = capsys.readouterr()
+    detail = json.loads(told.out.splitlines()[-1])["detail"]
+    assert detail.startswith(f"java.lang.RuntimeException: file:{file} is not a Parquet file")
+    assert told.err.splitlines()[-1] == f"a-job: {detail}"
 
 
 def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,27 @@ def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
     }
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_text_is_read_by_its_suffix_and_a_line_that_is_none_is_told(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    # Given every item of a batch as text, in a file with a line that is none
+    batch, group = filled(service)
+    lines = ["item", *group] if suffix == "csv" else [json.dumps({"item": item}) for item in group]
+    file = tmp_path / f"acks.{suffix}"
+    file.write_text("\n".join([*lines, "{nonsense"]))
+
+    # When the job is told no more than where it is
+    code = JOB.main(["--input", str(file), "--work", str(tmp_path / "work")])
+
+    # Then the batch is complete, and the line is among the rejects as it came
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, summary["rows"], summary["distinct"]) == (0, ITEMS + 1, ITEMS)
+    assert service.ledger().status(batch.batch_id).batch.state is State.COMPLETE
+    rejects = spark.read.parquet(str(tmp_path / "work" / "rejects")).select("value", "reason")
+    assert [tuple(row) for row in rejects.collect()] == [("{nonsense", "malformed")]
+
+
 def test_tasks_that_die_half_way_change_nothing(
     spark: SparkSession, service: Service, tmp_path: Path
 ) -> None:

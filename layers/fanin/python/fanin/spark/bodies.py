@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.client.queues import REQUEST_BYTES
 from fanin.errors import InvalidRequest
+from fanin.spark.formats import Format, reading
 from fanin.spark.rejects import Reason
 
 BODY: Final = "body"
 _CORRUPT: Final = "_corrupt_record"
 _ENVELOPE: Final = 256
 """Bytes of a message besides its body: the item id, and the attribute's name and type."""
-
-
-class Format(StrEnum):
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
     """
     if dataset.schema is not None and dataset.format is not Format.CSV:
         raise InvalidRequest(f"a {dataset.format} dataset takes no schema: it knows its own")
-    try:
+    with reading(dataset.path):
         match dataset.format:
             case Format.PARQUET:
                 rows = _structured(spark.read.parquet(dataset.path), dataset.body)
@@ -70,8 +63,6 @@ def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
                 rows = _csv(spark, dataset)
             case Format.JSON:
                 rows = _json(spark, dataset)
-    except AnalysisException as error:
-        raise InvalidRequest(f"{dataset.path} cannot be read: {error}") from error
     return rows.select(BODY, "value", *_judged())
 
 

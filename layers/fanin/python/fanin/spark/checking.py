@@ -19,23 +19,12 @@ from pyspark.sql.types import (
 
 from fanin.errors import InvalidRequest
 from fanin.spark import rejects
-from fanin.spark.bodies import Format
+from fanin.spark.formats import Format, format_of, reading
 from fanin.spark.rejects import Reason
 from fanin.spark.telemetry import Feed, Rule
 
 CORRUPT: Final = "_corrupt"
 """The column with the text of a line that is no JSON; null for all others."""
-_SUFFIXES: Final = {
-    "csv": Format.CSV,
-    "json": Format.JSON,
-    "jsonl": Format.JSON,
-}
-
-
-def format_of(path: str) -> Format:
-    """The format that a path's suffix says, compressed or not; Parquet if it says nothing."""
-    parts = path.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
-    return next((_SUFFIXES[part] for part in parts if part in _SUFFIXES), Format.PARQUET)
 
 
 def read(spark: SparkSession, path: str, feed: Feed, form: Format | None = None) -> DataFrame:
@@ -54,12 +43,13 @@ def read(spark: SparkSession, path: str, feed: Feed, form: Format | None = None)
     Raises:
         InvalidRequest: there is nothing at the path, or a column is missing.
     """
-    try:
-        raw = _READERS[form or format_of(path)](spark, path, feed)
-    except AnalysisException as error:
-        if _condition(error) == "UNABLE_TO_INFER_SCHEMA":  # there are no files: a dataset without rows
-            return spark.createDataFrame([], _text([*feed.sources, CORRUPT]))
-        raise InvalidRequest(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    with reading(path):
+        try:
+            raw = _READERS[form or format_of(path)](spark, path, feed)
+        except AnalysisException as error:
+            if _condition(error) != "UNABLE_TO_INFER_SCHEMA":
+                raise
+            return spark.createDataFrame([], _text([*feed.sources, CORRUPT]))  # there are no files: no rows
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:
         found = ", ".join(name for name in raw.columns if name != CORRUPT)

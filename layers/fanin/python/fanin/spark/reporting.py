@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.spark import asking, fleet, rejects
 from fanin.spark.asking import Asked
-from fanin.spark.bodies import Format
 from fanin.spark.checking import CORRUPT, checked, counted, left_out, read
+from fanin.spark.formats import Format
 from fanin.spark.page import FLEETS, LISTED, WEEKS, Report
 from fanin.spark.service import Service
 from fanin.spark.telemetry import FILL_UPS, TRIPS, Feed

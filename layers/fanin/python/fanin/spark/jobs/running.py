@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError
+from fanin.spark.formats import Format
 from fanin.spark.session import session
 
 Summary: TypeAlias = dict[str, Any]
@@ -26,6 +27,13 @@ WRONG: Final = 1
 USAGE: Final = 2
 FAILED: Final = 3
 """The job could not run to its end; it may be started again."""
+
+FORMAT: Final[dict[str, Any]] = {
+    "type": Format,
+    "choices": list(Format),
+    "help": "of what comes in; by default what the suffix says, else parquet",
+}
+"""The argument ``--format``."""
 
 MOST_DETAIL: Final = 2_000
 """Characters of an error in the summary; all of it is on stderr."""
@@ -69,15 +77,29 @@ class Job:
         try:
             summary = self.run(session(f"fanin {self.name}", self.settings), options)
         except FaninError as error:
-            print(f"{self.name}: {error}", file=sys.stderr)
             summary = {"ok": False, "error": error.code, "detail": str(error)}
             code = FAILED
         except (PySparkException, Py4JError) as error:
             traceback.print_exc()
-            summary = {"ok": False, "error": "spark-failed", "detail": str(error)[:MOST_DETAIL]}
+            summary = {"ok": False, "error": "spark-failed", "detail": _root(error)[:MOST_DETAIL]}
             code = FAILED
         else:
             code = OK if summary["ok"] else WRONG
+        if code == FAILED:
+            print(f"{self.name}: {summary['detail']}", file=sys.stderr)
         seconds = round(time.monotonic() - began, 3)
         print(json.dumps({"job": self.name, **summary, "seconds": seconds}))
         return code
+
+
+def _root(error: PySparkException | Py4JError) -> str:
+    """What was wrong in the first place; an error of Java says it below what it ended."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).strip()
+    cause = error.java_exception
+    try:
+        while (below := cause.getCause()) is not None:
+            cause = below
+        return str(cause.toString())
+    except Py4JError:  # Java has ended, too
+        return str(error)

@@ -1,0 +1,28 @@
+"""The ack job without a stack: what it cannot read."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.spark.jobs.ack import JOB
+from fanin.spark.jobs.running import FAILED
+
+
+@pytest.mark.parametrize("name", ["acks", "acks.csv", "acks.jsonl", "acks/*"])
+def test_a_path_where_nothing_is_is_no_empty_dataset(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    # Given a path where there is nothing, as a folder, a file of each format, or a pattern
+    path = f"{tmp_path}/{name}"
+
+    # When what is there should be acknowledged
+    code = JOB.main(["--input", path, "--work", f"{tmp_path}/work"])
+
+    # Then the job says so, and has done nothing
+    assert code == FAILED
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["error"] == "invalid-request"
+    assert summary["detail"].startswith(f"{path} cannot be read: ")
+    assert list(tmp_path.iterdir()) == []
