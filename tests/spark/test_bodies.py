@@ -154,6 +154,12 @@ def test_what_cannot_be_read_is_told(
         bodies.read(spark, Dataset(**{"path": path, **dataset}))
 
 
+@pytest.mark.parametrize("form", Format)
+def test_an_empty_folder_is_a_dataset_without_rows(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+    # Given a folder without a file, when it is read, then there is neither a message nor a row left out
+    assert split(spark, Dataset(str(tmp_path), form)) == ([], [])
+
+
 def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, None)], "id long, name string")
 

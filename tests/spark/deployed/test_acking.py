@@ -182,6 +182,52 @@ def test_a_stream_may_repeat_an_epoch(spark: SparkSession, service: Service, tmp
     assert service.ledger().status(batch.batch_id).batch.state is State.COMPLETE
 
 
+@pytest.mark.parametrize(
+    "options", [[], ["--format", "csv"], ["--format", "json"], ["--batch", "7"]], ids=" ".join
+)
+def test_an_empty_folder_is_nothing_to_acknowledge(
+    spark: SparkSession,
+    service: Service,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+) -> None:
+    # Given a folder without a file
+    (tmp_path / "acks").mkdir()
+
+    # When it is acknowledged
+    code = JOB.main(["--input", str(tmp_path / "acks"), "--work", str(tmp_path / "work"), *options])
+
+    # Then all is well, and nothing was to be done
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, summary["rows"], summary["rejects"], summary["writes"]) == (0, 0, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "value"),
+    [
+        ('{"batch_id": 7, "ordinal": 3}', [], "3"),
+        ('{"item": "7:g:3"}', ["--ordinals"], '{"batch_id":null,"ordinal":"7:g:3"}'),
+    ],
+    ids=["ordinals, not asked for", "ids, not asked for"],
+)
+@pytest.mark.usefixtures("spark", "service")
+def test_what_names_an_item_the_other_way_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str, options: list[str], value: str
+) -> None:
+    # Given a row of JSON that names an item, but not in the way that the job was told
+    file = tmp_path / "acks.json"
+    file.write_text(row)
+
+    # When it is acknowledged
+    JOB.main(["--input", str(file), "--work", str(tmp_path / "work"), *options])
+
+    # Then the row is among the rejects, and says what it had for a name
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (summary["rows"], summary["distinct"], summary["rejects"]) == (1, 0, {"malformed": 1})
+    assert pq.read_table(tmp_path / "work" / "rejects")["value"].to_pylist() == [value]
+
+
 def test_nothing_to_acknowledge_is_well(spark: SparkSession, service: Service, tmp_path: Path) -> None:
     rows = spark.createDataFrame([], "item string, reason string")
 

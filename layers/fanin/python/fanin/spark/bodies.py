@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.client.queues import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.formats import Format, reading
+from fanin.spark.formats import Format, opened
 from fanin.spark.rejects import Reason
 
 BODY: Final = "body"
@@ -55,14 +56,8 @@ def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
     """
     if dataset.schema is not None and dataset.format is not Format.CSV:
         raise InvalidRequest(f"a {dataset.format} dataset takes no schema: it knows its own")
-    with reading(dataset.path):
-        match dataset.format:
-            case Format.PARQUET:
-                rows = _structured(spark.read.parquet(dataset.path), dataset.body)
-            case Format.CSV:
-                rows = _csv(spark, dataset)
-            case Format.JSON:
-                rows = _json(spark, dataset)
+    reader = _READERS[dataset.format]
+    rows = opened(spark, dataset.path, lambda: reader(spark, dataset), _READ)
     return rows.select(BODY, "value", *_judged())
 
 
@@ -118,6 +113,19 @@ def _json(spark: SparkSession, dataset: Dataset) -> DataFrame:
     lines = spark.read.text(dataset.path).where(F.trim(line) != "")
     body = line if dataset.body is None else F.get_json_object(line, _path(dataset.body))
     return lines.select(body.alias(BODY), line, F.json_object_keys(line).isNull().alias("malformed"))
+
+
+def _parquet(spark: SparkSession, dataset: Dataset) -> DataFrame:
+    return _structured(spark.read.parquet(dataset.path), dataset.body)
+
+
+_READ: Final = f"{BODY} string, value string, malformed boolean"
+"""What readers give."""
+_READERS: Final[dict[Format, Callable[[SparkSession, Dataset], DataFrame]]] = {
+    Format.PARQUET: _parquet,
+    Format.CSV: _csv,
+    Format.JSON: _json,
+}
 
 
 def _judged() -> tuple[Column, Column]:

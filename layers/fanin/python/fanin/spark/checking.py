@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import (
@@ -19,7 +18,7 @@ from pyspark.sql.types import (
 
 from fanin.errors import InvalidRequest
 from fanin.spark import rejects
-from fanin.spark.formats import Format, format_of, reading
+from fanin.spark.formats import Format, format_of, opened
 from fanin.spark.rejects import Reason
 from fanin.spark.telemetry import Feed, Rule
 
@@ -43,13 +42,8 @@ def read(spark: SparkSession, path: str, feed: Feed, form: Format | None = None)
     Raises:
         InvalidRequest: there is nothing at the path, or a column is missing.
     """
-    with reading(path):
-        try:
-            raw = _READERS[form or format_of(path)](spark, path, feed)
-        except AnalysisException as error:
-            if _condition(error) != "UNABLE_TO_INFER_SCHEMA":
-                raise
-            return spark.createDataFrame([], _text([*feed.sources, CORRUPT]))  # there are no files: no rows
+    reader = _READERS[form or format_of(path)]
+    raw = opened(spark, path, lambda: reader(spark, path, feed), _text([*feed.sources, CORRUPT]))
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:
         found = ", ".join(name for name in raw.columns if name != CORRUPT)
@@ -183,9 +177,3 @@ _READERS: Final[dict[Format, Callable[[SparkSession, str, Feed], DataFrame]]] = 
 
 def _text(names: Sequence[str]) -> StructType:
     return StructType([StructField(name, StringType()) for name in names])
-
-
-def _condition(error: AnalysisException) -> str | None:
-    """The name of Spark's error; 4.0 gave the method another name."""
-    condition: str | None = getattr(error, "getCondition", error.getErrorClass)()
-    return condition

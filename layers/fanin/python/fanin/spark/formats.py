@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest
+
+Schema: TypeAlias = StructType | str
+"""Columns as Spark has them, or in DDL."""
 
 
 class Format(StrEnum):
@@ -40,14 +44,27 @@ def format_of(path: str) -> Format:
     return next((_SUFFIXES[part] for part in parts if part in _SUFFIXES), Format.PARQUET)
 
 
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Tell whoever named a path that Spark cannot read it.
+def opened(spark: SparkSession, path: str, reader: Callable[[], DataFrame], empty: Schema) -> DataFrame:
+    """What a reader makes of a path.
+
+    Args:
+        spark: the session.
+        path: what it reads.
+        reader: reads it.
+        empty: the columns of a folder without files, which has no rows; Spark cannot tell them.
 
     Raises:
         InvalidRequest: there is nothing, or nothing of that format.
     """
     try:
-        yield
+        return reader()
     except AnalysisException as error:
+        if _condition(error) == "UNABLE_TO_INFER_SCHEMA":
+            return spark.createDataFrame([], empty)
         raise InvalidRequest(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _condition(error: AnalysisException) -> str | None:
+    """The name of Spark's error; 4.0 gave the method another name."""
+    condition: str | None = getattr(error, "getCondition", error.getErrorClass)()
+    return condition

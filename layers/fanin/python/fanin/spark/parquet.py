@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from fanin.errors import InvalidRequest
 from fanin.spark.forms import Form, Records
 
 _LEAST: Final = 8 << 20
@@ -38,9 +37,6 @@ class Files:
 
     Attributes:
         sizes: bytes of each file, by path.
-
-    Raises:
-        InvalidRequest: there is neither a folder nor a file.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,8 +47,6 @@ class Files:
         )
         self.system, root = pafs.FileSystem.from_uri(str(uri))
         found = self.system.get_file_info(root)
-        if found.type == pafs.FileType.NotFound:
-            raise InvalidRequest(f"{path} cannot be read: there is nothing")
         infos = [found]
         if found.type == pafs.FileType.Directory:
             infos = self.system.get_file_info(pafs.FileSelector(root, recursive=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.spark.acking import acknowledge
 from fanin.spark.coalesce import Way
-from fanin.spark.formats import Format, format_of, reading
+from fanin.spark.formats import Format, format_of, opened
 from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.parquet import Files
 from fanin.spark.service import Service
@@ -46,15 +47,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     form = options.format or format_of(options.input)
-    files = Files(options.input) if form is Format.PARQUET and _plain(options.input) else None
-    with reading(options.input):
-        rows = _read(spark, options, form, files)
+    by_ordinal = options.ordinals or options.batch is not None
+    readers: dict[Format, Callable[[str], DataFrame]] = {
+        Format.PARQUET: spark.read.parquet,
+        Format.CSV: spark.read.option("header", "true").csv,
+        Format.JSON: lambda path: _json(spark, path, by_ordinal=by_ordinal),
+    }
+    empty = "batch_id long, ordinal long" if by_ordinal else "item string"
     done = acknowledge(
-        rows,
+        opened(spark, options.input, lambda: readers[form](options.input), empty),
         Service.from_env(),
         work=options.work.rstrip("/"),
         batch_id=options.batch,
-        files=files,
+        files=Files(options.input) if form is Format.PARQUET and _plain(options.input) else None,
         way=Way(options.way) if options.way else None,
         rejected=options.rejects,
         writers=options.writers,
@@ -62,20 +67,14 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     return done.summary()
 
 
-def _read(spark: SparkSession, options: argparse.Namespace, form: Format, files: Files | None) -> DataFrame:
-    if form is Format.CSV:
-        return spark.read.option("header", "true").csv(options.input)
-    if form is Format.JSON:
-        rows = spark.read.schema(_JSON).json(options.input, columnNameOfCorruptRecord=_LINE)
-        by_ordinal = options.ordinals or options.batch is not None
-        name = (
-            "ordinal" if by_ordinal else "item"
-        )  # which a line that is no JSON is not, so it is told as it is
-        named = rows.withColumn(name, F.coalesce(name, _LINE))
-        return named.drop("item", _LINE) if by_ordinal else named.drop(_LINE)
-    if files and not files.sizes:  # Spark cannot tell the schema of no file
-        return spark.createDataFrame([], "batch_id long, ordinal long" if options.ordinals else "item string")
-    return spark.read.parquet(options.input)
+def _json(spark: SparkSession, path: str, *, by_ordinal: bool) -> DataFrame:
+    """Rows that name items in one way.
+
+    What names an item the other way is told as malformed, and so is a line that is no JSON, as it came.
+    """
+    rows = spark.read.schema(_JSON).json(path, columnNameOfCorruptRecord=_LINE)
+    name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
+    return rows.withColumn(name, F.coalesce(name, _LINE, other)).drop(_LINE, other)
 
 
 def _plain(path: str) -> bool:
