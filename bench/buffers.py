@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.figures import Figure
 from bench.world import World
-from fanin.app.buffers import Buffers
+from fanin.app.buffers.service import Buffers
 
 LIMIT = 1_000
 PUTS = 20_000

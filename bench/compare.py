@@ -10,8 +10,8 @@ from bench.interleaving import Interleaving
 from bench.world import World, span
 from bench.writers import writer
 from fanin.adapters.memory import Calls
-from fanin.app.service import LedgerService
-from fanin.app.word_store import Clear, Cleared, WordKey, WordStore
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
 from fanin.cli.prices import Prices, costs
 from fanin.domain.tree import Tree
 

@@ -22,9 +22,9 @@ from fanin.adapters.dynamodb.metering import Meter
 from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.service import LedgerService
-from fanin.app.word_store import Claim, Clear, WordKey
+from fanin.app.ports.words import Claim, Clear, WordKey
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
 from fanin.domain.tree import Tree

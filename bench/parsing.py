@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from bench.figures import Figure
 from bench.world import World, span
-from fanin.app.limits import MAX_IDS
 from fanin.domain import ids
+from fanin.domain.limits import MAX_IDS
 from fanin.domain.tree import Tree
 
 PARSE_ROUNDS = 50

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bench.figures import Figure
 from bench.world import World
 from fanin import names
-from fanin.app import directory
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.directory import service as directory
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.service import Scatters
 from fanin.app.services import patterns
 from fanin.domain.batch import State
 from fanin.domain.directory import Registration

@@ -21,14 +21,14 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import Batch
-from fanin.spark import bits
-from fanin.spark.coalesce import marks, merged, normal, pages_of_files, pages_of_rows
-from fanin.spark.containers import popcount
-from fanin.spark.forms import Form
+from fanin.spark.ack import bits
+from fanin.spark.ack.containers import popcount
+from fanin.spark.ack.input_schema import Form
+from fanin.spark.ack.marks import marked
+from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.strategy import marks, merged, normal, pages_of_files, pages_of_rows
 from fanin.spark.jobs.ack import SETTINGS
-from fanin.spark.marks import marked
-from fanin.spark.parquet import Files
-from fanin.spark.session import session
+from fanin.spark.runtime.session import session
 
 USUAL, FULL = 25, 27
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}

@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.figures import Figure
 from fanin.client.paging import pages
 from fanin.local import down, environment, up
-from fanin.spark import bodies
-from fanin.spark.bodies import BODY, Dataset
-from fanin.spark.fanout import Plan, fan_out
-from fanin.spark.service import Service
-from fanin.spark.session import session
+from fanin.spark.fan_out import bodies
+from fanin.spark.fan_out.bodies import BODY, Dataset
+from fanin.spark.fan_out.fan_out import Plan, fan_out
+from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import session
 
 ROWS = 200_000
 PAIRS = 2

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fanin.adapters.memory import Calls, FixedClock, Memory, OnCall
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OpenBatch, State

@@ -12,7 +12,7 @@ from bench.figures import Figure
 from bench.interleaving import Interleaving
 from bench.single import READS, WRITES
 from bench.world import World, span
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.ids import Group
 
 WRITERS = 32

@@ -35,7 +35,7 @@ def telemetry(weeks: int) -> tuple[list[Row], list[Row]]:
         weeks: how many, from ``FIRST`` on.
 
     Returns:
-        Rows with the columns of ``fanin.spark.telemetry.TRIPS`` and ``FILL_UPS``.
+        Rows with the columns of ``fanin.spark.fleet_report.telemetry.TRIPS`` and ``FILL_UPS``.
     """
     trips: list[Row] = []
     fill_ups: list[Row] = []

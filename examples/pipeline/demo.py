@@ -34,7 +34,7 @@ from fanin.local import Stack, down, environment, up
 from fanin.local.stack import CHECKOUT
 from fanin.spark.jobs import ack, audit, fan_out, report
 from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.session import session
+from fanin.spark.runtime.session import session
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
 CARRIERS: Final = "AS,F9,HA"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from fanin import ReceivedMessage, Tracker, names
-from fanin.client.consumer import Consumer
+from fanin.client.consuming.consumer import Consumer
 from fanin.domain.directory import Register
 
 LEAST: Final = 5

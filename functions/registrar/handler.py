@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fanin import names
-from fanin.app.registrar import Registrar
+from fanin.app.directory.registrar import Registrar
 from fanin.entry import bus, wiring
 from fanin.entry.observe import count, logger, observed
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fanin.app import limits
+from fanin.domain import limits
 from fanin.domain.ids import MAX_COUNT
-from fanin.entry.http.routing import MAX_BODY
+from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.schemas import SCHEMAS
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES

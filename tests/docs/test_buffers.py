@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from fanin import names
-from fanin.app import buffer_slots, buffers, limits
+from fanin.app.buffers import service as buffers
+from fanin.app.buffers import slots as buffer_slots
+from fanin.domain import limits
 
 TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "buffers.md").read_text()
 

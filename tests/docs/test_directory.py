@@ -10,8 +10,8 @@ import pytest
 import fanin
 from fanin import Tracker, names
 from fanin.adapters.memory import Memory
-from fanin.app import limits
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.domain import limits
 from fanin.domain.directory import Left
 from fanin.domain.routing import Policy
 from infra.settings import CHOICES

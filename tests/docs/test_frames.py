@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from fanin import names
-from fanin.client import envelopes
+from fanin.client.frames import envelopes
 from fanin.domain.frames import Hold
 
 TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "frames.md").read_text()

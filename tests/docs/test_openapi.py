@@ -19,7 +19,7 @@ from schemathesis.specs.openapi import checks
 from werkzeug.wrappers import Request, Response
 
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.entry.http.application import application, serve
 from fanin.entry.http.openapi import document

@@ -16,9 +16,8 @@ from moto import mock_aws
 from typer.testing import CliRunner
 
 from fanin import Tracker, names
-from fanin.app import limits
 from fanin.cli.main import app
-from fanin.domain import ids
+from fanin.domain import ids, limits
 from fanin.domain.batch import State
 from fanin.errors import ItemFailed
 

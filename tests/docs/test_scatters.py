@@ -8,8 +8,8 @@ from typing import Any
 
 from fanin import Tracker, names
 from fanin.adapters.memory import Memory
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.service import Scatters
 from fanin.app.services import patterns
 from fanin.client.messages import from_lambda
 from fanin.domain.directory import Register

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fanin.cli.main import app
 from fanin.cli.spark import JobName
-from fanin.spark import submit
+from fanin.spark.emr import submit
 from fanin.spark.jobs.__main__ import job
 from infra.settings import Settings
 

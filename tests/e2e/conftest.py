@@ -9,9 +9,9 @@ import pytest
 
 from fanin import names
 from fanin.client import connecting
-from fanin.client.https import HttpsLedger
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.client.tracker import Tracker
-from fanin.client.transport import SigV4, Urllib3Transport
 from fanin.local import Stack
 from tests.e2e.deployment import Deployment, Subscriber
 

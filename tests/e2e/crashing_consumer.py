@@ -10,8 +10,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fanin.client.acking import Outcome
-from fanin.client.consumer import Consumer
+from fanin.client.consuming.acking import Outcome
+from fanin.client.consuming.consumer import Consumer
 from fanin.client.tracker import Tracker
 
 

@@ -20,7 +20,7 @@ from botocore.config import Config
 
 from fanin import Delivery, IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.client.backoff import Backoff
-from fanin.client.frame_queues import SqsReceiver, SqsTransport
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport
 from fanin.client.tracker import Tracker
 from fanin.errors import FaninError
 from fanin.local import Stack

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 import urllib3
 
-from fanin.client.transport import Request, SigV4
+from fanin.client.https.transport import Request, SigV4
 from tests.e2e.deployment import eventually
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.specs.openapi import checks
 
-from fanin.client.transport import Request, SigV4
+from fanin.client.https.transport import Request, SigV4
 from fanin.entry.http.openapi import document
 from fanin.entry.http.table import ROUTES
 

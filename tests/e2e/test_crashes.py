@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from fanin import names
-from fanin.app.word_store import Clear, WordKey
-from fanin.client.transport import Request, SigV4
+from fanin.app.ports.words import Clear, WordKey
+from fanin.client.https.transport import Request, SigV4
 from fanin.domain.tree import Tree
 from fanin.local import environment
 from tests.e2e.deployment import eventually

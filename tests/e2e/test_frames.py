@@ -14,9 +14,9 @@ import boto3
 import pytest
 
 from fanin import Delivery, IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
-from fanin.client.envelopes import ProtobufCodec
-from fanin.client.frame_queues import SqsReceiver, SqsTransport, queue_notices
-from fanin.client.repeat_buffer import Held
+from fanin.client.frames.envelopes import ProtobufCodec
+from fanin.client.frames.repeat_buffer import Held
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.errors import ChannelRefused

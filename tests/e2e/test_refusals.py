@@ -10,8 +10,8 @@ import boto3
 import pytest
 import urllib3
 
-from fanin.client.https import HttpsLedger
-from fanin.client.transport import Request, SigV4
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import Request, SigV4
 from fanin.domain.batch import Mode, OpenBatch
 from fanin.domain.ids import Block, Group, issue, parse_prefix
 from fanin.errors import AccessDenied

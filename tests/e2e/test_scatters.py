@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.service import Scatters
 from fanin.client.messages import ReceivedMessage, from_queue
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Recipient, Scatter

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from fanin import names
-from fanin.app import directory, routing
+from fanin.app.directory import routing
+from fanin.app.directory import service as directory
 from fanin.domain.batch import LIVE, State
 from infra.events import DIRECTORY_CHANGED, LIVE_STATES
 

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
-from fanin.app.batch_store import Activity
+from fanin.app.ports.batches import Activity
 from fanin.domain.batch import LIVE, State
 from infra.storage import BEGIN, PROGRESS
 

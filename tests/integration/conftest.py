@@ -17,9 +17,9 @@ from fanin.adapters.aws import Backoff
 from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoRecords, DynamoWords
 from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.batch_store import BatchStore, PartStore
-from fanin.app.pattern_ports import Records
-from fanin.app.word_store import WordKey, WordStore
+from fanin.app.ports.batches import BatchStore, PartStore
+from fanin.app.ports.records import Records
+from fanin.app.ports.words import WordKey, WordStore
 from fanin.domain.tree import Tree
 
 MEMORY = "memory"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fanin.adapters.dynamodb.metering import Meter
-from fanin.app.batch_store import Activity, FailureRow
-from fanin.app.word_store import Claim, Clear, Cleared, WordKey
+from fanin.app.ports.batches import Activity, FailureRow
+from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import NotConfigured, ServiceUnavailable
 

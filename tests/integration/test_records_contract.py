@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.pattern_ports import Record, Records
+from fanin.app.ports.records import Record, Records
 from fanin.errors import InvalidRequest
 
 from .conftest import Stores

@@ -11,8 +11,8 @@ from operator import or_
 
 import pytest
 
-from fanin.app.batch_store import Activity, FailureRow
-from fanin.app.word_store import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.batches import Activity, FailureRow
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree

@@ -18,7 +18,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from fanin.local import locks
-from fanin.spark.session import session
+from fanin.spark.runtime.session import session
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = "JDK_JAVA_OPTIONS"

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
-from fanin.spark.packing import Package
-from fanin.spark.session import session
+from fanin.spark.emr.packing import Package
+from fanin.spark.runtime.session import session
 from tests.spark import classes
 from tests.spark.setting import setting
 

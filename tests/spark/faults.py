@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.client.tracker import Tracker
 from fanin.domain.tree import Mark
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 
 DEATHS = 2
 

@@ -8,16 +8,15 @@ from pyspark.sql import SparkSession
 
 from fanin.adapters.dynamodb.rows import encode, word_id
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.service import LedgerService
-from fanin.app.word_store import WordKey
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import WordKey
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.tree import Tree, positions
-from fanin.spark import export
-from fanin.spark.audit import rows
+from fanin.spark.audit import export, rows
+from fanin.spark.audit.export_writer import line, write_export
 from fanin.spark.audit.report import Snapshot
-from fanin.spark.export_writer import line, write_export
 
 FULL = 2**64 - 1
 DAY = 86_400_000

@@ -12,9 +12,10 @@ from pyspark.testing import assertDataFrameEqual
 
 from fanin.client.queues import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark import bodies, rejects
-from fanin.spark.bodies import Dataset
-from fanin.spark.formats import Format
+from fanin.spark.fan_out import bodies
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.formats import Format
 
 
 def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:

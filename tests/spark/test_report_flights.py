@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.pipeline.flights import ROWS, unpack
+from fanin.spark.fleet_report.weeks import SECONDS
 from fanin.spark.jobs.report import JOB
 from fanin.spark.jobs.running import Summary
-from fanin.spark.weeks import SECONDS
 
 SUMS = ["trips", "distance_m", "duration_s"]
 

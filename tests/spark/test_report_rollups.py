@@ -9,9 +9,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.errors import InvalidRequest
-from fanin.spark import asking, fleet
-from fanin.spark.telemetry import FILL_UPS, TRIPS
-from fanin.spark.weeks import SECONDS, Period, label, monday, week_of
+from fanin.spark.fleet_report import asking
+from fanin.spark.fleet_report import rollups as fleet
+from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS
+from fanin.spark.fleet_report.weeks import SECONDS, Period, label, monday, week_of
 
 W9, W10, W11 = date(2024, 2, 26), date(2024, 3, 4), date(2024, 3, 11)
 WEEK10 = Period.parse("2024-W10", "2024-W10")

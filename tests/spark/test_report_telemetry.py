@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.errors import InvalidRequest
-from fanin.spark.checking import checked, counted, left_out, read
-from fanin.spark.formats import Format
-from fanin.spark.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
+from fanin.spark.fleet_report.checking import checked, counted, left_out, read
+from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
+from fanin.spark.runtime.formats import Format
 
 GOOD = {
     "fleet": "north",

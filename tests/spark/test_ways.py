@@ -14,7 +14,10 @@ from pyspark.testing import assertDataFrameEqual
 
 from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
-from fanin.spark.coalesce import (
+from fanin.spark.ack.input_schema import Form
+from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.sql_words import pages_of_words
+from fanin.spark.ack.strategy import (
     Way,
     form_of,
     marks,
@@ -25,9 +28,6 @@ from fanin.spark.coalesce import (
     readable,
     way_of,
 )
-from fanin.spark.forms import Form
-from fanin.spark.parquet import Files
-from fanin.spark.words import pages_of_words
 from tests.spark.given import Given, batch, block, items_of
 
 BATCH = batch(7, 600_000)
@@ -188,7 +188,7 @@ def test_shares_have_every_row_group_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given files of several row groups, and tasks for less than a file
-    monkeypatch.setattr("fanin.spark.parquet._LEAST", 1_000)
+    monkeypatch.setattr("fanin.spark.ack.parquet._LEAST", 1_000)
     rows = spark.range(30_000).withColumnRenamed("id", "ordinal").repartition(3)
     rows.write.option("parquet.block.size", 20_000).option("parquet.page.size", 4_000).parquet(
         str(tmp_path / "files")

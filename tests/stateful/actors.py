@@ -12,8 +12,8 @@ from random import Random
 from typing import NamedTuple
 
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
-from fanin.app.word_store import WordKey
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import WordKey
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group

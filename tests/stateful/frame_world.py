@@ -13,15 +13,15 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.frames import Frames
-from fanin.app.service import LedgerService
+from fanin.app.frames.service import Frames
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import patterns
-from fanin.client.acking import DirectAcks
 from fanin.client.backoff import Backoff
-from fanin.client.envelopes import OCTETS, Envelope
-from fanin.client.receiver import Delivery, IdempotentReceiver, Reception
-from fanin.client.repeater import Notice, Repeater
-from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
+from fanin.client.consuming.acking import DirectAcks
+from fanin.client.frames.envelopes import OCTETS, Envelope
+from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
+from fanin.client.frames.repeater import Notice, Repeater
+from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.frames import Frames
-from fanin.app.service import LedgerService
+from fanin.app.frames.service import Frames
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import patterns
-from fanin.client.acking import DirectAcks
 from fanin.client.backoff import Backoff
-from fanin.client.envelopes import Envelope
-from fanin.client.memory_repeat_buffer import MemoryRepeatBuffer
-from fanin.client.receiver import Delivery, IdempotentReceiver, Reception
-from fanin.client.repeater import Notice, Repeater
+from fanin.client.consuming.acking import DirectAcks
+from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
+from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
+from fanin.client.frames.repeater import Notice, Repeater
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.domain.frames import OpenFrame

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from fanin.adapters.memory import FixedClock
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.service import LedgerService
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group

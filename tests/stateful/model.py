@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.deadlines import EARLY_MS
-from fanin.app.word_store import WordKey
+from fanin.app.ledger.deadlines import EARLY_MS
+from fanin.app.ports.words import WordKey
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, State

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fanin.app.scatter import Scatters
+from fanin.app.scatters.service import Scatters
 from fanin.domain import ids
 from fanin.domain.batch import State
 from fanin.domain.scatter import Reply

@@ -8,11 +8,11 @@ from typing import Any
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.correlation import GRACE_MS, ROOM
-from fanin.app.directory import Directory
-from fanin.app.scatter import Scatters
-from fanin.app.scatter_records import REPLIES
-from fanin.app.service import LedgerService
+from fanin.app.directory.service import Directory
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.correlation import GRACE_MS, ROOM
+from fanin.app.scatters.records import REPLIES
+from fanin.app.scatters.service import Scatters
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.directory import Register

@@ -13,10 +13,11 @@ from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.pattern_ports import Outgoing
-from fanin.app.ports import Event, Ports
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports import Ports
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.events import Event
+from fanin.app.scatters.service import Scatters
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import parse_prefix

@@ -13,9 +13,9 @@ from dataclasses import replace
 from random import Random
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
-from fanin.app.service import LedgerService
-from fanin.app.word_store import Clear, Cleared, WordStore
+from fanin.app.ports.words import Clear, Cleared, WordStore
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.domain.reports import Missing

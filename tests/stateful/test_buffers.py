@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.buffers import Buffers
-from fanin.app.service import LedgerService
+from fanin.app.buffers.service import Buffers
+from fanin.app.ledger.service import LedgerService
 from fanin.client.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
 from fanin.domain.buffer import Work

@@ -11,13 +11,13 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.word_store import Claim, Claimed
-from fanin.client import receiver
-from fanin.client.acking import Outcome
-from fanin.client.envelopes import Envelope
-from fanin.client.receiver import IdempotentReceiver, Reception
-from fanin.client.repeater import Repeater
-from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
+from fanin.app.ports.words import Claim, Claimed
+from fanin.client.consuming.acking import Outcome
+from fanin.client.frames import receiver
+from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.receiver import IdempotentReceiver, Reception
+from fanin.client.frames.repeater import Repeater
+from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from tests.stateful.frame_machine import FrameMachine
 from tests.stateful.test_machine import assert_found_out, quick
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.word_store import Claim, Claimed
-from fanin.client.repeater import Repeater
+from fanin.app.ports.words import Claim, Claimed
+from fanin.client.frames.repeater import Repeater
 from tests.stateful.frames import simulate
 from tests.stateful.model import Broken
 from tests.stateful.scheduler import Stuck

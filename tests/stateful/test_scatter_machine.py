@@ -9,10 +9,12 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from fanin.app import correlation, replies, scatter_records, scatter_start
-from fanin.app.gather import Gather
-from fanin.app.replies import Replies
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters import correlation, replies
+from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters import start as scatter_start
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.replies import Replies
 from fanin.domain.batch import Batch
 from fanin.domain.scatter import Reply
 from tests.stateful.scatter_machine import ScatterMachine

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fanin.app import replies
-from fanin.app.gather import Gather
-from fanin.app.replies import Replies
-from fanin.app.scatter import Scatters
+from fanin.app.scatters import replies
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.service import Scatters
 from fanin.domain import ids
 from fanin.errors import FaninError
 from tests.stateful.scatters import simulate

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from fanin.app.known import KnownBatches
-from fanin.app.settle import Settler
-from fanin.app.word_store import Clear, Cleared, WordKey
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports.words import Clear, Cleared, WordKey
 from fanin.domain.batch import Batch, State
 from tests.stateful.model import Broken
 from tests.stateful.scheduler import Stuck

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.tree import Tree
 

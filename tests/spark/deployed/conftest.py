@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.spark.acking import acknowledge
-from fanin.spark.coalesce import Way
+from fanin.spark.ack.acknowledge import acknowledge
+from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.strategy import Way
+from fanin.spark.ack.stream import ack_stream
 from fanin.spark.jobs.ack import JOB
-from fanin.spark.parquet import Files
-from fanin.spark.service import Service
-from fanin.spark.stream import ack_stream
+from fanin.spark.runtime.service import Service
 from tests.spark import faults
 
 ITEMS = 10_000
@@ -132,10 +132,10 @@ def test_a_twin_that_writes_at_the_same_time_changes_nothing(
     spark: SparkSession, service: Service, tmp_path: Path
 ) -> None:
     # Given all items in ranges that leave single words, and every word's task started twice
-    from fanin.spark.coalesce import marks, merged, pages_of_files
-    from fanin.spark.forms import Form
-    from fanin.spark.issued import Stored
-    from fanin.spark.marks import RESULTS, placed, totals, write_marks
+    from fanin.spark.ack.input_schema import Form
+    from fanin.spark.ack.issued import Stored
+    from fanin.spark.ack.marks import RESULTS, placed, totals, write_marks
+    from fanin.spark.ack.strategy import marks, merged, pages_of_files
 
     batch, group = filled(service)
     folder = written(tmp_path / "acks", item=list(group)[::-1])

@@ -10,7 +10,7 @@ from fanin.domain.acks import ItemRange
 from fanin.domain.batch import OpenBatch
 from fanin.local import Stack
 from fanin.spark.jobs.audit import JOB
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.tables import FULL, word_row
 

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
-from fanin.spark import fanout
-from fanin.spark.bodies import Dataset
-from fanin.spark.fanout import Plan, fan_out
+from fanin.spark.fan_out import fan_out as fanout
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.fan_out.fan_out import Plan, fan_out
 from fanin.spark.jobs.fan_out import JOB
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 

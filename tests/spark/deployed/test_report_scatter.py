@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from examples.pipeline.vehicles import Vehicles
 from fanin import Tracker
-from fanin.spark import reporting
-from fanin.spark.service import Service
+from fanin.spark.fleet_report import report as reporting
+from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.weekly import datasets, run
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OpenBatch
 from fanin.errors import NotConfigured
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 
 
 def test_tasks_reach_the_stack_that_the_driver_names(spark: SparkSession, service: Service) -> None:

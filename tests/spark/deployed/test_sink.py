@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.errors import BatchClosed, InvalidRequest
-from fanin.spark import bodies
-from fanin.spark.service import Service
+from fanin.spark.fan_out import bodies
+from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 
-sink = pytest.importorskip("fanin.spark.sink", reason="Spark before 4.0 has no Python data sources")
+sink = pytest.importorskip("fanin.spark.fan_out.sink", reason="Spark before 4.0 has no Python data sources")
 
 ROOT = Path(__file__).parents[3]
 

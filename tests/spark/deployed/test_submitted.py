@@ -17,7 +17,7 @@ import pytest
 from fanin import Tracker
 from fanin.domain.batch import State
 from fanin.spark.jobs import fan_out
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 from tests.spark.consuming import consumers, new_queue, waiting
 
 ROWS = 800

@@ -11,7 +11,7 @@ from moto import mock_aws
 from fanin import names
 from fanin.adapters.aws import Backoff
 from fanin.adapters.channels import SqsChannels
-from fanin.app.pattern_ports import Outgoing
+from fanin.app.ports.channels import Outgoing
 from fanin.errors import ChannelRefused, Throttled
 
 MISSING = "https://sqs.eu-west-1.amazonaws.com/123456789012/missing"

@@ -7,7 +7,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.eventbridge import EventBridgeEvents
-from fanin.app.ports import Event
+from fanin.app.ports.events import Event
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
 
 EVENT = Event("7.complete", "Batch Completed", {"batch_id": 7, "user_key": "☂"}, 1_790_000_000_123)

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoWords
-from fanin.app.word_store import Clear, WordKey
+from fanin.app.ports.words import Clear, WordKey
 from fanin.errors import ServiceUnavailable
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.batch_store import Activity, FailureRow
-from fanin.app.ports import Event
-from fanin.app.word_store import Clear, WordKey
+from fanin.app.ports.batches import Activity, FailureRow
+from fanin.app.ports.events import Event
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.domain.tree import Tree
 

@@ -15,7 +15,8 @@ from fanin import names
 from fanin.adapters.channels import SqsChannels
 from fanin.adapters.memory import Memory
 from fanin.adapters.queues import SqsQueues
-from fanin.app.pattern_ports import Channels, Outgoing, Queues
+from fanin.app.ports.channels import Channels, Outgoing
+from fanin.app.ports.queues import Queues
 from fanin.errors import ChannelRefused, NotConfigured, Throttled
 
 

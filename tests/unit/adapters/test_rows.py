@@ -6,7 +6,7 @@ import pytest
 
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.rows import decode, encode, shelf, word_id, word_key
-from fanin.app.word_store import WordKey
+from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
 
 BATCH = Batch(

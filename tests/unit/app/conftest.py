@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.service import LedgerService
-from fanin.app.word_store import WordKey
+from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.tree import Tree

@@ -3,7 +3,7 @@ import pytest
 from bench import compare
 from bench.interleaving import Interleaving
 from bench.world import World
-from fanin.app.word_store import Clear, WordKey
+from fanin.app.ports.words import Clear, WordKey
 
 KEY = WordKey(1, 0, 0)
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.cli.main import app
 from fanin.cli.session import Session
 

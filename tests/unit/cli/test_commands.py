@@ -10,7 +10,6 @@ import pytest
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.main import options_first
 from fanin.domain.batch import State
-from fanin.domain.wire import encode_time
 from fanin.errors import (
     AccessDenied,
     BatchGone,
@@ -22,6 +21,7 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
+from fanin.wire.ledger import encode_time
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.cli.prices import BLOCK, Prices, costs, parents
 
 

@@ -7,8 +7,8 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.service import Scatters
 from fanin.cli.exits import ExitCode
 from fanin.client.tracker import Tracker
 

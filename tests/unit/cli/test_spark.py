@@ -10,10 +10,11 @@ import pytest
 
 from fanin.cli.exits import ExitCode
 from fanin.errors import JobRunNotFound, NotConfigured
-from fanin.spark import jobs, submit
+from fanin.spark import jobs
+from fanin.spark.emr import submit
+from fanin.spark.emr.packing import Package
+from fanin.spark.emr.submit import Pipeline, Run, Submission
 from fanin.spark.jobs import JobName
-from fanin.spark.packing import Package
-from fanin.spark.submit import Pipeline, Run, Submission
 
 
 @dataclass

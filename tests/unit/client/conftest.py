@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 
 
 @pytest.fixture

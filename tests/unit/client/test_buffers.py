@@ -11,13 +11,13 @@ import pytest
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.buffers import Buffers
-from fanin.app.service import LedgerService
+from fanin.app.buffers.service import Buffers
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.backoff import Backoff
 from fanin.client.buffers import BufferCalls, HttpsBuffers, Producer, Taker, buffers_of
-from fanin.client.https import HttpsLedger
-from fanin.client.transport import Request, Response, unsigned
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.buffer import Outcome
 from fanin.entry.http.application import application, serve
 from fanin.errors import BufferNotFound, InvalidRequest, LimitReached, NotConfigured, ServiceUnavailable

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from fanin import Tracker
-from fanin.app.service import LedgerService
-from fanin.client.https import HttpsLedger
+from fanin.app.ledger.service import LedgerService
+from fanin.client.https.ledger import HttpsLedger
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 

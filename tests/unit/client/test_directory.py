@@ -9,10 +9,10 @@ import pytest
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https import HttpsLedger
-from fanin.client.transport import Request, Response, unsigned
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
 from fanin.entry.http.application import application

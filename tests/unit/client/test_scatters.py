@@ -9,17 +9,17 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import Memory
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.service import Scatters
 from fanin.client.backoff import Backoff
-from fanin.client.https import HttpsLedger
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import unsigned
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import HttpsScatters, ScatterCalls, scatters_of
-from fanin.client.transport import unsigned
-from fanin.domain import wire_scatters as wire
 from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
 from fanin.errors import CorrelationIdAlive, InvalidRequest, NotConfigured, ServiceUnavailable
-from tests.unit.client.test_https import URL, Script, ok, problem
+from fanin.wire import scatters as wire
+from tests.unit.client.https.test_ledger import URL, Script, ok, problem
 
 QUEUE = "https://sqs/car"
 

@@ -9,7 +9,7 @@ import pytest
 import fanin
 from fanin import Count, Failure, ItemFailed, ItemRange, SendFailed, Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Mode, State
 from fanin.errors import BatchClosed, InvalidRequest, NotConfigured, ServiceUnavailable
 

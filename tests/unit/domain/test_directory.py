@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from fanin.domain import wire_directory as wire
 from fanin.domain.directory import Left, Register, Registration, Registrations, change
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
 from fanin.errors import InvalidRequest
+from fanin.wire import directory as wire
 
 ONE = Registration("cars", "a", "q1", {"colour": "red"}, 60, 1_790_000_000_123, 1_790_000_061_000)
 ROUTE = Route("orders", {"source": ["shop"]}, "desk", Policy.FIRST, {"size": "big"}, 1_790_000_000_123)

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.entry.http.application import application, serve
 

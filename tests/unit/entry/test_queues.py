@@ -9,7 +9,7 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.entry import queues

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fanin.adapters.dynamodb import rows
-from fanin.app.service import LedgerService
-from fanin.app.word_store import WordKey
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.entry import streams
 

@@ -10,8 +10,8 @@ import pytest
 from fanin import names
 from fanin.adapters.dynamodb.rows import attribute
 from fanin.adapters.memory import Memory
-from fanin.app.pattern_ports import Record
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.records import Record
 from fanin.app.services import Services
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute

@@ -8,7 +8,7 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
 from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame

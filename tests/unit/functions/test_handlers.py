@@ -10,8 +10,8 @@ import pytest
 from fanin import names
 from fanin.adapters.dynamodb import rows
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
-from fanin.app.word_store import Clear, WordKey
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.entry import wiring
 from fanin.entry.http import application

@@ -6,7 +6,7 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import Memory
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry import wiring

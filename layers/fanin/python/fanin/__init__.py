@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fanin.client.memory_repeat_buffer import MemoryRepeatBuffer
+    from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
+    from fanin.client.frames.receiver import Delivery, IdempotentReceiver
+    from fanin.client.frames.repeater import Repeater
+    from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
     from fanin.client.messages import Message, ReceivedMessage
-    from fanin.client.receiver import Delivery, IdempotentReceiver
-    from fanin.client.repeater import Repeater
-    from fanin.client.sqlite_repeat_buffer import SqliteRepeatBuffer
     from fanin.client.tracker import Tracker
     from fanin.domain.acks import Count, Failure, ItemRange
     from fanin.domain.directory import Register
@@ -49,13 +49,13 @@ __all__ = [
 _HOMES: Final = {
     "BufferFull": "fanin.errors",
     "Count": "fanin.domain.acks",
-    "Delivery": "fanin.client.receiver",
+    "Delivery": "fanin.client.frames.receiver",
     "Failure": "fanin.domain.acks",
     "FaninError": "fanin.errors",
-    "IdempotentReceiver": "fanin.client.receiver",
+    "IdempotentReceiver": "fanin.client.frames.receiver",
     "ItemFailed": "fanin.errors",
     "ItemRange": "fanin.domain.acks",
-    "MemoryRepeatBuffer": "fanin.client.memory_repeat_buffer",
+    "MemoryRepeatBuffer": "fanin.client.frames.memory_repeat_buffer",
     "Message": "fanin.client.messages",
     "OpenFrame": "fanin.domain.frames",
     "Policy": "fanin.domain.routing",
@@ -63,9 +63,9 @@ _HOMES: Final = {
     "PutRoute": "fanin.domain.routing",
     "ReceivedMessage": "fanin.client.messages",
     "Register": "fanin.domain.directory",
-    "Repeater": "fanin.client.repeater",
+    "Repeater": "fanin.client.frames.repeater",
     "SendFailed": "fanin.errors",
-    "SqliteRepeatBuffer": "fanin.client.sqlite_repeat_buffer",
+    "SqliteRepeatBuffer": "fanin.client.frames.sqlite_repeat_buffer",
     "Tracker": "fanin.client.tracker",
 }
 

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import Backoff, client_factory, error_code, translated
-from fanin.app.pattern_ports import Outgoing
+from fanin.app.ports.channels import Outgoing
 from fanin.errors import ChannelRefused, Throttled
 
 if TYPE_CHECKING:

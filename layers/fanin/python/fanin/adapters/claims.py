@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import error_code, translated
-from fanin.app.ports import Clock
+from fanin.app.ports.system import Clock
 from fanin.domain.scatter import ClaimCheck
 
 if TYPE_CHECKING:

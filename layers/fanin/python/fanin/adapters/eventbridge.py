@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fanin.adapters.aws import client_factory, translated
-from fanin.app.ports import Event
+from fanin.app.ports.events import Event
 from fanin.errors import ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.pattern_ports import QueueState, Received
+from fanin.app.ports.queues import QueueState, Received
 from fanin.errors import ChannelRefused, Throttled
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import Backoff, client_factory, error_code, translated
-from fanin.app.ports import Clock
+from fanin.app.ports.system import Clock
 from fanin.errors import Throttled
 
 if TYPE_CHECKING:

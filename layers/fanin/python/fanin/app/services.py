@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fanin.app.buffers import Buffers
-from fanin.app.directory import Directory
-from fanin.app.frame_notices import FrameNotices
-from fanin.app.frames import Frames
-from fanin.app.gather import Gather
-from fanin.app.kinds import Kinds
+from fanin.app.buffers.service import Buffers
+from fanin.app.directory.routing import Routing
+from fanin.app.directory.service import Directory
+from fanin.app.frames.notices import FrameNotices
+from fanin.app.frames.service import Frames
+from fanin.app.ledger.kinds import Kinds
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.routing import Routing
-from fanin.app.scatter import Scatters
-from fanin.app.service import LedgerService
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.service import Scatters
 from fanin.domain.batch import Kind
 
 

@@ -9,9 +9,10 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metadata, PageSize, UserKey
 from fanin.cli.session import session
-from fanin.domain import wire, wire_reports
 from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.reports import Batches
+from fanin.wire import ledger as wire
+from fanin.wire import reports as wire_reports
 
 app = typer.Typer()
 

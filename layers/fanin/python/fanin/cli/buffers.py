@@ -8,8 +8,8 @@ import typer
 
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import lines_of_stdin, session
-from fanin.domain import wire_buffers as wire
 from fanin.domain.buffer import Level
+from fanin.wire import buffers as wire
 
 app = typer.Typer(name="buffer", help="Bounded buffers: work that waits, and never too much of it.")
 

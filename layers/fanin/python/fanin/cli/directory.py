@@ -9,9 +9,9 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
-from fanin.domain import wire_directory as wire
 from fanin.domain.directory import Register, Registration, Registrations
-from fanin.domain.wire import encode_time
+from fanin.wire import directory as wire
+from fanin.wire.ledger import encode_time
 
 app = typer.Typer(name="directory", help="Who listens where.", no_args_is_help=True)
 

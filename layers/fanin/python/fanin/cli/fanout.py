@@ -20,7 +20,7 @@ from fanin.domain.batch import Batch
 from fanin.errors import SendFailed
 
 if TYPE_CHECKING:
-    from fanin.client.batch import TrackedBatch
+    from fanin.client.producing.batch import TrackedBatch
 
 app = typer.Typer()
 

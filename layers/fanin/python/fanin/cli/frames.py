@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from fanin.app.frames import DEFAULT_LEASE
+from fanin.app.frames.service import DEFAULT_LEASE
 from fanin.cli import parsing
 from fanin.cli.options import Cursor, PageSize, UserKey
 from fanin.cli.session import session
 from fanin.client.friendly import seconds
-from fanin.domain import wire_frames as wire
 from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
+from fanin.wire import frames as wire
 
 app = typer.Typer(name="frame", help="Frames: envelopes that are delivered for sure, and handled once.")
 

@@ -10,8 +10,8 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.session import Session, lines_of_stdin, session
-from fanin.domain import wire
 from fanin.domain.acks import Failure, Receipt
+from fanin.wire import ledger as wire
 
 app = typer.Typer()
 

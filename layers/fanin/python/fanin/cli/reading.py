@@ -9,8 +9,8 @@ import typer
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
-from fanin.domain import wire_reports
 from fanin.domain.reports import Failures, Missing
+from fanin.wire import reports as wire_reports
 
 app = typer.Typer()
 

@@ -11,8 +11,8 @@ from fanin.cli import parsing
 from fanin.cli.directory import Attributes
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import session
-from fanin.domain import wire_directory as wire
 from fanin.domain.routing import Policy, PutEvent, PutRoute
+from fanin.wire import directory as wire
 
 app = typer.Typer(name="route", help="Which events go to whom.", no_args_is_help=True)
 

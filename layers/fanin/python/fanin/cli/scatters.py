@@ -10,8 +10,8 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, UserKey
 from fanin.cli.session import session
-from fanin.domain import wire_scatters as wire
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
+from fanin.wire import scatters as wire
 
 app = typer.Typer()
 scatter = typer.Typer(name="scatter", help="Ask many, gather replies.", no_args_is_help=True)

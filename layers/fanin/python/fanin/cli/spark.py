@@ -14,7 +14,7 @@ from fanin.cli.session import Session, session
 from fanin.spark.jobs import JobName
 
 if TYPE_CHECKING:
-    from fanin.spark.submit import Run, Runs
+    from fanin.spark.emr.submit import Run, Runs
 
 app = typer.Typer(name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
 
@@ -60,8 +60,8 @@ def submit(
     starts the job. The stack says the rest: application, role, dependencies, and where the tracker
     is. Arguments of the job stand after --, as in: fanin spark submit audit -- --scan --output s3://...
     """
-    from fanin.spark.packing import Package
-    from fanin.spark.submit import Submission
+    from fanin.spark.emr.packing import Package
+    from fanin.spark.emr.submit import Submission
 
     if wheel and deployed:
         raise typer.BadParameter("say --wheel or --deployed, not both")
@@ -105,7 +105,7 @@ def dashboard(ctx: typer.Context, run: RunId, *, stack: Stack = STACK) -> None:
 
 
 def _runs(stack: str) -> Runs:
-    from fanin.spark.submit import Pipeline, Runs
+    from fanin.spark.emr.submit import Pipeline, Runs
 
     return Runs(Pipeline.of_stack(stack))
 

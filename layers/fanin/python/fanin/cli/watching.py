@@ -13,9 +13,9 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
-from fanin.domain import wire_reports
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import Progress
+from fanin.wire import reports as wire_reports
 
 if TYPE_CHECKING:
     from rich.console import Console

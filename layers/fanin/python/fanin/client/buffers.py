@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 from urllib.parse import quote
 
-from fanin.app.ledger import Ledger
-from fanin.app.service import LedgerService
+from fanin.app.api import Ledger
+from fanin.app.ledger.service import LedgerService
 from fanin.client.backoff import Backoff
-from fanin.client.https import HttpsLedger
-from fanin.domain import wire_buffers as wire
+from fanin.client.https.ledger import HttpsLedger
 from fanin.domain.buffer import Accepted, Buffer, Buffers, Level, Released, Work
 from fanin.errors import LimitReached, NotConfigured
 from fanin.names import IDEMPOTENCY_HEADER
+from fanin.wire import buffers as wire
 
 _WAIT: Final = 20  # seconds: the longest that one call waits for work
 
 
 class BufferCalls(Protocol):
-    """What one can ask of buffers, wherever they are; see ``fanin.app.buffers.Buffers``."""
+    """What one can ask of buffers, wherever they are; see ``fanin.app.buffers.service.Buffers``."""
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer: ...
     def delete(self, name: str) -> None: ...
@@ -210,7 +210,7 @@ def buffers_of(ledger: Ledger) -> BufferCalls:
     if isinstance(ledger, HttpsLedger):
         return HttpsBuffers(ledger)
     if isinstance(ledger, LedgerService):
-        from fanin.app.buffers import Buffers as Direct  # noqa: PLC0415 - most trackers have no buffers
+        from fanin.app.buffers.service import Buffers as Direct  # noqa: PLC0415 - most trackers have no buffers
 
         return Direct(ledger.ports, ledger)
     raise NotConfigured("this ledger has no buffers; make the tracker over an API or over tables")

@@ -8,8 +8,7 @@ from datetime import timedelta
 from itertools import zip_longest
 from typing import Final
 
-from fanin.app.ledger import Ledger
-from fanin.app.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON
+from fanin.app.api import Ledger
 from fanin.client.backoff import Backoff
 from fanin.client.friendly import Moment, Span, choice, milliseconds, seconds
 from fanin.client.merging import receipts_by_batch, verdict_of
@@ -17,6 +16,7 @@ from fanin.client.paging import followed, pages
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON
 from fanin.domain.reports import (
     Batches,
     Expired,
@@ -35,7 +35,7 @@ _POLLS: Final = Backoff(first=0.25, most=5, chance=lambda: 1.0)
 class Calls:
     """What one can ask of a ledger, whichever it is.
 
-    Every call raises the errors of ``fanin.errors`` that ``fanin.app.ledger.Ledger`` names.
+    Every call raises the errors of ``fanin.errors`` that ``fanin.app.api.Ledger`` names.
 
     Args:
         ledger: who keeps the batches.

@@ -13,10 +13,10 @@ from botocore.config import Config
 from fanin.adapters.aws import LEAN
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock, SystemRandom
-from fanin.app.ledger import Ledger
-from fanin.app.service import LedgerService
-from fanin.client.https import HttpsLedger
-from fanin.client.transport import Sign, SigV4, Urllib3Transport
+from fanin.app.api import Ledger
+from fanin.app.ledger.service import LedgerService
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE

@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 from urllib.parse import quote
 
-from fanin.app.directory import Directory
-from fanin.app.ledger import Ledger
-from fanin.app.limits import MAX_PAGE
-from fanin.app.routing import Routing
-from fanin.app.service import LedgerService
-from fanin.client.https import HttpsLedger
+from fanin.app.api import Ledger
+from fanin.app.directory.routing import Routing
+from fanin.app.directory.service import Directory
+from fanin.app.ledger.service import LedgerService
+from fanin.client.https.ledger import HttpsLedger
 from fanin.client.paging import followed
-from fanin.domain import wire_directory as wire
 from fanin.domain.directory import Register, Registration, Registrations
+from fanin.domain.limits import MAX_PAGE
 from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
 from fanin.errors import NotConfigured
+from fanin.wire import directory as wire
 
 
 class DirectoryCalls(Protocol):
-    """What one can ask of the directory, wherever it is; see ``fanin.app.directory.Directory``."""
+    """What one can ask of the directory, wherever it is; see ``fanin.app.directory.service.Directory``."""
 
     def register(self, request: Register) -> Registration: ...
     def deregister(self, topic: str, name: str) -> bool: ...
@@ -37,7 +37,7 @@ class DirectoryCalls(Protocol):
 
 
 class RoutingCalls(Protocol):
-    """What one can ask of routing, wherever it is; see ``fanin.app.routing.Routing``."""
+    """What one can ask of routing, wherever it is; see ``fanin.app.directory.routing.Routing``."""
 
     def put(self, request: PutRoute) -> Route: ...
     def delete(self, name: str) -> bool: ...

@@ -7,17 +7,15 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fanin.app.ledger import Ledger
-from fanin.app.limits import MAX_REPLIES
-from fanin.app.scatter import Scatters
-from fanin.app.scattering import Scattering
-from fanin.app.service import LedgerService
+from fanin.app.api import Ledger, Scattering
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.service import Scatters
 from fanin.client.friendly import Span, seconds
-from fanin.client.https import HttpsLedger
+from fanin.client.https.ledger import HttpsLedger
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import followed
 from fanin.client.queues import queue_errors
-from fanin.domain import wire_scatters as wire
+from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (
     MAX_RETRIES,
     TIMEOUT,
@@ -33,6 +31,7 @@ from fanin.domain.scatter import (
 )
 from fanin.errors import InvalidRequest, NotConfigured
 from fanin.names import ATTRIBUTE_REPLY_TO, IDEMPOTENCY_HEADER
+from fanin.wire import scatters as wire
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

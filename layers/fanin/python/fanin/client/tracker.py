@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
-from fanin.app.frames import FrameCalls
-from fanin.app.ledger import Ledger
+from fanin.app.api import Ledger
+from fanin.app.frames.service import FrameCalls
 from fanin.client import connecting
-from fanin.client.acking import Deliver, DirectAcks, Outcome, QueuedAcks
-from fanin.client.batch import TrackedBatch
 from fanin.client.buffers import BufferCalls, Producer, Taker, buffers_of
 from fanin.client.calls import Calls
-from fanin.client.consumer import Consumer
+from fanin.client.consuming.acking import Deliver, DirectAcks, Outcome, QueuedAcks
+from fanin.client.consuming.consumer import Consumer
+from fanin.client.consuming.handler import SqsHandler
+from fanin.client.consuming.handling import Handle
 from fanin.client.directory import DirectoryCalls, RoutingCalls, directory_of, routing_of
-from fanin.client.frames import frames_of
-from fanin.client.handler import SqsHandler
-from fanin.client.handling import Handle
+from fanin.client.https.frames import frames_of
+from fanin.client.https.transport import Sign
+from fanin.client.producing.batch import TrackedBatch
 from fanin.client.scatters import ScatterCalls, scatters_of
-from fanin.client.transport import Sign
 from fanin.domain.acks import Failure
 from fanin.entry.settings import Settings
 from fanin.errors import FaninError, NotConfigured

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fanin import names
-from fanin.app.directory import Directory
-from fanin.app.routing import Routing
+from fanin.app.directory.routing import Routing
+from fanin.app.directory.service import Directory
 from fanin.entry.observe import count, logger
 from fanin.errors import ChannelRefused, InvalidRequest
 

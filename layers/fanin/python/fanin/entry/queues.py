@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from fanin import names
-from fanin.app import limits
-from fanin.app.ledger import Ledger
+from fanin.app.api import Ledger
+from fanin.domain import limits
 from fanin.domain.acks import Acks, Failure
-from fanin.domain.wire import decode_acks
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
+from fanin.wire.ledger import decode_acks
 
 Message: TypeAlias = Mapping[str, Any]
 Park: TypeAlias = Callable[[Message], None]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fanin import names
-from fanin.app.scatter import Scatters
-from fanin.app.scattering import Scattering
-from fanin.domain.wire_scatters import decode_replies
+from fanin.app.api import Scattering
+from fanin.app.scatters.service import Scatters
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError
+from fanin.wire.scatters import decode_replies
 
 Message: TypeAlias = Mapping[str, Any]
 

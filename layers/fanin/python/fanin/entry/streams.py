@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.adapters.dynamodb import records, rows
-from fanin.app import directory, routing
+from fanin.app.directory import routing
+from fanin.app.directory import service as directory
+from fanin.app.ports.words import WordKey
 from fanin.app.services import Services
-from fanin.app.word_store import WordKey
 from fanin.domain.batch import Batch, State
 from fanin.entry.observe import count, logger
 

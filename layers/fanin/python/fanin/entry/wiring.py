@@ -18,9 +18,14 @@ from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers
 from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
-from fanin.app.pattern_ports import ClaimChecks, Jobs, Rules
-from fanin.app.ports import Clock, Event, Events, Ports, Timers
-from fanin.app.service import LedgerService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports import Ports
+from fanin.app.ports.channels import Jobs
+from fanin.app.ports.claims import ClaimChecks
+from fanin.app.ports.events import Event, Events
+from fanin.app.ports.rules import Rules
+from fanin.app.ports.system import Clock
+from fanin.app.ports.timers import Timers
 from fanin.app.services import Services, patterns
 from fanin.domain.scatter import ClaimCheck
 from fanin.entry.settings import Settings

@@ -10,7 +10,7 @@ from fanin.adapters import cursors
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, shelf
-from fanin.app.batch_store import Activity, Page
+from fanin.app.ports.batches import Activity, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, ServiceUnavailable

@@ -9,7 +9,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import attribute
-from fanin.app.batch_store import FailureRow
+from fanin.app.ports.batches import FailureRow
 
 _FAILURE: Final = "failure/"
 

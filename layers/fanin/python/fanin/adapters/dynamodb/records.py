@@ -10,8 +10,8 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, attribute
-from fanin.app.pattern_ports import Record, RecordPage
-from fanin.app.ports import Clock
+from fanin.app.ports.records import Record, RecordPage
+from fanin.app.ports.system import Clock
 
 _VALUE = "value"
 _VERSION = "version"

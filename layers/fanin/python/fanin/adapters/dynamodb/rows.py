@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from fanin import names
-from fanin.app.word_store import WordKey
+from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
 
 Item = Mapping[str, Any]

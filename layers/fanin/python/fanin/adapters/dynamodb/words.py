@@ -13,7 +13,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import word_id, word_key
-from fanin.app.word_store import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 

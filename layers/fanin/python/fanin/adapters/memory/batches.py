@@ -8,7 +8,7 @@ from dataclasses import replace
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.calls import Calls
-from fanin.app.batch_store import Activity, Page
+from fanin.app.ports.batches import Activity, Page
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused

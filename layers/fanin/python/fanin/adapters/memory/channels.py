@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fanin.adapters.memory.calls import Calls
-from fanin.app.pattern_ports import Outgoing
-from fanin.app.ports import Clock
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.system import Clock
 from fanin.errors import ChannelRefused
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.calls import Calls
-from fanin.app.batch_store import FailureRow
+from fanin.app.ports.batches import FailureRow
 
 
 class MemoryParts:

@@ -8,8 +8,9 @@ from itertools import count
 
 from fanin.adapters.memory.calls import Calls
 from fanin.adapters.memory.channels import MemoryChannels
-from fanin.app.pattern_ports import Outgoing, QueueState, Received
-from fanin.app.ports import Clock
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.queues import QueueState, Received
+from fanin.app.ports.system import Clock
 from fanin.errors import ChannelRefused
 
 PREFIX = "memory:"

@@ -8,8 +8,8 @@ from typing import Any
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.calls import Calls
-from fanin.app.pattern_ports import Record, RecordPage
-from fanin.app.ports import Clock
+from fanin.app.ports.records import Record, RecordPage
+from fanin.app.ports.system import Clock
 
 
 class MemoryRecords:

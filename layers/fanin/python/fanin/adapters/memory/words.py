@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from fanin.adapters.memory.calls import Calls
-from fanin.app.word_store import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
 
 

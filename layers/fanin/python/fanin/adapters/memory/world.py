@@ -13,7 +13,9 @@ from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.rules import MemoryRules
 from fanin.adapters.memory.scatters import MemoryClaims, MemoryJobs
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ports import Clock, Defaults, Event, Ports, Random
+from fanin.app.ports import Defaults, Ports
+from fanin.app.ports.events import Event
+from fanin.app.ports.system import Clock, Random
 from fanin.domain.tree import Tree
 
 

@@ -14,7 +14,7 @@ from fanin import names
 from fanin.app.services import Services
 from fanin.entry import wiring
 from fanin.entry.http import problems
-from fanin.entry.http.routing import Decoder, Route
+from fanin.entry.http.route import Decoder, Route
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.entry.observe import logger

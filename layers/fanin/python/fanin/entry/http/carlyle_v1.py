@@ -17,11 +17,11 @@ from fanin.domain.acks import Count, Receipt
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.reports import Expired
-from fanin.domain.wire import Json, decode_time
-from fanin.entry.http.routing import Request, Route
+from fanin.entry.http.route import Request, Route
 from fanin.entry.http.schemas import text, whole
 from fanin.entry.observe import count_receipts
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound
+from fanin.wire.ledger import Json, decode_time
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import fanin
 from fanin import names
 from fanin.entry.http.components import SCHEMAS
-from fanin.entry.http.routing import Route
+from fanin.entry.http.route import Route
 from fanin.entry.http.schemas import Schema, ref
 from fanin.entry.http.statuses import STATUS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from fanin import names
-from fanin.app import limits
+from fanin.domain import limits
 from fanin.domain.batch import Kind, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, MAX_ITEMS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.app import limits
+from fanin.domain import limits
 from fanin.domain.buffer import Outcome
 from fanin.entry.http.schemas import (
     BATCH_ID,

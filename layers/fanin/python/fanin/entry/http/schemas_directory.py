@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.app import limits
+from fanin.domain import limits
 from fanin.domain.routing import Policy
 from fanin.entry.http.schemas import (
     BOOLEAN,

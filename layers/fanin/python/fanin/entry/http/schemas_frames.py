@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.app import limits
-from fanin.app.frames import DEFAULT_LEASE, MAX_CLAIMS, MAX_LEASE
+from fanin.app.frames.service import DEFAULT_LEASE, MAX_CLAIMS, MAX_LEASE
+from fanin.domain import limits
 from fanin.domain.batch import State
 from fanin.domain.frames import DEFAULT_TTL, Hold
 from fanin.domain.ids import MAX_COUNT

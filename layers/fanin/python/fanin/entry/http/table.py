@@ -6,9 +6,14 @@ from typing import Final
 
 from fanin import names
 from fanin.app.services import Services
-from fanin.domain.wire import Json
-from fanin.entry.http import carlyle_v1, v1, v1_buffers, v1_directory, v1_frames, v1_scatters
-from fanin.entry.http.routing import Request, Route
+from fanin.entry.http import carlyle_v1
+from fanin.entry.http.route import Request, Route
+from fanin.entry.http.v1 import buffers as v1_buffers
+from fanin.entry.http.v1 import directory as v1_directory
+from fanin.entry.http.v1 import frames as v1_frames
+from fanin.entry.http.v1 import ledger as v1
+from fanin.entry.http.v1 import scatters as v1_scatters
+from fanin.wire.ledger import Json
 
 
 def _document(_services: Services, _request: Request) -> Json:

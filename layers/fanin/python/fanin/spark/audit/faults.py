@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin import names
-from fanin.app.limits import MAX_LIFETIME
 from fanin.domain.batch import RETENTION, Mode, State
+from fanin.domain.limits import MAX_LIFETIME
 from fanin.spark.audit.rows import Fault
 from fanin.spark.audit.shape import TOP
 from fanin.spark.audit.sweep import Part

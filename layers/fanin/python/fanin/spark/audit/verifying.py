@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from fanin.errors import FaninError
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 
 SCHEMA: Final = (
     "batch_id bigint, state string, pending bigint, found bigint, first string,"

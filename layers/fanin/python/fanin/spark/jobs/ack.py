@@ -10,12 +10,12 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.acking import acknowledge
-from fanin.spark.coalesce import Way
-from fanin.spark.formats import Format, format_of, opened
+from fanin.spark.ack.acknowledge import acknowledge
+from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.strategy import Way
 from fanin.spark.jobs.running import FORMAT, Job, Summary
-from fanin.spark.parquet import Files
-from fanin.spark.service import Service
+from fanin.spark.runtime.formats import Format, format_of, opened
+from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
 Acknowledge a dataset of items: coalesce them to words, and write each word once.

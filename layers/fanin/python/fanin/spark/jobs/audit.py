@@ -14,13 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.errors import NotConfigured
-from fanin.spark import export
-from fanin.spark.audit import faults, rows
+from fanin.spark.audit import export, faults, rows
 from fanin.spark.audit.report import Snapshot, audit
+from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.scan import scan
-from fanin.spark.service import Service
+from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
 Audit all batches: how far each is, what is missing, and what does not agree with its stored state.

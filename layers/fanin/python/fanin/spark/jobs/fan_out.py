@@ -9,13 +9,13 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OnDeadline, OpenBatch, State
-from fanin.domain.wire import decode_time
 from fanin.errors import InvalidRequest
-from fanin.spark.bodies import Dataset
-from fanin.spark.fanout import Plan, fan_out
-from fanin.spark.formats import format_of
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.fan_out.fan_out import Plan, fan_out
 from fanin.spark.jobs.running import FORMAT, Job, Summary
-from fanin.spark.service import Service
+from fanin.spark.runtime.formats import format_of
+from fanin.spark.runtime.service import Service
+from fanin.wire.ledger import decode_time
 
 _ABOUT: Final = """\
 Send each row of a dataset to an SQS queue, as an item of one batch, and close the batch.

@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.client.tracker import Tracker
 from fanin.errors import InvalidRequest
-from fanin.spark.asking import Asked, Asking, ask
-from fanin.spark.files import write_text
+from fanin.spark.fleet_report.asking import Asked, Asking, ask
+from fanin.spark.fleet_report.page_builder import page
+from fanin.spark.fleet_report.report import Output, Scope, Source, datasets, facts, report
+from fanin.spark.fleet_report.telemetry import FILL_UPS, SOURCES, TRIPS
+from fanin.spark.fleet_report.weeks import Period
 from fanin.spark.jobs.running import FORMAT, Job, Summary
-from fanin.spark.page import page
-from fanin.spark.reporting import Output, Scope, Source, datasets, facts, report
-from fanin.spark.telemetry import FILL_UPS, SOURCES, TRIPS
-from fanin.spark.weeks import Period
+from fanin.spark.runtime.files import write_text
 
 MOST_FLEETS: Final = 1_000
 """Fleets that one report asks; each is a scatter."""

@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError
-from fanin.spark.formats import Format
-from fanin.spark.session import session
+from fanin.spark.runtime.formats import Format
+from fanin.spark.runtime.session import session
 
 Summary: TypeAlias = dict[str, Any]
 

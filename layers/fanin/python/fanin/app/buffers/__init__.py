@@ -1,0 +1,1 @@
+"""Bounded buffers: slots, work on its way out, records and receipts."""

@@ -1,0 +1,125 @@
+"""The records of buffers, in the directory table: which queue and batch a buffer has, and its marks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from fanin.app.ports import Ports
+from fanin.app.ports.records import Record
+from fanin.domain import limits
+from fanin.domain.buffer import Buffer
+from fanin.errors import BufferNotFound, InvalidRequest
+from fanin.wire.buffers import decode_buffer, encode_buffer
+
+ROOM: Final = "/buffers"
+"""Of the directory; no topic has a slash in its name."""
+FOREVER: Final = 4_102_444_800  # 2100-01-01, seconds
+FRESH_MS: Final = 30_000
+"""How long a process takes a buffer's record from what it remembers."""
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that a queue could not have with a prefix before it.
+
+    Raises:
+        InvalidRequest: it is not 1 to 48 letters, digits, ``-`` and ``_``.
+    """
+    if not re.fullmatch(limits.BUFFER_NAME, name):
+        raise InvalidRequest(f"{name[:64]!r} is no name of a buffer: 1 to 48 letters, digits, - and _")
+
+
+class Entry(NamedTuple):
+    """A buffer's record.
+
+    Attributes:
+        buffer: as callers see it.
+        renew_at: when its batch is to be replaced, ms.
+        retention: of the queue when the buffer was defined, seconds; only the pace of marks depends on it.
+        marks: (time in ms, items there were before it), ascending.
+        going: whether it is being deleted.
+        version: of the record.
+    """
+
+    buffer: Buffer
+    renew_at: int
+    retention: int
+    marks: tuple[tuple[int, int], ...] = ()
+    going: bool = False
+    version: int = 0
+
+    def value(self) -> dict[str, Any]:
+        return encode_buffer(self.buffer) | {
+            "renew_at": self.renew_at,
+            "retention": self.retention,
+            "marks": [list(mark) for mark in self.marks],
+            "going": self.going,
+        }
+
+
+def entry_of(record: Record) -> Entry:
+    value = dict(record.value)
+    return Entry(
+        decode_buffer(value),
+        value["renew_at"],
+        value["retention"],
+        tuple((at, items) for at, items in value["marks"]),
+        value["going"],
+        record.version,
+    )
+
+
+class BufferRecords:
+    """Reads and writes the records, and remembers them for a while.
+
+    Args:
+        ports: the directory and the clock.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._known: dict[str, tuple[int, Entry]] = {}
+
+    def get(self, name: str) -> Entry:
+        """The record as this process remembers it, if that is fresh."""
+        at, entry = self._known.get(name, (0, None))
+        if entry is None or self._ports.clock.now() - at >= FRESH_MS:
+            return self.look(name)
+        return entry
+
+    def look(self, name: str) -> Entry:
+        """The record as it is now.
+
+        Raises:
+            BufferNotFound: there is none.
+        """
+        check_name(name)
+        entry = self.read(name)
+        if entry is None or entry.going:
+            raise BufferNotFound(f"there is no buffer {name}; put one there first")
+        return entry
+
+    def read(self, name: str) -> Entry | None:
+        """The record as it is now, that of a buffer being deleted too; None if there is none."""
+        record = self._ports.directory.read(ROOM, [name]).get(name)
+        self._known.pop(name, None)
+        return None if record is None else self._remember(entry_of(record))
+
+    def write(self, entry: Entry) -> Entry | None:
+        """Write a record over the version it was made from; None if another process was faster."""
+        name = entry.buffer.name
+        record, wrote = self._ports.directory.put(
+            ROOM, name, entry.value(), expires_at=FOREVER, if_version=entry.version
+        )
+        self._known.pop(name, None)
+        return self._remember(entry_of(record)) if wrote and record else None
+
+    def _remember(self, entry: Entry) -> Entry:
+        self._known[entry.buffer.name] = self._ports.clock.now(), entry
+        return entry
+
+    def delete(self, entry: Entry) -> None:
+        """Delete a record, if it is still as it was read."""
+        name = entry.buffer.name
+        self._ports.directory.delete(ROOM, name, if_version=entry.version)
+        self._known.pop(name, None)

@@ -1,0 +1,225 @@
+"""Bounded buffers: a batch that admits an item only while there is room, and a queue that carries the work.
+
+The bits decide everything. A slot is in use while its item is pending; a message whose item is not pending
+is void, and is never handed out. So a slot may be given up at any time without the limit being passed, and
+the only care is not to give up work that was accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fanin import names
+from fanin.app.buffers import receipts
+from fanin.app.buffers.deliveries import Deliveries
+from fanin.app.buffers.records import ROOM, BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports import Ports
+from fanin.app.ports.channels import Outgoing
+from fanin.domain import buffer as domain
+from fanin.domain import ids, limits
+from fanin.domain.acks import Failure
+from fanin.domain.batch import State
+from fanin.domain.buffer import Accepted, Buffer, Level, Outcome, Released, Work
+from fanin.errors import ChannelRefused, FaninError, InvalidRequest, Throttled
+
+SEND_MS: Final = 300_000
+"""A put that took longer than this, from its slot to its message, is not accepted."""
+
+
+class Buffers:
+    """The use cases of buffers, over any ports.
+
+    Args:
+        ports: the stores and the queues.
+        ledger: keeps the batches.
+    """
+
+    def __init__(self, ports: Ports, ledger: LedgerService) -> None:
+        self._ports = ports
+        self._ledger = ledger
+        self._records = BufferRecords(ports)
+        self._slots = Slots(ports, ledger, self._records)
+        self._deliveries = Deliveries(ports, ledger, self._records)
+
+    def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
+        """Make a buffer, or change its limit; a repeat changes nothing.
+
+        A buffer whose limit changes drains first: puts are rejected until all that is in it is done.
+
+        Args:
+            name: 1 to 48 letters, digits, ``-`` and ``_``.
+            limit: most work that may be pending at a time.
+            queue: URL or ARN of a queue with the tag ``fanin:channel``; by default the service makes one.
+
+        Raises:
+            InvalidRequest: the buffer has another queue.
+            ChannelRefused: there is no such queue, or it does not carry the tag.
+        """
+        check_name(name)
+        limits.whole("limit", limit, 1, limits.MAX_LIMIT)
+        url = None if queue is None else self._ports.channels.resolve(queue)
+        for _ in range(TRIES):
+            entry = self._records.read(name)
+            if entry is None:
+                entry = self._make(name, limit, url)
+            elif url not in {None, entry.buffer.queue}:
+                raise InvalidRequest(f"buffer {name} has another queue; delete the buffer first")
+            elif entry.buffer.limit != limit:
+                entry = self._records.write(entry._replace(buffer=replace(entry.buffer, limit=limit)))
+            if entry is not None and not entry.going:
+                self._slots.follow(entry)
+                return entry.buffer
+        raise contended(name)
+
+    def delete(self, name: str) -> None:
+        """Drop a buffer and all work in it, with its queue if the service made it; a repeat is no error."""
+        for _ in range(TRIES):
+            entry = self._records.read(name)
+            if entry is None:
+                return
+            going = entry if entry.going else self._records.write(entry._replace(going=True))
+            if going is None:
+                continue
+            self._slots.cancel(going.buffer.batch_id)
+            if going.buffer.owned:
+                self._ports.queues.delete(going.buffer.queue)
+            self._records.delete(going)
+            return
+        raise contended(name)
+
+    def status(self, name: str) -> Level:
+        """How full a buffer is: its slots exactly, who has what approximately."""
+        entry = self._records.look(name)
+        batch, pending = self._slots.pending(entry.buffer)
+        taken = min(pending, self._ports.queues.state(entry.buffer.queue).hidden)
+        waiting = pending - taken
+        return Level(
+            entry.buffer,
+            count=waiting or -self._waiting(name),
+            pending=pending,
+            taken=taken,
+            draining=batch is None or batch.state is not State.OPEN,
+        )
+
+    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
+        """Put work in, all of it or none.
+
+        Args:
+            name: of the buffer.
+            payloads: 1 to 10 texts, together at most 200 KB.
+            key: makes a repeat return the same items; it also sends their messages again, for work that is
+                not done. It costs one write more.
+
+        Raises:
+            LimitReached: there was no room, with the pending work counted at that moment.
+            ChannelRefused: the queue is gone, or cannot be sent to.
+            Throttled: the queue was busy; nothing was put, unless there is a key: then repeat it.
+        """
+        _check(payloads)
+        started = self._ports.clock.now()
+        entry, group = self._slots.admit(self._records.get(name), len(payloads), key)
+        items = [f"{group.prefix}:{index}" for index in range(group.upto)]
+        outcome = Outcome.READY if self._waiting(name) else Outcome.WAITING
+        try:
+            self._send(entry.buffer.queue, payloads, items, started)
+        except FaninError:
+            if key is None:  # a key's repeat finds its items again, and must find them pending
+                self._ledger.fail([Failure(item, "its message was not sent") for item in items])
+            raise
+        self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
+        return Accepted(outcome, tuple(items))
+
+    def take(self, name: str, *, most: int = 1, wait: int = 20, hide: int | None = None) -> list[Work]:
+        """Take work out, to be given back with ``done``; what is not comes again.
+
+        Args:
+            name: of the buffer.
+            most: 1 to 10.
+            wait: seconds to wait for work if there is none, at most 20.
+            hide: seconds until the work comes again; by default as long as the queue says.
+        """
+        limits.whole("most", most, 1, limits.MAX_WORK)
+        limits.whole("wait", wait, 0, limits.MAX_WAIT)
+        if hide is not None:
+            limits.whole("hide", hide, 1, limits.MAX_HIDE)
+        buffer = self._records.get(name).buffer
+        until = self._ports.clock.now() + wait * 1000
+        if (work := self._deliveries.receive(buffer, most, min(wait, 1), hide)) or not wait:
+            return work
+        waiter, room = self._ports.random.bytes(8).hex(), f"{ROOM}/{name}"
+        self._ports.directory.put(room, waiter, {}, expires_at=until // 1000 + 5)
+        try:
+            left = max(1, (until - self._ports.clock.now()) // 1000)
+            return self._deliveries.receive(buffer, most, left, hide)
+        finally:
+            self._ports.directory.delete(room, waiter)
+
+    def done(self, name: str, tokens: Sequence[str]) -> Released:
+        """Give back the slots of work that is done; a late receipt is no error.
+
+        Args:
+            name: of the buffer.
+            tokens: receipts of ``take``, at most 100.
+
+        Raises:
+            InvalidRequest: a receipt is none; nothing was given back.
+        """
+        limits.at_most("receipts", tokens, limits.MAX_RECEIPTS)
+        entry = self._records.get(name)
+        read = [receipts.read(token) for token in tokens]
+        if any(item.batch_id != entry.buffer.batch_id for item in read):
+            entry = self._records.look(name)
+        batch_id = entry.buffer.batch_id
+        items = [item.item for item in read if item.batch_id == batch_id]
+        done = sum(answer.first for answer in self._ledger.ack(items)) if items else 0
+        self._ports.queues.remove(entry.buffer.queue, [item.handle for item in read])
+        return Released(done, len(read) - done)
+
+    def list(self, *, cursor: str | None = None, limit: int = 100) -> domain.Buffers:
+        """One page of the buffers, by name."""
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        page = self._ports.directory.page(ROOM, cursor=cursor, limit=limit)
+        entries = map(entry_of, page.records)
+        return domain.Buffers(tuple(entry.buffer for entry in entries if not entry.going), page.cursor)
+
+    def _send(self, queue: str, payloads: Sequence[str], items: Sequence[str], started: int) -> None:
+        messages = [
+            Outgoing(queue, payload, {names.ITEM_ATTRIBUTE: item})
+            for payload, item in zip(payloads, items, strict=True)
+        ]
+        refused = self._ports.channels.send(messages)
+        if reason := next(filter(None, refused), None):
+            raise ChannelRefused(f"the buffer's queue does not take the work: {reason}")
+        if self._ports.clock.now() - started > SEND_MS:
+            raise Throttled("it took too long to put the work in; put it again", retry_after=1)
+
+    def _waiting(self, name: str) -> int:
+        """How many consumers wait, up to a hundred."""
+        return len(self._ports.directory.page(f"{ROOM}/{name}").records)
+
+    def _make(self, name: str, limit: int, url: str | None) -> Entry | None:
+        queue = url or self._ports.queues.create(name)
+        batch = self._slots.open(name, limit)
+        entry = self._records.write(
+            Entry(
+                Buffer(name, limit, queue, owned=url is None, batch_id=batch.batch_id),
+                renew_at(batch),
+                self._ports.queues.state(queue).retention,
+            )
+        )
+        if entry is None:
+            self._slots.cancel(batch.batch_id)
+        return entry
+
+
+def _check(payloads: Sequence[str]) -> None:
+    limits.at_most("payloads", payloads, limits.MAX_WORK)
+    if not payloads:
+        raise InvalidRequest("there is nothing to put; give 1 to 10 payloads")
+    for payload in payloads:
+        limits.text("a payload", payload, limits.MAX_PAYLOAD, least=1)
+    limits.at_most("bytes of payloads", "".join(payloads).encode(), limits.MAX_PAYLOAD)

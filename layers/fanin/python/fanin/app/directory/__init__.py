@@ -1,0 +1,1 @@
+"""The directory of instances, its registrar, and content-based routing to its topics."""

@@ -1,0 +1,237 @@
+"""Use cases of routing: routes are kept, events are put on the bus, and what matches is sent on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fanin import names
+from fanin.app.directory.service import Directory
+from fanin.app.ports import Ports
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.events import Event
+from fanin.app.ports.records import Record
+from fanin.domain import limits
+from fanin.domain.directory import Registration
+from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, choose
+from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
+
+ROOM: Final = "routes"
+_FOREVER: Final = 2**40  # seconds
+_FRESH: Final = 30_000  # ms that a router works on the routes it has read
+_PAGE: Final = 100
+_OURS: Final = ("fanin", "aws.")
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """What became of an event at the router.
+
+    Attributes:
+        sent: messages that queues took.
+        refused: messages that their queues will never take.
+        unrouted: whether nobody got it: no route matches it, or nobody took it.
+    """
+
+    sent: int = 0
+    refused: int = 0
+    unrouted: bool = False
+
+
+class Routing:
+    """Which events go to whom.
+
+    The row of a route is the truth; its rule on the bus follows. ``settle`` makes the rule as the row says,
+    and is called by whoever changes the row and again by the table's stream, so that a crash between the two
+    heals.
+
+    Args:
+        ports: the rules, the bus, the directory and its channels.
+        directory: whose registrations get what is routed.
+    """
+
+    def __init__(self, ports: Ports, directory: Directory) -> None:
+        self._ports = ports
+        self._directory = directory
+        self._routes: list[Route] = []
+        self._read_at = -_FRESH
+
+    def put(self, request: PutRoute) -> Route:
+        """Make or change a route.
+
+        Raises:
+            InvalidRequest: a name is not what it may be, or EventBridge does not take the pattern.
+            LimitReached: the bus has as many rules as it may have.
+        """
+        self._check(request)
+        value = {
+            "pattern": dict(request.pattern),
+            "topic": request.topic,
+            "policy": request.policy.value,
+            "attributes": dict(request.attributes),
+            "since": self._ports.clock.now(),
+        }
+        row, _ = self._ports.directory.put(ROOM, request.name, value, expires_at=_FOREVER)
+        try:
+            self.settle(request.name)
+        except LimitReached:  # only a new rule can meet the limit, so nothing is lost with its row
+            self._ports.directory.delete(ROOM, request.name, if_version=row.version if row else None)
+            raise
+        return self.get(request.name)
+
+    def delete(self, name: str) -> bool:
+        """Delete a route; False if there was none, which is no error."""
+        limits.name("route", name, limits.MAX_ROUTE)
+        deleted = self._ports.directory.delete(ROOM, name)
+        self.settle(name)
+        return deleted
+
+    def get(self, name: str) -> Route:
+        """Read a route.
+
+        Raises:
+            RouteNotFound: there is none of that name.
+        """
+        limits.name("route", name, limits.MAX_ROUTE)
+        row = self._row(name)
+        if row is None:
+            raise RouteNotFound(f"there is no route {name!r}")
+        return _route(row)
+
+    def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
+        """List the routes by name.
+
+        Raises:
+            InvalidRequest: the cursor is not one this listing gave.
+        """
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        page = self._ports.directory.page(ROOM, cursor=cursor, limit=limit)
+        return Routes(tuple(_route(row) for row in page.records), page.cursor)
+
+    def settle(self, name: str) -> None:
+        """Make the rule on the bus as the route's row says, whoever else does so at the same time.
+
+        Raises:
+            Throttled, ServiceUnavailable: EventBridge was busy; call again.
+        """
+        row = self._row(name)
+        while True:
+            if row is None:
+                self._ports.rules.delete(name)
+            else:
+                self._ports.rules.put(name, row.value["pattern"])
+            row, before = self._row(name), row
+            if row == before:
+                return
+
+    def publish(self, event: PutEvent) -> Sent:
+        """Put an event on the bus, with a correlation id in its detail.
+
+        Raises:
+            InvalidRequest: the source is fanin's or AWS's own, or a value is not what it may be.
+            Throttled, ServiceUnavailable: the bus did not take it; try again.
+        """
+        limits.text("source", event.source, limits.MAX_SOURCE, least=1)
+        limits.text("detail_type", event.detail_type, limits.MAX_DETAIL_TYPE, least=1)
+        if event.source == _OURS[0] or event.source.startswith(_OURS[1]):
+            raise InvalidRequest(f"source {event.source!r} is kept for its owner; use one of your own")
+        correlation_id = event.detail.get("correlation_id") or self._ports.random.bytes(16).hex()
+        limits.text("detail.correlation_id", correlation_id, limits.MAX_USER_KEY, least=1)
+        detail = {**event.detail, "correlation_id": correlation_id}
+        if len(json.dumps(detail)) > limits.MAX_EVENT:
+            raise InvalidRequest(f"the detail is over {limits.MAX_EVENT} bytes; send where it is to be found")
+        event_id = self._ports.events.publish(
+            Event("", event.detail_type, detail, self._ports.clock.now(), event.source)
+        )
+        return Sent(event_id, correlation_id)
+
+    # What the router function calls.
+
+    def route(self, name: str, event: Mapping[str, Any]) -> Routed:
+        """Send an event that matched a route to those whom the route names.
+
+        A repeat sends the same messages again, with the same correlation id: their receivers are idempotent.
+
+        Args:
+            name: of the route.
+            event: as EventBridge delivers it.
+
+        Raises:
+            Throttled: a queue was busy; call again.
+        """
+        row = self._row(name)
+        if row is None:
+            return Routed()  # deleted since, as others may have wished; its rule is about to go
+        route, detail = _route(row), event.get("detail") or {}
+        chosen = choose(route.policy, self._directory.members(route.topic, route.attributes), detail)
+        message = _message(event, detail)
+        if route.policy is Policy.ALL:
+            answers = self._ports.channels.send([message(one) for one in chosen])
+        else:
+            answers = self._first(chosen, message)
+        sent = answers.count(None)
+        return Routed(sent, len(answers) - sent, unrouted=not sent)
+
+    def stray(self, event: Mapping[str, Any]) -> Routed:
+        """See whether an event matches no route at all; one that does is sent by its route's rule."""
+        return Routed(
+            unrouted=not any(self._ports.rules.matches(route.pattern, event) for route in self._fresh())
+        )
+
+    def _first(
+        self, chosen: Iterable[Registration], message: Callable[[Registration], Outgoing]
+    ) -> list[str | None]:
+        answers: list[str | None] = []
+        for one in chosen:
+            answers += self._ports.channels.send([message(one)])
+            if answers[-1] is None:
+                break
+        return answers
+
+    def _fresh(self) -> list[Route]:
+        """The routes, read again after a while."""
+        if self._ports.clock.now() - self._read_at >= _FRESH:
+            self._routes = list(self._all())
+            self._read_at = self._ports.clock.now()
+        return self._routes
+
+    def _all(self) -> Iterator[Route]:
+        page = self.page(limit=_PAGE)
+        yield from page.routes
+        while page.cursor is not None:
+            page = self.page(cursor=page.cursor, limit=_PAGE)
+            yield from page.routes
+
+    def _row(self, name: str) -> Record | None:
+        return self._ports.directory.read(ROOM, [name]).get(name)
+
+    def _check(self, request: PutRoute) -> None:
+        limits.name("route", request.name, limits.MAX_ROUTE)
+        limits.name("topic", request.topic, limits.MAX_NAME)
+        limits.pairs("attributes", request.attributes)
+        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:
+            raise InvalidRequest(f"the pattern is over {limits.MAX_PATTERN} characters; make it two routes")
+        self._ports.rules.matches(request.pattern, {})
+
+
+def _route(row: Record) -> Route:
+    value = row.value
+    return Route(
+        row.name,
+        value["pattern"],
+        value["topic"],
+        Policy(value["policy"]),
+        value["attributes"],
+        value["since"],
+    )
+
+
+def _message(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Callable[[Registration], Outgoing]:
+    body = json.dumps(event, separators=(",", ":"))
+    attributes = {
+        names.ATTRIBUTE_CORRELATION: str(detail.get("correlation_id") or event.get("id", "")),
+        names.ATTRIBUTE_TYPE: str(event.get("detail-type", "")),
+    }
+    return lambda one: Outgoing(one.channel, body, attributes)

@@ -1,0 +1,232 @@
+"""Use cases of the directory: register, keep alive, move, leave; and what is told of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from fanin import names
+from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
+from fanin.app.ports.records import Record
+from fanin.domain import limits
+from fanin.domain.directory import Left, Register, Registration, Registrations, change
+from fanin.errors import InvalidRequest, NotRegistered, Throttled
+from fanin.wire.directory import decode_register, encode_registration
+
+TOPICS: Final = "topics"
+"""The room that lists the topics, for the registrar to walk."""
+ROOM: Final = "topic/"
+"""What the room of a topic begins with."""
+TRIES: Final = 5
+_MONTH: Final = 30 * 86_400
+
+
+class Directory:
+    """Who listens where.
+
+    A registration is one row, and whatever happens to it is one write of that row: so no step can be half
+    done, and the table's stream tells every change, in order. Readers take a lease that is over for over,
+    whether the registrar came by or not.
+
+    Args:
+        ports: the directory, the channels, the bus.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def register(self, request: Register) -> Registration:
+        """Register an instance, or renew its lease, or move it to another channel or other attributes.
+
+        Raises:
+            InvalidRequest: a name, an attribute or the lease is not what it may be.
+            ChannelRefused: there is no such queue, or it does not carry the tag.
+            Throttled: others change the same registration all the time; try again.
+        """
+        _check(request)
+        for _ in range(TRIES):
+            row = self._row(request.topic, request.name)
+            old = self._read(request.topic, row) if row else None
+            new = self._renewed(request, old)
+            self._list_topic(new)
+            if self._put(new, row.version if row else 0):
+                return new
+        raise Throttled(
+            f"{request.topic}/{request.name} is being changed by others; try again", retry_after=1
+        )
+
+    def deregister(self, topic: str, name: str) -> bool:
+        """End a registration; False if there was none, which is no error."""
+        for _ in range(TRIES):
+            row = self._row(topic, name)
+            if row is None:
+                return False
+            if self.drop(topic, row, Left.DEREGISTERED):
+                return True
+        raise Throttled(f"{topic}/{name} is being changed by others; try again", retry_after=1)
+
+    def get(self, topic: str, name: str) -> Registration:
+        """Read a registration.
+
+        Raises:
+            NotRegistered: there is none, or its lease is over.
+        """
+        row = self._row(topic, name)
+        found = self._read(topic, row) if row else None
+        if found is None or not found.lives(self._ports.clock.now()):
+            raise NotRegistered(f"nobody is registered as {name!r} in topic {topic!r}")
+        return found
+
+    def named(self, places: Collection[str]) -> dict[str, Registration]:
+        """Read registrations that are named one by one, as ``topic/name``.
+
+        Raises:
+            NotRegistered: one is not there, or its lease is over.
+        """
+        topics: dict[str, list[str]] = {}
+        for place in places:
+            topic, _, name = place.partition("/")
+            topics.setdefault(topic, []).append(name)
+        now = self._ports.clock.now()
+        found = {
+            f"{topic}/{row.name}": self._read(topic, row)
+            for topic, wanted in topics.items()
+            for row in self._ports.directory.read(ROOM + topic, wanted).values()
+        }
+        for place in places:
+            if place not in found or not found[place].lives(now):
+                raise NotRegistered(f"nobody is registered as {place!r}")
+        return found
+
+    def page(
+        self,
+        topic: str,
+        *,
+        attributes: Mapping[str, str] | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Registrations:
+        """List a topic by name, those only that have all the attributes.
+
+        Raises:
+            InvalidRequest: the cursor is not one this listing gave.
+        """
+        limits.name("topic", topic, limits.MAX_NAME)
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        page = self._ports.directory.page(ROOM + topic, cursor=cursor, limit=limit)
+        now = self._ports.clock.now()
+        found = (self._read(topic, row) for row in page.records)
+        return Registrations(
+            tuple(one for one in found if one.lives(now) and one.has(attributes or {})), page.cursor
+        )
+
+    def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
+        """All registrations of a topic that have all the attributes, by name, read a page at a time."""
+        cursor: str | None = None
+        while True:
+            page = self.page(topic, attributes=attributes, cursor=cursor, limit=limits.MAX_PAGE)
+            yield from page.registrations
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    # What the functions behind the bus and the stream call.
+
+    def follow(self, detail_type: str, detail: Mapping[str, Any]) -> None:
+        """Register or drop an instance that others told to be created or destroyed.
+
+        Raises:
+            InvalidRequest: the detail is malformed.
+            ChannelRefused: as for ``register``.
+        """
+        try:
+            topic, name = detail["topic"], detail["name"]
+            created = detail_type == names.INSTANCE_CREATED
+            request = decode_register(topic, name, dict(detail)) if created else None
+        except (KeyError, TypeError) as error:
+            raise InvalidRequest(f"the detail of {detail_type} lacks {error}") from error
+        if request is not None:
+            self.register(request)
+        else:
+            self.deregister(topic, name)
+
+    def announce(self, topic: str, old: Record | None, new: Record | None) -> None:
+        """Tell the bus of a change of a row, unless it is a heartbeat.
+
+        Args:
+            topic: of the registration.
+            old: the row before; None if there was none.
+            new: the row now; None if its time to live removed it.
+
+        Raises:
+            Throttled, ServiceUnavailable: the bus did not take it; call again.
+        """
+        told = change(old and self._read(topic, old), new and self._read(topic, new))
+        row = new or old
+        if told is None or row is None:
+            return
+        detail_type, registration = told
+        step = row.version + (new is None)
+        self._ports.events.publish(
+            Event(
+                id=f"{topic}/{row.name}.{registration.since}.{step}",
+                detail_type=detail_type,
+                detail=encode_registration(registration),
+                time=self._ports.clock.now(),
+            )
+        )
+
+    def drop(self, topic: str, row: Record, reason: Left) -> bool:
+        """End a registration as it was read; False if it has changed since.
+
+        The row stays, as gone, until its time to live removes it: so the stream tells why it ended.
+        """
+        gone = self._read(topic, row).leave(reason, self._ports.clock.now())
+        return self._put(gone, row.version)
+
+    def _row(self, topic: str, name: str) -> Record | None:
+        limits.name("topic", topic, limits.MAX_NAME)
+        limits.name("name", name, limits.MAX_NAME)
+        return self._ports.directory.read(ROOM + topic, [name]).get(name)
+
+    @staticmethod
+    def _read(topic: str, row: Record) -> Registration:
+        return Registration.of(topic, row.name, row.value, row.expires_at)
+
+    def _renewed(self, request: Register, old: Registration | None) -> Registration:
+        now = self._ports.clock.now()
+        # A heartbeat names the channel that was resolved before, and needs no look at the queue.
+        known = old is not None and old.channel == request.channel
+        return Registration(
+            topic=request.topic,
+            name=request.name,
+            channel=request.channel if known else self._ports.channels.resolve(request.channel),
+            attributes=dict(request.attributes),
+            lease=request.lease,
+            since=old.since if old else now,
+            until=(-(-now // 1000) + request.lease) * 1000,
+        )
+
+    def _list_topic(self, registration: Registration) -> None:
+        """See to it that the topic is listed for as long as the registration's row can be there."""
+        listed = self._ports.directory.read(TOPICS, [registration.topic]).get(registration.topic)
+        if listed is None or listed.expires_at < registration.expires_at:
+            until = registration.expires_at + _MONTH
+            self._ports.directory.put(TOPICS, registration.topic, {}, expires_at=until)
+
+    def _put(self, registration: Registration, version: int) -> bool:
+        _, done = self._ports.directory.put(
+            ROOM + registration.topic,
+            registration.name,
+            registration.value,
+            expires_at=registration.expires_at,
+            if_version=version,
+        )
+        return done
+
+
+def _check(request: Register) -> None:
+    limits.text("channel", request.channel, limits.MAX_CHANNEL, least=1)
+    limits.pairs("attributes", request.attributes)
+    limits.whole("lease", request.lease, limits.MIN_LEASE, limits.MAX_LEASE)

@@ -1,0 +1,67 @@
+"""What senders are told, out of band, about their frames: Complete Frame, Frame Ended, Repeat Requested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from fanin import names
+from fanin.app.api import Ledger
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.events import Event
+from fanin.domain.batch import RETENTION, Batch, State
+from fanin.domain.frames import REPLY_TO, is_marked, mark_of
+
+LISTED: Final = 1_000
+"""Missing ranges in a request to repeat; whoever is missing more asks for the rest."""
+
+
+class FrameNotices:
+    """The frames' part in ``Kinds``.
+
+    Args:
+        ports: the batch rows and the channels.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def ended(self, _ledger: Ledger, batch: Batch, event: Event) -> Event:
+        """Tell the sender that its frame has ended; the bus hears of a frame, not of a batch."""
+        complete = batch.state is State.COMPLETE
+        kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
+        self._tell(batch, kind, {"state": batch.state.value})
+        return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
+
+    def idle(self, ledger: Ledger, batch: Batch) -> State | None:
+        """Request a repeat of what is missing, once for each stall; end the frame if that has not helped.
+
+        The request is noted by one conditional write of the row's ``touched_at``, after the message is
+        sent: who dies in between sends it again, and a receiver that acknowledges meanwhile wins.
+        """
+        now = self._ports.clock.now()
+        if is_marked(batch) or now >= (batch.expires_at - RETENTION) * 1000:
+            return State.TIMED_OUT
+        page = ledger.missing(batch.batch_id, limit=LISTED)
+        missing = [[found.start, found.stop] for found in page.ranges]
+        self._tell(
+            batch, names.MESSAGE_REPEAT_REQUESTED, {"missing": missing, "more": page.cursor is not None}
+        )
+        mark = mark_of(now, batch.idle_ttl)
+        self._ports.batches.touch(batch.batch_id, Activity(mark, batch.active(mark).due_at))
+        return None
+
+    def _tell(self, batch: Batch, kind: str, said: Mapping[str, object]) -> None:
+        """Send a message to the frame's reply channel; one that is gone for good is no fault of the frame."""
+        channel = batch.metadata.get(REPLY_TO)
+        if channel is None:
+            return
+        body = {"type": kind, "frame_id": batch.batch_id, "size": batch.items, **said}
+        attributes = {
+            names.ATTRIBUTE_TYPE: kind,
+            names.ATTRIBUTE_CORRELATION: str(batch.batch_id),
+        }
+        self._ports.channels.send([Outgoing(channel, json.dumps(body, separators=(",", ":")), attributes)])

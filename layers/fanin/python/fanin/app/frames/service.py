@@ -1,0 +1,132 @@
+"""Frames: guaranteed delivery of a known number of envelopes, on a closed batch.
+
+The sender keeps what it sent until the frame is complete; receivers claim an envelope, handle it, and
+acknowledge its item. Nobody owns a frame: any receiver can take any envelope of it, and a sender that
+comes back finds what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from fanin.app.api import Ledger
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ports import Ports
+from fanin.app.ports.words import Claim as Lease
+from fanin.app.ports.words import WordKey
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch, Kind, State
+from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
+from fanin.errors import BatchNotFound, InvalidRequest
+
+MAX_CLAIMS: Final = 1_000
+MAX_LEASE: Final = 43_200
+"""Seconds; SQS hides a message for no longer than that."""
+DEFAULT_LEASE: Final = 30
+
+
+class FrameCalls(Protocol):
+    """What senders and receivers ask of frames, over HTTPS or straight on the tables."""
+
+    def open(self, request: OpenFrame) -> Frame:
+        """Ask for a frame.
+
+        Raises:
+            ChannelRefused: the reply channel is no queue that fanin may use.
+        """
+        ...
+
+    def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
+        """A frame and a page of what is missing.
+
+        Raises:
+            BatchNotFound: there is no such frame.
+            BatchGone: it is past its lifetime.
+        """
+        ...
+
+    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
+        """Ask for envelopes, each for ``lease`` seconds; one answer for each, in order.
+
+        Raises:
+            BatchNotFound: there is no such frame.
+            BatchGone: it is past its lifetime.
+        """
+        ...
+
+
+class Frames:
+    """Implements ``FrameCalls`` over the ledger.
+
+    Args:
+        ports: the stores and the channels.
+        ledger: opens the batches, and lists what is missing.
+    """
+
+    def __init__(self, ports: Ports, ledger: Ledger) -> None:
+        self._ports = ports
+        self._ledger = ledger
+        self._known = KnownBatches(ports.batches, ports.clock)
+
+    def open(self, request: OpenFrame) -> Frame:
+        limits.whole("size", request.size, 1, ids.MAX_COUNT)
+        asked = request.batch()
+        if request.reply_to:
+            url = self._ports.channels.resolve(request.reply_to)
+            asked = OpenFrame(
+                request.size, request.source, request.destination, url, request.ttl, request.user_key
+            ).batch()
+        return Frame.of(self._ledger.open(asked))
+
+    def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
+        frame = Frame.of(_frame(self._known.one(frame_id)))
+        if frame.state is State.COMPLETE:
+            return frame
+        page = self._ledger.missing(frame_id, cursor=cursor, limit=limit)
+        if frame.state is State.CLOSED and cursor is page.cursor is None and not page.ranges:
+            # Nothing is missing, but who marked the last envelope died before it could say so.
+            return Frame.of(self._ledger.verify(frame_id).batch)
+        return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
+
+    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
+        limits.at_most("claims", tickets, MAX_CLAIMS)
+        limits.whole("lease", lease, 1, MAX_LEASE)
+        if len(set(tickets)) < len(tickets):
+            raise InvalidRequest("an envelope is claimed twice in one call; name each once")
+        frames = self._known.get({ticket.frame_id for ticket in tickets})
+        for frame in frames.values():
+            _frame(frame)
+        for ticket in tickets:
+            limits.whole("index", ticket.index, 0, frames[ticket.frame_id].items - 1)
+        now = self._ports.clock.now() // 1000
+        live = [ticket for ticket in tickets if not frames[ticket.frame_id].state.terminal]
+        found = self._ports.words.claim(
+            [self._lease(ticket, frames[ticket.frame_id], now, now + lease) for ticket in live]
+        )
+        held = {
+            ticket: (Hold.CLAIMED if answer.taken else Hold.LEASED if answer.pending else Hold.DONE, answer)
+            for ticket, answer in zip(live, found, strict=True)
+        }
+        claims = []
+        for ticket in tickets:
+            frame = frames[ticket.frame_id]
+            item = f"{ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix}:{ticket.index}"
+            if ticket in held:
+                hold, answer = held[ticket]
+                claims.append(Claim(ticket, hold, item, answer.until))
+            else:
+                hold = Hold.DONE if frame.state is State.COMPLETE else Hold.ENDED
+                claims.append(Claim(ticket, hold, item))
+        return claims
+
+    def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> Lease:
+        # Envelopes are acknowledged by their ids, so the leaf alone tells whether one is done.
+        number, position = divmod(ticket.index, self._ports.tree.width)
+        return Lease(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
+
+
+def _frame(batch: Batch) -> Batch:
+    if batch.kind is not Kind.FRAME:
+        raise BatchNotFound(f"batch {batch.batch_id} is no frame; ask for one with POST /v1/frames")
+    return batch

@@ -1,0 +1,1 @@
+"""Batches: opening, adding, acknowledging, reading, ending."""

@@ -1,0 +1,131 @@
+"""Adding items: one conditional write, whatever their number."""
+
+from __future__ import annotations
+
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.reading import Reading
+from fanin.app.ports import Ports
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch, State
+from fanin.domain.ids import Group
+from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
+
+TRIES = 20
+"""Attempts against other producers of the same batch, before the caller is asked to come again."""
+
+
+class Adding:
+    """The producing side of the ledger.
+
+    Args:
+        ports: the stores.
+        known: batch rows this process has seen.
+        reading: counts what is pending in a bounded batch.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, reading: Reading) -> None:
+        self._ports = ports
+        self._known = known
+        self._reading = reading
+
+    def add(self, batch_id: int, count: int, *, key: str | None) -> Group:
+        """See ``Ledger.add``."""
+        limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
+        limits.whole("count", count, 1, ids.MAX_COUNT)
+        if key is None:
+            return self._add(batch_id, count)
+        return self._add_once(
+            batch_id, count, limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        )
+
+    def _add(self, batch_id: int, count: int) -> Group:
+        batch = self._known.peek(batch_id)
+        for _ in range(TRIES):
+            row = self._allocate(batch_id, batch, count)
+            if row is None:
+                batch = self._known.one(batch_id)
+                row = self._allocate_counted(batch, count)
+            if row is not None:
+                # A process that had not seen the batch could not count the addition as activity before.
+                self._known.touch(self._known.present(self._known.saw(row)))
+                return _group(row, row.items - count, count)
+        raise _contended(batch_id)
+
+    def _allocate(self, batch_id: int, batch: Batch | None, count: int) -> Batch | None:
+        """Add where the row is not known to be full: that write would only fail."""
+        if batch and not _fits(batch, count):
+            return None
+        activity = self._known.activity(batch) if batch else None
+        return self._ports.batches.allocate(batch_id, count, activity=activity, room=_room(batch, count))
+
+    def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
+        """Add where the pending items, counted, leave room though their bound did not; see ``_admit``."""
+        pending = self._admit(batch, count)
+        if pending is None:
+            return None
+        return self._ports.batches.allocate_counted(
+            batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
+        )
+
+    def _add_once(self, batch_id: int, count: int, key: str) -> Group:
+        for _ in range(TRIES):
+            batch = self._known.one(batch_id)
+            first = self._ports.batches.allocate_once(batch, count, key, activity=self._known.activity(batch))
+            if first is not None:
+                return _group(batch, first, count)
+            batch = self._known.one(batch_id)
+            pending = self._admit(batch, count)
+            if pending is not None:
+                self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)
+        raise _contended(batch_id)
+
+    def _admit(self, batch: Batch, count: int) -> int | None:
+        """Say why an addition failed, if it is for good; count what is pending in a batch that seems full.
+
+        Returns:
+            The count, if it leaves room; None if the row itself does, and the addition may be tried again.
+
+        Raises:
+            BatchClosed: it takes no more items.
+            LimitReached: at this moment, with the pending items counted, there is no room.
+            InvalidRequest: so many can never be added.
+        """
+        if batch.state is not State.OPEN:
+            raise BatchClosed(
+                f"batch {batch.batch_id} is {batch.state}: it takes no more items; open another"
+            )
+        if batch.items > ids.MAX_ITEMS - count:
+            raise InvalidRequest(f"batch {batch.batch_id} has {batch.items} items; it can hold 2^40 in all")
+        if batch.limit is None:
+            return None
+        if count > batch.limit:
+            raise InvalidRequest(
+                f"{count} items never fit batch {batch.batch_id}: its limit is {batch.limit}; add fewer"
+            )
+        if _fits(batch, count):
+            return None
+        # At most ``limit`` items are pending, so the walk is bounded by the limit times the depth.
+        pending = self._reading.pending(batch, budget=limits.MAX_LIMIT * 8) or 0
+        if pending + count > batch.limit:
+            raise LimitReached(
+                f"batch {batch.batch_id} has {pending} items pending of at most {batch.limit};"
+                " try again when some are done",
+                retry_after=1,
+            )
+        return pending
+
+
+def _fits(batch: Batch, count: int) -> bool:
+    return batch.limit is None or batch.pending_bound <= batch.limit - count
+
+
+def _room(batch: Batch | None, count: int) -> int | None:
+    return None if batch is None or batch.limit is None else batch.limit - count
+
+
+def _group(batch: Batch, first: int, count: int) -> Group:
+    return Group(batch.batch_id, ids.issue(batch.batch_id, first, count, batch.salt).group_id, count)
+
+
+def _contended(batch_id: int) -> Throttled:
+    return Throttled(f"many producers add to batch {batch_id} at once; try again", retry_after=1)

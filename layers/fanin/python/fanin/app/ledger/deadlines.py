@@ -1,0 +1,44 @@
+"""Deadlines: what happens to a batch when its time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports import Ports
+from fanin.domain.batch import LIVE, Batch, OnDeadline, State
+
+EARLY_MS = 2_000
+"""An alarm may ring early by so much, since the clocks of two services differ."""
+
+
+def meet_deadline(
+    ports: Ports, settler: Settler, batch_id: int, put_off: Callable[[Batch], Batch | None]
+) -> Batch | None:
+    """End a batch whose deadline has come, unless it is complete after all, or its pattern puts it off.
+
+    May be called at any time and any number of times: a batch that is unknown, has ended, or whose
+    deadline is yet to come stays as it is.
+
+    Args:
+        ports: the stores.
+        settler: completes what is done.
+        batch_id: the batch.
+        put_off: gives a batch another deadline and returns its row, or returns None.
+
+    Returns:
+        The row afterwards; None if there is no such batch.
+    """
+    batch = ports.batches.read([batch_id]).get(batch_id)
+    now = ports.clock.now()
+    if batch is None or batch.state.terminal or batch.deadline is None or now < batch.deadline - EARLY_MS:
+        return batch
+    batch = settler.finish(batch)
+    if batch.state.terminal:
+        return batch
+    if (later := put_off(batch)) is not None:
+        return later
+    partial = batch.on_deadline is OnDeadline.COMPLETE
+    state = State.COMPLETE if partial else State.TIMED_OUT
+    row, _ = ports.batches.end(batch_id, state, now=now, sources=LIVE, partial=partial)
+    return row

@@ -1,0 +1,128 @@
+"""Marks that a caller coalesced itself: words and bits, as a Spark job has them from its input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports import Ports
+from fanin.app.ports.words import Cleared, WordKey
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.tree import Mark
+from fanin.errors import InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What marks did to their batch.
+
+    Attributes:
+        batch_id: the batch.
+        state: its state as last seen.
+        complete: whether it is complete now.
+        first: items of words of level 0 that this call marked done and nobody before.
+        ranged: items below bits of higher levels that this call cleared; who was first is not known.
+        duplicates: items whose very bit was clear before.
+        late: items left alone because the batch had ended otherwise.
+    """
+
+    batch_id: int
+    state: State
+    complete: bool = False
+    first: int = 0
+    ranged: int = 0
+    duplicates: int = 0
+    late: int = 0
+
+
+class Marking:
+    """Clears bits by word, not by item id: for callers that have checked the ids themselves.
+
+    Args:
+        ports: the stores.
+        known: batch rows this process has seen.
+        settler: clears bits and settles.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
+        self._ports = ports
+        self._known = known
+        self._settler = settler
+
+    def mark(self, shares: Mapping[int, Sequence[Mark]]) -> list[Marked]:
+        """Clear the bits and settle what they finish: one write a word, parents coalesced.
+
+        Args:
+            shares: of exact batches, by batch id; at most ``limits.MAX_MARKS`` in all. A word that is named
+                twice is written once.
+
+        Returns:
+            What became of each batch, in order.
+
+        Raises:
+            BatchNotFound, BatchGone: there is no such batch, or no longer.
+            InvalidRequest: a batch is estimated, or a bit is not wholly of items that it has. Nothing was
+                written.
+            Throttled: some words may have been written; repeat it all.
+        """
+        limits.at_most("marks", [mark for marks in shares.values() for mark in marks], limits.MAX_MARKS)
+        for batch_id in shares:
+            limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
+        batches = self._known.reaching(
+            {batch_id: max(map(self._stop, marks), default=0) for batch_id, marks in shares.items()}
+        )
+        masks: dict[int, dict[WordKey, int]] = {}
+        for batch_id, marks in shares.items():
+            self._check(marks, batches[batch_id])
+            words = masks.setdefault(batch_id, {})
+            for level, number, mask in marks:
+                key = WordKey(batch_id, level, number)
+                words[key] = words.get(key, 0) | mask
+        live: dict[WordKey, int] = {}
+        for batch_id, words in masks.items():
+            live |= {} if batches[batch_id].state.terminal else words
+        outcomes = self._settler.settle(live) if live else {}
+        return [self._marked(batches[batch_id], words, outcomes) for batch_id, words in masks.items()]
+
+    def _marked(
+        self, before: Batch, masks: Mapping[WordKey, int], outcomes: Mapping[WordKey, Cleared]
+    ) -> Marked:
+        total = self._items(masks)
+        if before.state.terminal:
+            complete = before.state is State.COMPLETE
+            if complete and not before.partial:
+                return Marked(before.batch_id, before.state, complete, duplicates=total)
+            return Marked(before.batch_id, before.state, complete, late=total)
+        cleared = {key: outcomes[key].first & mask for key, mask in masks.items()}
+        leaves = self._items({key: mask for key, mask in cleared.items() if not key.level})
+        new = self._items(cleared)
+        batch = self._known.peek(before.batch_id) or before
+        self._known.touch(batch)
+        complete = batch.state is State.COMPLETE
+        return Marked(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
+
+    def _check(self, marks: Sequence[Mark], batch: Batch) -> None:
+        """A bit for a child that does not exist, or not yet as a whole, must not be cleared."""
+        if batch.mode is Mode.ESTIMATED:
+            raise InvalidRequest(f"batch {batch.batch_id} is estimated: it has no bits to mark")
+        tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
+        for mark in marks:
+            level, number, mask = mark
+            if not (0 <= level <= root and number >= 0 and 0 < mask <= tree.full):
+                raise InvalidRequest(f"{mark} is no mark of batch {batch.batch_id}; nothing was done")
+            if self._stop(mark) > batch.items:
+                raise InvalidRequest(
+                    f"{mark} is past the {batch.items} items of batch {batch.batch_id}; nothing was done"
+                )
+
+    def _stop(self, mark: Mark) -> int:
+        """One past the last item below the mark's highest bit."""
+        tree = self._ports.tree
+        return (mark.number * tree.width + mark.mask.bit_length()) * tree.span(mark.level - 1)
+
+    def _items(self, masks: Mapping[WordKey, int]) -> int:
+        """Number of items below the masks' bits."""
+        return sum(self._ports.tree.below(key.level, mask) for key, mask in masks.items())

@@ -1,0 +1,96 @@
+"""Notices: what the world is told when a batch has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+
+from fanin import names
+from fanin.app.api import Ledger
+from fanin.app.ledger.kinds import Kinds
+from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
+from fanin.domain import limits
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.reports import FailedItem
+from fanin.errors import BatchGone, BatchNotFound
+from fanin.wire.ledger import encode_batch
+
+LISTED = 100
+"""Missing ranges and failed items that an event lists; the API pages through the rest."""
+QUOTED = 256
+"""Characters of a failure's reason in an event, which may be no larger than 256 KB in all."""
+COUNTED = 100
+"""Pages of failed items, of a thousand each, that are counted for an event."""
+
+
+def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
+    """Tell everyone that a batch has ended: its parent's batch, the bus, and its alarm.
+
+    Every step may be repeated: the acknowledgement is idempotent, and the event's id is made of batch and
+    state, so that a consumer can drop a repeat.
+
+    Args:
+        ports: the bus and the alarms.
+        ledger: acknowledges the parent item, and reads what failed and is missing.
+        batch: the row, in its terminal state.
+        kinds: what the patterns make of the event.
+
+    Raises:
+        Throttled: something was busy; call again.
+        ServiceUnavailable: the bus did not take the event; call again.
+    """
+    if batch.parent_item is not None:
+        _tell_parent(ledger, batch, batch.parent_item)
+    if batch.deadline is not None:
+        ports.timers.clear(batch.batch_id)
+    event = Event(
+        id=f"{batch.batch_id}.{batch.state}",
+        detail_type=names.DETAIL_TYPES[batch.state],
+        detail=_detail(ledger, batch),
+        time=batch.ended_at or ports.clock.now(),
+    )
+    if retell := kinds.ended.get(batch.kind):
+        event = retell(ledger, batch, event)
+    ports.events.publish(event)
+
+
+def _tell_parent(ledger: Ledger, batch: Batch, item: str) -> None:
+    try:
+        if batch.state is State.COMPLETE:
+            ledger.ack([item])
+        else:
+            ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
+    except (BatchNotFound, BatchGone):
+        return  # the parent did not live to see it
+
+
+def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
+    """The batch as the API shows it, and the first of what failed and is missing."""
+    detail: dict[str, object] = {**encode_batch(batch)}
+    detail |= _failed(ledger, batch.batch_id)
+    if batch.mode is Mode.EXACT and (batch.partial or batch.state is not State.COMPLETE):
+        missing = ledger.missing(batch.batch_id, limit=LISTED)
+        detail["missing"] = [[r.start, r.stop] for r in missing.ranges]
+        detail["missing_more"] = missing.cursor is not None
+    return detail
+
+
+def _failed(ledger: Ledger, batch_id: int) -> Mapping[str, object]:
+    """How many items failed (a lower bound if ``failed_more``), and the first of them."""
+    count = 0
+    listed: list[FailedItem] = []
+    cursor: str | None = None
+    for _ in range(COUNTED):
+        page = ledger.failures(batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+        count += len(page.failures)
+        listed += page.failures[: LISTED - len(listed)]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return {
+        "failed": count,
+        "failed_more": cursor is not None,
+        "failures": [asdict(replace(failure, reason=failure.reason[:QUOTED])) for failure in listed],
+    }

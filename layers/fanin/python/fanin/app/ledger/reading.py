@@ -1,0 +1,199 @@
+"""Reading the tree: how far a batch is, what is missing, what failed, and whether all levels agree.
+
+Every reader walks down from the root into pending children only. So the cost follows what is missing, not
+the size of the batch, and a budget of reads with a cursor bounds each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.walk import Walk
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.words import WordKey
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange, Progress, Verdict
+from fanin.domain.tree import positions, runs
+from fanin.errors import InvalidRequest
+
+
+class Reading:
+    """The reading side of the ledger.
+
+    Args:
+        ports: the stores.
+        known: batch rows this process has seen.
+        settler: repairs what disagrees.
+        budget: words one call reads at the most, bounds excepted.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, *, budget: int = 10_000) -> None:
+        self._ports = ports
+        self._known = known
+        self._settler = settler
+        self._budget = budget
+
+    def status(self, batch_id: int, *, exact: bool) -> Progress:
+        """See ``Ledger.status``."""
+        batch = self._known.one(batch_id)
+        if batch.mode is Mode.ESTIMATED:
+            done = min(batch.acked, batch.items)
+            return Progress(batch, done, done)
+        if batch.items == 0 or (batch.state is State.COMPLETE and not batch.partial):
+            return Progress(batch, batch.items, batch.items)
+        if exact:
+            pending = self.pending(batch)
+            if pending is not None:
+                return Progress(batch, batch.items - pending, batch.items - pending)
+        return self._bounds(batch)
+
+    def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
+        """Count the pending items of an exact batch; None if that takes more reads than the budget."""
+        walk = Walk(self._ports, batch, budget=self._budget if budget is None else budget)
+        count = sum(self._leaf(batch, number, word).bit_count() for level, number, word in walk if level == 0)
+        return count if walk.stopped_at is None else None
+
+    def pending_between(self, batch_id: int, start: int, stop: int) -> set[int]:
+        """The pending ordinals from ``start`` to ``stop``, which must lie within the budget of reads."""
+        batch = self._exact(batch_id)
+        if batch.state is State.COMPLETE and not batch.partial:
+            return set()
+        walk = Walk(self._ports, batch, start=start, stop=stop, budget=self._budget)
+        return {ordinal for ordinal in self._ordinals(batch, walk, start) if ordinal < stop}
+
+    def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
+        """See ``Ledger.missing``."""
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        batch = self._exact(batch_id)
+        start = _ordinal(cursor)
+        if batch.state is State.COMPLETE and not batch.partial:
+            return Missing(())
+        walk = Walk(self._ports, batch, start=start, budget=self._budget)
+        found: list[tuple[int, int]] = []
+        for run in runs(self._ordinals(batch, walk, start)):
+            if len(found) == limit:
+                return Missing(self._named(batch, found), str(run[0]))
+            found.append(run)
+        return Missing(self._named(batch, found), None if walk.stopped_at is None else str(walk.stopped_at))
+
+    def failures(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
+        """See ``Ledger.failures``."""
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        batch = self._known.one(batch_id)
+        rows, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
+        real = rows if batch.mode is Mode.ESTIMATED else self._confirmed(batch_id, rows)
+        return Failures(tuple(FailedItem(*row) for row in real), after)
+
+    def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
+        """See ``Ledger.verify``.
+
+        A word that is done is never reached, if its parent knows; so every done word that the walk meets
+        below the root is a disagreement, and settling it again is the repair.
+        """
+        batch = self._exact(batch_id)
+        start = _ordinal(cursor)
+        tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
+        walk = Walk(self._ports, batch, start=start, budget=self._budget)
+        pending, root_done = 0, batch.items == 0
+        stale: dict[WordKey, int] = {}
+        found: list[str] = []
+        for level, number, word in walk:
+            if level == 0:
+                pending += self._leaf(batch, number, word, start).bit_count()
+            # A batch that ended without a close was never settled at its edge.
+            residue = 0 if batch.closed_at is None else tree.residue(level, number, batch.items)
+            if word != residue:
+                continue
+            if level < root:
+                found.append(f"word {level}/{number} is done, but its parent's bit is pending")
+                parent = WordKey(batch_id, level + 1, number // tree.width)
+                stale[parent] = stale.get(parent, 0) | tree.bits[number % tree.width]
+            else:
+                root_done = True
+        if root_done and batch.state is State.CLOSED:
+            found.append("every item is done, but the batch is not complete")
+        unrepairable = batch.state is State.COMPLETE and not batch.partial and pending
+        if unrepairable:
+            found.append(f"the batch is complete, but {pending} items are pending")
+        repaired = bool(repair and found and not unrepairable)
+        if repaired:
+            self._settler.settle(stale)
+            batch = self._settler.finish(self._known.one(batch_id))
+        at = None if walk.stopped_at is None else str(walk.stopped_at)
+        return Verdict(batch, pending, tuple(found), repaired, at)
+
+    def _bounds(self, batch: Batch) -> Progress:
+        """Bounds from the root and the level below it: at most 65 words."""
+        tree, n = self._ports.tree, batch.items
+        root = tree.root_level(n)
+        top = WordKey(batch.batch_id, root, 0)
+        word = self._ports.words.read([top]).get(top, tree.full)
+        level, words = root, {0: word}
+        if root:
+            keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
+            read = self._ports.words.read(keys)
+            level, words = root - 1, {key.number: read.get(key, tree.full) for key in keys}
+        pending = sum(
+            self._size(level - 1, child, n)
+            for number, below in words.items()
+            for child in tree.children(level, number, below, n)
+        )
+        return Progress(batch, n - pending, n - pending if level == 0 else n)
+
+    def _size(self, level: int, number: int, n: int) -> int:
+        """Items below one word (or, on level -1, one item) that exist in a tree of n."""
+        span = self._ports.tree.span(level)
+        return min(span, n - number * span)
+
+    def _leaf(self, batch: Batch, number: int, word: int, start: int = 0) -> int:
+        """The bits of a leaf that stand for existing, pending items from ``start`` on."""
+        tree = self._ports.tree
+        word &= ~tree.residue(0, number, batch.items)
+        skip = start - number * tree.width
+        return word >> skip << skip if skip > 0 else word
+
+    def _ordinals(self, batch: Batch, walk: Walk, start: int) -> Iterator[int]:
+        width = self._ports.tree.width
+        for level, number, word in walk:
+            if level == 0:
+                base = number * width
+                for bit in positions(self._leaf(batch, number, word, start)):
+                    yield base + bit
+
+    def _named(self, batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
+        """Issue a group id for each range, cut where a range is longer than one group can be."""
+        return tuple(
+            MissingRange(at, end, ids.issue(batch.batch_id, at, end - at, batch.salt).group_id)
+            for start, stop in found
+            for at in range(start, stop, ids.MAX_COUNT)
+            for end in (min(stop, at + ids.MAX_COUNT),)
+        )
+
+    def _confirmed(self, batch_id: int, rows: list[FailureRow]) -> list[FailureRow]:
+        """Notes whose word says that the bit was cleared by a failure."""
+        width, bits = self._ports.tree.width, self._ports.tree.bits
+        keys = {WordKey(batch_id, 0, row.ordinal // width) for row in rows}
+        masks = self._ports.words.read_failed(keys)
+        return [
+            row
+            for row in rows
+            if masks.get(WordKey(batch_id, 0, row.ordinal // width), 0) & bits[row.ordinal % width]
+        ]
+
+    def _exact(self, batch_id: int) -> Batch:
+        batch = self._known.one(batch_id)
+        if batch.mode is Mode.ESTIMATED:
+            raise InvalidRequest(f"batch {batch_id} is estimated: it counts, and does not know which items")
+        return batch
+
+
+def _ordinal(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 13:  # noqa: PLR2004
+        raise InvalidRequest(f"cursor {cursor[:32]!r} is not one this call gave; start again without it")
+    return int(cursor)

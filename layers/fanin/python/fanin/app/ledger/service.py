@@ -1,0 +1,141 @@
+"""The ledger itself: the use cases behind one face, over any ports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from fanin.app.ledger.acks import Acks
+from fanin.app.ledger.adding import Adding
+from fanin.app.ledger.deadlines import meet_deadline
+from fanin.app.ledger.kinds import Kinds
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.lifecycle import BatchLife, Before, Draw
+from fanin.app.ledger.marking import Marked, Marking
+from fanin.app.ledger.notices import announce
+from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.reaper import Reaped, reap
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports import Ports
+from fanin.app.ports.words import WordKey
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+from fanin.domain.tree import Mark
+
+
+class LedgerService:
+    """Implements ``fanin.app.api.Ledger`` over ports, and the chores that keep it going.
+
+    One instance serves one process; it remembers the batches it has seen, and is safe to use from threads.
+
+    Args:
+        ports: the stores and the rest of the world.
+        kinds: what the patterns say to the ends and deadlines of their batches.
+    """
+
+    def __init__(self, ports: Ports, kinds: Kinds | None = None) -> None:
+        self.ports = ports
+        self._kinds = kinds or Kinds()
+        self._known = known = KnownBatches(ports.batches, ports.clock)
+        self._settler = Settler(ports, known)
+        self._reading = Reading(ports, known, self._settler)
+        self._life = BatchLife(ports, known, self._settler)
+        self._adding = Adding(ports, known, self._reading)
+        self._acks = Acks(ports, known, self._settler)
+        self._marking = Marking(ports, known, self._settler)
+
+    def open(
+        self,
+        request: OpenBatch,
+        *,
+        key: str | None = None,
+        before: Before | None = None,
+        draw: Draw | None = None,
+    ) -> Batch:
+        """See ``Ledger.open``, and ``BatchLife.open`` for ``before`` and ``draw``, which exclude a key."""
+        if key is not None:
+            return self._life.open_once(request, key)
+        return self._life.open(request, before, draw)
+
+    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+        return self._adding.add(batch_id, count, key=key)
+
+    def ack(
+        self,
+        items: Sequence[str] = (),
+        *,
+        ranges: Sequence[ItemRange] = (),
+        counts: Sequence[Count] = (),
+    ) -> list[Receipt]:
+        return self._acks.ack(items, ranges, counts)
+
+    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
+        return self._acks.fail(failures)
+
+    def close(self, batch_id: int) -> Batch:
+        return self._life.close(batch_id)
+
+    def cancel(self, batch_id: int) -> Batch:
+        return self._life.cancel(batch_id)
+
+    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
+        return self._reading.status(batch_id, exact=exact)
+
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+        return self._reading.missing(batch_id, cursor=cursor, limit=limit)
+
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+        return self._reading.failures(batch_id, cursor=cursor, limit=limit)
+
+    def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
+        return self._reading.verify(batch_id, cursor=cursor, repair=repair)
+
+    def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
+        return self._life.list(state, cursor=cursor, limit=limit)
+
+    def expire(self, state: State, *, idle_since: int) -> Expired:
+        return self._life.expire(state, idle_since=idle_since)
+
+    def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
+        """The ordinals from ``start`` to ``stop`` that are not done; at the cost of their words."""
+        return self._reading.pending_between(batch_id, start, stop)
+
+    def mark(self, shares: Mapping[int, Sequence[Mark]]) -> Sequence[Marked]:
+        """Clear bits that the caller coalesced itself; see ``Marking.mark``."""
+        return self._marking.mark(shares)
+
+    def look(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        """Batches as they are now; from here on this process works with no older rows of them.
+
+        Raises:
+            BatchNotFound: there is no such batch.
+            BatchGone: it is past its lifetime.
+        """
+        return self._known.look(batch_ids)
+
+    # Chores: what the functions behind streams, alarms and schedules call.
+
+    def heal(self, finished: Collection[WordKey]) -> None:
+        """Settle finished words again; see ``Settler.heal``."""
+        self._settler.heal(finished)
+
+    def announce(self, batch: Batch) -> None:
+        """Tell everyone that a batch has ended; see ``notices.announce``."""
+        announce(self.ports, self, batch, self._kinds)
+
+    def meet_deadline(self, batch_id: int) -> Batch | None:
+        """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
+        return meet_deadline(self.ports, self._settler, batch_id, self._put_off)
+
+    def reap(self, *, budget: int = 1_000) -> Reaped:
+        """Look at due batches; see ``reaper.reap``."""
+        return reap(self.ports, self._settler, self._put_off, self._end_of, budget=budget)
+
+    def _put_off(self, batch: Batch) -> Batch | None:
+        put_off = self._kinds.due.get(batch.kind)
+        return None if put_off is None else put_off(self, batch)
+
+    def _end_of(self, batch: Batch) -> State | None:
+        end_of = self._kinds.idle.get(batch.kind)
+        return State.ORPHANED if end_of is None else end_of(self, batch)

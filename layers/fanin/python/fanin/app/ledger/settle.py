@@ -1,0 +1,190 @@
+"""Settling: from cleared bits, level by level, to the verdict.
+
+A word is written before its parent, always. A word that was finished is found again by whoever repeats the
+write, by the closer, or by the stream of finished words; so a crash between the two loses nothing.
+
+While a batch is open, its size is not known, and a word of its right edge may become *done* by the close
+alone. Therefore, after the write of such a word, the batch row is looked at once more: either the closer
+sees the acker's word, or the acker sees the closed batch. One of them always completes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ports import Ports
+from fanin.app.ports.words import Clear, Cleared, WordKey
+from fanin.domain.batch import Batch, Mode, State
+from fanin.errors import BatchGone, BatchNotFound
+
+
+class Settler:
+    """Clears bits and carries finished words up to the verdict.
+
+    Args:
+        ports: the stores.
+        known: batch rows this process has seen; every batch settled must be in it.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches) -> None:
+        self._ports = ports
+        self._known = known
+        self._tree = ports.tree
+
+    def settle(
+        self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
+    ) -> dict[WordKey, Cleared]:
+        """Clear bits and settle what they finish, parents coalesced: one write for each word touched.
+
+        Args:
+            marks: word → mask of bits to clear, on any level, of any batches.
+            failed: those words of level 0 whose bits are recorded as failed.
+
+        Returns:
+            For each of ``marks``, what the write found.
+        """
+        pending: dict[int, dict[WordKey, int]] = {}
+        for key, mask in marks.items():
+            pending.setdefault(key.level, {})[key] = mask
+        outcomes: dict[WordKey, Cleared] = {}
+        words: dict[WordKey, int] = {}
+        while pending:
+            level = min(pending)
+            masks = pending.pop(level)
+            cleared = self._clear(masks, words, failed=failed)
+            outcomes |= {key: cleared[key] for key in masks if key in marks}
+            if any(cleared[key].first != mask for key, mask in masks.items()):
+                ahead = [key for above in pending.values() for key in above if key not in words]
+                words |= self._ports.words.read(ahead)
+            done = self._done({key: answer.word for key, answer in cleared.items()})
+            if parents := self._above(done):
+                above = pending.setdefault(level + 1, {})
+                for key, mask in parents.items():
+                    above[key] = above.get(key, 0) | mask
+        return outcomes
+
+    def _clear(
+        self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: Collection[WordKey]
+    ) -> dict[WordKey, Cleared]:
+        """Clear the bits of words of one level; of ``words``, which were read, only what is still pending.
+
+        A range that meets items already done on one level meets them on others too. Each refused write
+        would be written again, so the words above are read first, from then on.
+        """
+        todo = {key: mask & words.get(key, mask) for key, mask in masks.items()}
+        clears = [
+            Clear(key, mask, self._row(key).expires_at, key in failed) for key, mask in todo.items() if mask
+        ]
+        answers = iter(self._ports.words.clear(clears))
+        return {key: next(answers) if mask else Cleared(words[key], 0) for key, mask in todo.items()}
+
+    def finish(self, batch: Batch) -> Batch:
+        """Complete a closed batch if all its items are done, from at most one word of each level.
+
+        Returns:
+            The row as it is afterwards.
+        """
+        if batch.state is not State.CLOSED:
+            return batch
+        self._known.saw(batch)
+        if batch.counted_out() if batch.mode is Mode.ESTIMATED else batch.items == 0:
+            return self._complete(batch.batch_id)
+        if batch.mode is Mode.EXACT:
+            levels = range(self._tree.root_level(batch.items) + 1)
+            edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
+            self._rise(edge, self._ports.words.read(edge))
+        return self._known.peek(batch.batch_id) or batch
+
+    def heal(self, finished: Collection[WordKey]) -> None:
+        """Settle finished words again, as the stream of the words table tells them.
+
+        Reads first and writes only what is missing, so it is cheap when nothing was lost. Words of batches
+        that are gone are dropped.
+        """
+        for batch_id in {key.batch_id for key in finished}:
+            try:
+                self._known.get([batch_id])
+            except (BatchNotFound, BatchGone):
+                finished = [key for key in finished if key.batch_id != batch_id]
+        rising: Collection[WordKey] = finished
+        while rising:
+            self._look_again([key for key in rising if key.level >= self._root_level(key)])
+            parents = self._above(rising)
+            words = self._ports.words.read(parents)
+            full = self._tree.full
+            todo = {key: mask & words.get(key, full) for key, mask in parents.items()}
+            self.settle({key: mask for key, mask in todo.items() if mask})
+            rising = self._done({key: words[key] for key, mask in todo.items() if not mask})
+
+    def _rise(self, keys: Collection[WordKey], words: Mapping[WordKey, int]) -> None:
+        """Carry up those words that are done, unless their parent among ``words`` has seen it already."""
+        full = self._tree.full
+        done = self._done({key: words.get(key, full) for key in keys})
+        parents = self._above(done)
+        self.settle({key: mask for key, mask in parents.items() if mask & words.get(key, full)})
+
+    def _done(self, words: Mapping[WordKey, int]) -> list[WordKey]:
+        """Those of the words that are done now, looking at batch rows where the edge is in doubt."""
+        tree, done, doubtful = self._tree, [], []
+        for key, word in words.items():
+            if word == 0:
+                done.append(key)
+                continue
+            batch = self._row(key)
+            if batch.state is not State.OPEN:
+                if self._is_residue(key, word, batch):
+                    done.append(key)
+            elif tree.may_be_last(key.level, key.number, word, batch.items):
+                doubtful.append(key)
+        self._look_again(doubtful)
+        for key in doubtful:
+            batch = self._row(key)
+            if batch.state is not State.OPEN and self._is_residue(key, words[key], batch):
+                done.append(key)
+        return done
+
+    def _look_again(self, keys: Collection[WordKey]) -> None:
+        """Read the batch rows of the keys once more, those that are not known to be closed."""
+        open_ids = {key.batch_id for key in keys if self._row(key).state is State.OPEN}
+        if open_ids:
+            for batch in self._ports.batches.read(open_ids).values():
+                self._known.saw(batch)
+
+    def _is_residue(self, key: WordKey, word: int, batch: Batch) -> bool:
+        return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
+
+    def _above(self, done: Collection[WordKey]) -> dict[WordKey, int]:
+        """The parents' bits for finished words; batches whose root is among them are completed.
+
+        A walk may pass above the root, since the root of an open batch is not known: a done word at or
+        above the root completes the batch.
+        """
+        tree = self._tree
+        parents: dict[WordKey, int] = {}
+        for key in done:
+            batch = self._row(key)
+            if batch.state is not State.OPEN and key.level >= self._root_level(key):
+                if batch.state is State.CLOSED:
+                    self._complete(key.batch_id)
+                continue
+            parent = WordKey(key.batch_id, key.level + 1, key.number // tree.width)
+            parents[parent] = parents.get(parent, 0) | tree.bits[key.number % tree.width]
+        return parents
+
+    def _complete(self, batch_id: int) -> Batch:
+        row, _ = self._ports.batches.end(
+            batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,)
+        )
+        if row is None:
+            raise BatchGone(f"batch {batch_id} was removed while its last item was acknowledged")
+        return self._known.saw(row)
+
+    def _root_level(self, key: WordKey) -> int:
+        return self._tree.root_level(self._row(key).items)
+
+    def _row(self, key: WordKey) -> Batch:
+        row = self._known.peek(key.batch_id)
+        if row is None:  # pushed out of the cache by many other batches
+            row = self._known.one(key.batch_id)
+        return row

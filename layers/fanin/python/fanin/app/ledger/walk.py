@@ -1,0 +1,71 @@
+"""The walk from the root down into pending children only: its cost follows what is missing, not the size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from fanin.app.ports import Ports
+from fanin.app.ports.words import WordKey
+from fanin.domain.batch import Batch
+
+CHUNK = 100
+"""Words read at a time: what one BatchGetItem takes."""
+
+
+class Walk:
+    """A walk down the pending words of a batch, in order of their items.
+
+    Iterating yields ``(level, number, word)`` for each word visited, parents before children, the leaves
+    ascending. A word is visited if all bits above it are pending.
+
+    Args:
+        ports: the stores.
+        batch: the row; its ``items`` bound the walk.
+        start: first ordinal of interest; words wholly before it are not visited.
+        stop: one past the last; words wholly behind it are not visited. None for the end.
+        budget: words to read at the most, rounded up to a chunk.
+
+    Attributes:
+        reads: words read so far.
+        stopped_at: ordinal to start again from, if the budget ended the walk; all before it was visited.
+    """
+
+    def __init__(
+        self, ports: Ports, batch: Batch, *, start: int = 0, stop: int | None = None, budget: int
+    ) -> None:
+        self._ports = ports
+        self._batch = batch
+        self._start = start
+        self._stop = batch.items if stop is None else min(stop, batch.items)
+        self._budget = budget
+        self.reads = 0
+        self.stopped_at: int | None = None
+
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        if self._start < self._stop:
+            yield from self._descend(self._ports.tree.root_level(self._batch.items), iter([0]))
+
+    def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[tuple[int, int, int]]:
+        tree, batch = self._ports.tree, self._batch
+        while chunk := list(islice(numbers, CHUNK)):
+            if self.stopped_at is None and self.reads >= self._budget:
+                self.stopped_at = max(self._start, chunk[0] * tree.span(level))
+            if self.stopped_at is not None:
+                return
+            self.reads += len(chunk)
+            keys = [WordKey(batch.batch_id, level, number) for number in chunk]
+            words = self._ports.words.read(keys)
+            visited = [(key.number, words.get(key, tree.full)) for key in keys]
+            for number, word in visited:
+                yield level, number, word
+            if level:
+                yield from self._descend(level - 1, self._children(level, visited))
+
+    def _children(self, level: int, visited: list[tuple[int, int]]) -> Iterator[int]:
+        tree = self._ports.tree
+        first, last = (at // tree.span(level - 1) for at in (self._start, self._stop - 1))
+        for number, word in visited:
+            for child in tree.children(level, number, word, self._batch.items):
+                if first <= child <= last:
+                    yield child

@@ -1,0 +1,21 @@
+"""What the use cases need of the machine: the time, and randomness."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+
+class Random(Protocol):
+    def bits(self, n: int) -> int:
+        """A random integer of n bits."""
+        ...
+
+    def bytes(self, n: int) -> bytes:
+        """N unpredictable bytes."""
+        ...

@@ -1,0 +1,1 @@
+"""Scatter-gather: a message to many recipients, and their replies."""

@@ -1,0 +1,96 @@
+"""Correlation ids: each belongs to one living scatter.
+
+Who holds an id is a record of the directory table. It counts only while the batch that it names lives, so
+a holder who never came to open its batch, or to let go, keeps the id from nobody for long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+from uuid import UUID
+
+from fanin.app.ports import Ports
+from fanin.app.ports.records import Record
+from fanin.domain.batch import Batch
+from fanin.errors import CorrelationIdAlive, Throttled
+
+ROOM: Final = "correlation"
+GRACE_MS: Final = 60_000
+"""How long a holder may take from claiming the id to opening its batch."""
+TRIES: Final = 5
+
+
+def made_for(batch: Batch) -> str:
+    """The id of a scatter whose caller gave none.
+
+    It follows from the batch's salt, without telling it: whoever works on the same start finds the same.
+    """
+    return str(UUID(bytes=hashlib.blake2b(batch.salt, digest_size=16, person=b"correlation").digest()))
+
+
+def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
+    """Take an id for a batch that is about to be opened; taking it again is no error.
+
+    A holder of long ago, whose start was not finished, takes it anew: others may have it by now.
+
+    Returns:
+        Since when the batch holds it, ms; see ``check_in_time``.
+
+    Raises:
+        CorrelationIdAlive: a scatter that has not ended holds it.
+        Throttled: others are taking it right now.
+    """
+    version = 0
+    for _ in range(TRIES):
+        now = ports.clock.now()
+        value = {"batch_id": batch.batch_id, "created_at": now}
+        held, taken = ports.directory.put(
+            ROOM, correlation_id, value, expires_at=batch.expires_at, if_version=version
+        )
+        if taken:
+            return now
+        mine = held is not None and held.value["batch_id"] == batch.batch_id
+        if mine and held is not None and _in_time(ports, int(held.value["created_at"])):
+            return int(held.value["created_at"])
+        if held is not None and not mine and _alive(ports, held):
+            raise CorrelationIdAlive(
+                f"scatter {held.value['batch_id']} of correlation id {correlation_id!r} has not ended;"
+                " wait for it, cancel it, or use another"
+            )
+        version = 0 if held is None else held.version
+    raise Throttled(f"others are taking correlation id {correlation_id!r}; try again", retry_after=1)
+
+
+def check_in_time(ports: Ports, since: int) -> None:
+    """Refuse to open a batch so late that its id may have been given to another.
+
+    Args:
+        ports: the clock.
+        since: as ``claim`` gave it.
+
+    Raises:
+        Throttled: it took too long to write what belongs to it.
+    """
+    if not _in_time(ports, since):
+        raise Throttled("writing the recipients took too long; try again", retry_after=1)
+
+
+def free(ports: Ports, correlation_id: str, batch_id: int) -> None:
+    """Let go of an id, if the batch still holds it."""
+    held = ports.directory.read(ROOM, [correlation_id]).get(correlation_id)
+    if held is not None and held.value["batch_id"] == batch_id:
+        ports.directory.delete(ROOM, correlation_id, if_version=held.version)
+
+
+def _in_time(ports: Ports, since: int) -> bool:
+    return ports.clock.now() < since + GRACE_MS // 2
+
+
+def _alive(ports: Ports, held: Record) -> bool:
+    now = ports.clock.now()
+    batch_id = held.value["batch_id"]
+    row = ports.batches.read([batch_id]).get(batch_id)
+    if row is None:
+        return now < int(held.value["created_at"]) + GRACE_MS
+    return not row.state.terminal and not row.gone(now)

@@ -1,0 +1,162 @@
+"""Gathering: when a scatter has replies enough, what it does at its deadline, and what is told of its end.
+
+Who replied is decided by the bits. Everything here reads them, after whatever was to be settled is settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from fanin import names
+from fanin.app.api import Ledger
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.events import Event
+from fanin.app.scatters import correlation
+from fanin.app.scatters.records import Plan, chunk_of, read_names, read_plan
+from fanin.domain import limits
+from fanin.domain.batch import LIVE, Batch, State, touched
+from fanin.errors import BatchNotFound
+
+RESTART_MS: Final = 300_000
+"""How long a scatter may list its recipients before another process is asked to go on."""
+RESTARTS: Final = 10
+"""How often that is asked, before the scatter is given up."""
+NAMED: Final = 100
+"""Missing recipients that an event names; the API lists the others."""
+
+
+class Gather:
+    """A scatter's say in its deadlines and its end; the hooks of ``fanin.app.ledger.kinds``.
+
+    Args:
+        ports: the stores, the alarms and the queue of the sending worker.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def put_off(self, ledger: Ledger, batch: Batch) -> Batch | None:
+        """Send again to the missing, if that may be done once more; a ``PutOff``.
+
+        The alarm and the jobs come first, then the write that counts the retry: whoever dies in between
+        leaves a deadline that is still due, and sends the same items again.
+        """
+        if batch.state is State.OPEN:
+            return self._list_again(batch)
+        plan = self._plan(batch)
+        if plan is None or batch.deadline is None or batch.retries >= plan.max_retries:
+            return None
+        if self._enough(ledger, batch, plan):
+            return None
+        until = self._next(batch, plan.timeout * 1000)
+        self._ports.timers.set(batch.batch_id, until)
+        self._ports.jobs.send(
+            {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries + 1}
+            for chunk in sorted({chunk_of(ordinal) for ordinal in _missing(ledger, batch.batch_id)})
+        )
+        return self._put_off(batch, until)
+
+    def _list_again(self, batch: Batch) -> Batch | None:
+        """Have the recipients listed that are not, since who should have done so seems to have died."""
+        if batch.retries >= RESTARTS:
+            row, _ = self._ports.batches.end(
+                batch.batch_id, State.TIMED_OUT, now=self._ports.clock.now(), sources=(State.OPEN,)
+            )
+            return row
+        until = self._next(batch, RESTART_MS)
+        self._ports.timers.set(batch.batch_id, until)
+        self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
+        return self._put_off(batch, until)
+
+    def _next(self, batch: Batch, span_ms: int) -> int:
+        return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
+
+    def _put_off(self, batch: Batch, until: int) -> Batch | None:
+        at = max(batch.touched_at, touched(self._ports.clock.now(), batch.idle_ttl))
+        activity = Activity(at, replace(batch, touched_at=at, deadline=until).due_at)
+        row, _ = self._ports.batches.put_off(
+            batch.batch_id, deadline=batch.deadline or 0, until=until, activity=activity
+        )
+        return row
+
+    def tell(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
+        """Make the event of a scatter's end, and let go of its correlation id; a ``Retell``."""
+        plan = self._plan(batch)
+        if plan is None:
+            return event
+        correlation.free(self._ports, plan.correlation_id, batch.batch_id)
+        received, failed = self.tally(ledger, batch)
+        missing = batch.items - received - failed
+        first = [] if not missing else list(_first(_missing(ledger, batch.batch_id), NAMED))
+        failures = cast("list[dict[str, Any]]", event.detail["failures"])
+        refused = [failure["ordinal"] for failure in failures]
+        named = read_names(self._ports.records, batch.batch_id, {*first, *refused})
+        detail = {
+            "missing": [],
+            "missing_more": False,
+            **event.detail,
+            "correlation_id": plan.correlation_id,
+            "recipients": batch.items,
+            "received": received,
+            "failed": failed,
+            "failed_recipients": [named[ordinal] for ordinal in refused],
+            "missing_count": missing,
+            "missing_recipients": [named[ordinal] for ordinal in first],
+            "retries": batch.retries,
+        }
+        ready = batch.state is State.COMPLETE
+        return event._replace(detail_type=names.GATHER_READY if ready else event.detail_type, detail=detail)
+
+    def end_if_enough(self, ledger: Ledger, batch: Batch, plan: Plan) -> bool:
+        """End a scatter whose quorum has replied, unless its last items are about to end it anyway."""
+        if not self._enough(ledger, batch, plan):
+            return False
+        self._ports.batches.end(
+            batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=LIVE, partial=True
+        )
+        return True
+
+    def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
+        """Count, exactly: who replied, and who failed.
+
+        What is done is counted before what failed, so that no failure in between passes for a reply.
+        """
+        done = ledger.status(batch.batch_id, exact=True).done_min
+        failed, cursor = 0, None
+        while True:
+            page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+            failed += len(page.failures)
+            cursor = page.cursor
+            if cursor is None:
+                return max(0, done - failed), failed
+
+    def _enough(self, ledger: Ledger, batch: Batch, plan: Plan) -> bool:
+        enough = plan.enough(batch.items)
+        if enough is None:
+            return False
+        received, failed = self.tally(ledger, batch)
+        return received >= enough and received + failed < batch.items
+
+    def _plan(self, batch: Batch) -> Plan | None:
+        try:
+            return read_plan(self._ports.records, batch.batch_id)
+        except BatchNotFound:
+            return None  # past its time to live; the batch ends as any other
+
+
+def _missing(ledger: Ledger, batch_id: int) -> Iterator[int]:
+    cursor: str | None = None
+    while True:
+        page = ledger.missing(batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+        for found in page.ranges:
+            yield from range(found.start, found.stop)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _first(ordinals: Iterator[int], most: int) -> Iterator[int]:
+    return (ordinal for _, ordinal in zip(range(most), ordinals, strict=False))

@@ -1,0 +1,100 @@
+"""Listing the recipients of a topic: once, in order, by whoever comes, and on from where somebody stopped.
+
+The chunks of a scatter are a chain. Each is written once, by the first who comes to it, and says where in
+the topic it ends; the next begins there. So however many processes list the same scatter, crash or repeat
+themselves while instances come and go, all find the same recipients, and nobody twice: a topic is read by
+ascending name, and a chunk follows from the one before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
+
+from fanin.app.directory.service import Directory
+from fanin.app.ports import Ports
+from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters.records import Chunk, put_chunk, read_chunk
+from fanin.domain import limits
+from fanin.domain.batch import Batch
+from fanin.domain.scatter import Recipient, Scatter
+from fanin.errors import RequestTooLarge
+
+
+class Listing:
+    """Writes the recipients of scatters to a topic.
+
+    Args:
+        ports: the directory, and the records of batches.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._directory = Directory(ports)
+
+    def go_on(self, batch: Batch, scatter: Scatter, *, until: int, most: int | None = None) -> int | None:
+        """List recipients from where the listing stands.
+
+        Args:
+            batch: of the scatter; it need not be there yet.
+            scatter: names the topic.
+            until: when to stop, ms.
+            most: chunks after which to stop; None for no bound.
+
+        Returns:
+            How many recipients there are; None if there may be more than were listed so far.
+
+        Raises:
+            RequestTooLarge: there are more than a scatter may have.
+            Throttled: the tables asked to slow down; go on later.
+        """
+        number, last = self._place(batch)
+        stop = None if most is None else number + most
+        found = self._after(scatter, last)
+        while last is None or not last.end:
+            if number == stop or self._ports.clock.now() >= until:
+                return None
+            taken = list(islice(found, scatter_records.CHUNK))
+            page = taken[-1][1] if taken else None
+            chunk = Chunk(tuple(to for to, _ in taken), page, len(taken) < scatter_records.CHUNK)
+            if scatter_records.span(number).start + len(taken) > limits.MAX_RECIPIENTS:
+                raise RequestTooLarge(
+                    f"topic {scatter.topic!r} has over {limits.MAX_RECIPIENTS} recipients;"
+                    " ask fewer of them, by where"
+                )
+            last, mine = put_chunk(self._ports.records, batch, number, chunk)
+            if not mine:
+                found = self._after(scatter, last)
+            number += 1
+        return scatter_records.span(number - 1).start + len(last.recipients)
+
+    def _place(self, batch: Batch) -> tuple[int, Chunk | None]:
+        """The number of the first chunk that is not there, and the chunk before it.
+
+        Nobody writes a chunk before the one ahead of it is there, so a search by halves finds the end.
+        """
+
+        def missing(number: int) -> bool:
+            return read_chunk(self._ports.records, batch, number) is None
+
+        if missing(0):
+            return 0, None
+        most = scatter_records.chunks(limits.MAX_RECIPIENTS).stop + 1
+        number = bisect_left(range(most), True, lo=1, key=missing)
+        return number, read_chunk(self._ports.records, batch, number - 1)
+
+    def _after(self, scatter: Scatter, last: Chunk | None) -> Iterator[tuple[Recipient, str | None]]:
+        """The members of the topic that come after a chunk, each with the cursor of its page."""
+        cursor = last.page if last else None
+        name = last.recipients[-1].name if last and last.recipients else ""
+        while True:
+            page = self._directory.page(
+                scatter.topic or "", attributes=scatter.where, cursor=cursor, limit=limits.MAX_PAGE
+            )
+            for one in page.registrations:
+                if one.name > name:
+                    yield Recipient(one.name, one.channel), cursor
+            cursor = page.cursor
+            if cursor is None:
+                return

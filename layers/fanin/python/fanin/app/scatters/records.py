@@ -1,0 +1,216 @@
+"""What a scatter keeps besides its bits: its plan, its message, its recipients, its replies.
+
+All are records of its batch, written before the bits that stand for them. None of them says what was
+replied: that is decided by the bits alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from fanin.app.ports.records import Records
+from fanin.domain.batch import Batch
+from fanin.domain.scatter import Recipient, Scatter
+from fanin.errors import BatchNotFound
+
+CHUNK: Final = 100
+"""Recipients of one record, and of one job of the worker."""
+REPLIES: Final = "reply/"
+_PLAN: Final = "scatter"
+_MESSAGE: Final = "message"
+_SENT: Final = "sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a scatter goes on when replies come, or do not.
+
+    Attributes:
+        correlation_id: in every message and event of it.
+        timeout: seconds until what is missing is sent again, or given up.
+        max_retries: how often it is sent again.
+        quorum: replies that are enough, as they were asked for: a number or a share; None for all.
+    """
+
+    correlation_id: str
+    timeout: int
+    max_retries: int
+    quorum: int | float | None
+
+    def enough(self, recipients: int) -> int | None:
+        """Replies that are enough, of so many recipients; a share is rounded up. None for all."""
+        if isinstance(self.quorum, float):
+            return math.ceil(Fraction(str(self.quorum)) * recipients)
+        return None if self.quorum is None else min(self.quorum, recipients)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some recipients that follow each other, as a record has them.
+
+    Attributes:
+        recipients: at most ``CHUNK``.
+        page: cursor of the topic's page in which the last of them stands; None for the first page.
+        end: nobody comes after them.
+    """
+
+    recipients: tuple[Recipient, ...]
+    page: str | None = None
+    end: bool = False
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {"to": [[to.name, to.channel] for to in self.recipients], "page": self.page, "end": self.end}
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Chunk:
+        recipients = tuple(Recipient(*to) for to in value["to"])
+        return cls(recipients, value.get("page"), value.get("end", False))
+
+
+def chunks(recipients: int) -> range:
+    """Numbers of the chunks of so many recipients."""
+    return range(-(-recipients // CHUNK))
+
+
+def chunk_of(ordinal: int) -> int:
+    """Number of the chunk that a recipient is in."""
+    return ordinal // CHUNK
+
+
+def span(chunk: int) -> range:
+    """The recipients that a chunk may have."""
+    return range(chunk * CHUNK, (chunk + 1) * CHUNK)
+
+
+def put_plan(records: Records, batch: Batch, plan: Plan) -> bool:
+    """Write the plan of a batch that is about to be opened; False if another scatter has drawn its id."""
+    value = asdict(plan)
+    record, written = records.put(_room(batch), _PLAN, value, expires_at=batch.expires_at, if_version=0)
+    return written or (record is not None and record.value == value)
+
+
+def put_message(records: Records, batch: Batch, scatter: Scatter) -> None:
+    """Write the message, and whose recipients it is for if they are yet to be listed."""
+    message = {
+        "body": scatter.body,
+        "type": scatter.type,
+        "attributes": dict(scatter.attributes),
+        "topic": scatter.topic,
+        "where": dict(scatter.where),
+    }
+    records.put_all(_room(batch), {_MESSAGE: message}, expires_at=batch.expires_at)
+
+
+def put_recipients(records: Records, batch: Batch, recipients: Sequence[Recipient]) -> None:
+    """Write recipients that are known from the start."""
+    found = {
+        _to(chunk): Chunk(tuple(recipients[span(chunk).start : span(chunk).stop])).value
+        for chunk in chunks(len(recipients))
+    }
+    records.put_all(_room(batch), found, expires_at=batch.expires_at)
+
+
+def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tuple[Chunk, bool]:
+    """Write a chunk unless one is there: the one that is there now, and whether this call wrote it."""
+    record, written = records.put(
+        _room(batch), _to(number), chunk.value, expires_at=batch.expires_at, if_version=0
+    )
+    if record is None:
+        raise _lost(batch.batch_id, number)
+    return Chunk.of(record.value), written
+
+
+def read_chunk(records: Records, batch: Batch, number: int) -> Chunk | None:
+    """Read a chunk; None if nobody has written it."""
+    record = records.read(_room(batch), [_to(number)]).get(_to(number))
+    return None if record is None else Chunk.of(record.value)
+
+
+def read_plan(records: Records, batch_id: int) -> Plan:
+    """Read the plan.
+
+    Raises:
+        BatchNotFound: the batch is no scatter, or its records are past their time to live.
+    """
+    record = records.read(str(batch_id), [_PLAN]).get(_PLAN)
+    if record is None:
+        raise BatchNotFound(f"batch {batch_id} is no scatter; check the id")
+    return Plan(**record.value)
+
+
+def read_message(records: Records, batch_id: int) -> Scatter:
+    """Read the message.
+
+    Raises:
+        BatchNotFound: it is past its time to live.
+    """
+    record = records.read(str(batch_id), [_MESSAGE]).get(_MESSAGE)
+    if record is None:
+        raise BatchNotFound(f"the message of scatter {batch_id} is not there")
+    return Scatter(**record.value)
+
+
+def read_sending(records: Records, batch_id: int, chunk: int) -> tuple[Scatter, dict[int, Recipient]]:
+    """Read the message, and a chunk's recipients by their numbers.
+
+    Raises:
+        BatchNotFound: the records are past their time to live.
+    """
+    read = records.read(str(batch_id), [_MESSAGE, _to(chunk)])
+    if len(read) < 2:  # noqa: PLR2004
+        raise _lost(batch_id, chunk)
+    return Scatter(**read[_MESSAGE].value), _numbered(chunk, read[_to(chunk)].value)
+
+
+def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+    """Read the names of recipients, by their numbers."""
+    wanted = sorted({chunk_of(ordinal) for ordinal in ordinals})
+    read = records.read(str(batch_id), [_to(chunk) for chunk in wanted])
+    found = {
+        ordinal: to.name
+        for chunk in wanted
+        if _to(chunk) in read
+        for ordinal, to in _numbered(chunk, read[_to(chunk)].value).items()
+    }
+    return {ordinal: found.get(ordinal, "") for ordinal in ordinals}
+
+
+def put_sent(records: Records, batch: Batch) -> None:
+    """Note that the jobs which send to all recipients are on their queue."""
+    records.put(_room(batch), _SENT, {}, expires_at=batch.expires_at)
+
+
+def was_sent(records: Records, batch: Batch) -> bool:
+    """Whether ``put_sent`` noted it."""
+    return bool(records.read(_room(batch), [_SENT]))
+
+
+def reply_name(ordinal: int) -> str:
+    """Name of a recipient's reply; names sort as the recipients do."""
+    return f"{REPLIES}{ordinal:013}"
+
+
+def ordinals_of(names: Iterable[str]) -> list[int]:
+    """The recipients that names of replies stand for."""
+    return [int(name.removeprefix(REPLIES)) for name in names]
+
+
+def _room(batch: Batch) -> str:
+    return str(batch.batch_id)
+
+
+def _to(chunk: int) -> str:
+    return f"to/{chunk:06}"
+
+
+def _numbered(chunk: int, value: Mapping[str, Any]) -> dict[int, Recipient]:
+    return dict(zip(span(chunk), Chunk.of(value).recipients, strict=False))
+
+
+def _lost(batch_id: int, chunk: int) -> BatchNotFound:
+    return BatchNotFound(f"chunk {chunk} of scatter {batch_id} is not there")

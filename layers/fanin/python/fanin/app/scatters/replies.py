@@ -1,0 +1,195 @@
+"""Replies: the payload first, then the bit. Of each recipient the first payload counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fanin.app.ledger.issued import check_issued
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.records import Record
+from fanin.app.ports.words import WordKey
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan, reply_name
+from fanin.domain import ids, limits
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import Batch, Kind
+from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, Gathered, GatheredReply, Reply, ReplyReceipt
+from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
+
+_AT: Final = "at"
+
+
+class Replies:
+    """The receiving side of scatters.
+
+    Args:
+        ledger: marks the recipients that replied.
+        gather: ends a scatter whose quorum has replied.
+    """
+
+    def __init__(self, ledger: LedgerService, gather: Gather) -> None:
+        self._ledger = ledger
+        self._ports = ledger.ports
+        self._gather = gather
+
+    def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
+        """See ``Scattering.reply``.
+
+        A repeat after a crash finds its own payload stored, and marks the bit. Before it counted a reply
+        towards a quorum a process may die too; so a repeat counts, and the bits decide.
+        """
+        limits.at_most("replies", replies, limits.MAX_REPLIES)
+        places = [ids.parse_item(reply.item) for reply in replies]
+        for reply, (block, ordinal) in zip(replies, places, strict=True):
+            _check(reply, block.batch_id, ordinal)
+        batches = self._scatters({block.batch_id for block, _ in places})
+        for block, _ in places:
+            check_issued(block, batches[block.batch_id])
+        for reply in replies:
+            if reply.claim is not None and not self._ports.claims.exists(reply.claim):
+                raise InvalidRequest(f"nothing was uploaded under claim {reply.claim!r}; upload it first")
+        said: list[bool] = []
+        for reply, (block, ordinal) in zip(replies, places, strict=True):
+            said.append(self._store(batches[block.batch_id], ordinal, reply))
+        items = list(dict.fromkeys(reply.item for reply in replies))
+        receipts = {receipt.batch_id: receipt for receipt in self._ledger.ack(items)} if items else {}
+        for receipt in receipts.values():
+            self._count(batches[receipt.batch_id], receipt)
+        done = {item for receipt in receipts.values() for item in receipt.duplicates}
+        answers: list[ReplyReceipt] = []
+        for reply, (block, _), same in zip(replies, places, said, strict=True):
+            receipt = receipts[block.batch_id]
+            late = receipt.late > 0
+            first = not late and reply.item not in done
+            done.add(reply.item)
+            answers.append(
+                ReplyReceipt(
+                    reply.item,
+                    block.batch_id,
+                    receipt.state,
+                    first=first and same,
+                    different=not same,
+                    late=late,
+                )
+            )
+        return answers
+
+    def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
+        """See ``Scattering.replies``."""
+        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
+        batch = self._scatters({batch_id})[batch_id]
+        page = self._ports.records.page(str(batch_id), prefix=REPLIES, cursor=cursor, limit=limit)
+        ordinals = ordinals_of(record.name for record in page.records)
+        counted = self._counted(batch, ordinals)
+        names = read_names(self._ports.records, batch_id, counted)
+        replies = tuple(
+            self._gathered(ordinal, names[ordinal], record)
+            for ordinal, record in zip(ordinals, page.records, strict=True)
+            if ordinal in counted
+        )
+        return Gathered(replies, page.cursor)
+
+    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
+        """See ``Scattering.claim``."""
+        limits.whole("size", request.size, 1, limits.MAX_CLAIM)
+        limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
+        block, ordinal = ids.parse_item(request.item)
+        check_issued(block, self._scatters({block.batch_id})[block.batch_id])
+        # A key of its own for each, so that a second reply cannot replace what the first one claimed.
+        key = _claims_of(block.batch_id, ordinal) + self._ports.random.bytes(16).hex()
+        return self._ports.claims.upload(key, size=request.size, content_type=request.content_type)
+
+    def _scatters(self, batch_ids: set[int]) -> Mapping[int, Batch]:
+        """Read batches that must be scatters, as they are now.
+
+        The ledger reads them, and so does not mark the item of a reply that came too late to be stored.
+        """
+        rows = self._ledger.look(batch_ids)
+        for row in rows.values():
+            if row.kind is not Kind.SCATTER:
+                raise BatchNotFound(f"there is no scatter {row.batch_id}; check the id")
+        return rows
+
+    def _store(self, batch: Batch, ordinal: int, reply: Reply) -> bool:
+        """Store a payload if it is the first; whether what is stored says the same."""
+        if batch.state.terminal:
+            name = reply_name(ordinal)
+            stored = self._ports.records.read(str(batch.batch_id), [name]).get(name)
+            return stored is None or _content(stored.value) == _said(reply)
+        stored, written = self._ports.records.put(
+            str(batch.batch_id),
+            reply_name(ordinal),
+            {_AT: self._ports.clock.now(), **_said(reply)},
+            expires_at=batch.expires_at,
+            if_version=0,
+        )
+        return written or (stored is not None and _content(stored.value) == _said(reply))
+
+    def _count(self, batch: Batch, receipt: Receipt) -> None:
+        """End the scatter if enough have replied; the count of a scatter's row only says when to look.
+
+        Duplicates count too, since who brought the reply before may have died over it. A count that is too
+        high only makes us look too early.
+        """
+        if receipt.late or receipt.state.terminal:
+            return
+        plan = read_plan(self._ports.records, batch.batch_id)
+        enough = plan.enough(batch.items)
+        if enough is None:
+            return
+        replied = receipt.first + len(receipt.duplicates)
+        row = self._ports.batches.count(batch.batch_id, replied, activity=None)
+        if row is None or row.acked >= enough:
+            self._gather.end_if_enough(self._ledger, batch, plan)
+
+    def _counted(self, batch: Batch, ordinals: Sequence[int]) -> set[int]:
+        """Those of ascending ordinals whose bit was cleared, and not by a failure."""
+        if not ordinals:
+            return set()
+        pending: set[int] = set()
+        words = sorted({ordinal // self._ports.tree.width for ordinal in ordinals})
+        width, bits = self._ports.tree.width, self._ports.tree.bits
+        for word in words:
+            pending |= self._ledger.pending(batch.batch_id, word * width, (word + 1) * width)
+        failed = self._ports.words.read_failed([WordKey(batch.batch_id, 0, word) for word in words])
+        return {
+            ordinal
+            for ordinal in ordinals
+            if ordinal not in pending
+            and not failed.get(WordKey(batch.batch_id, 0, ordinal // width), 0) & bits[ordinal % width]
+        }
+
+    def _gathered(self, ordinal: int, name: str, record: Record) -> GatheredReply:
+        claim = record.value.get("claim")
+        return GatheredReply(
+            ordinal=ordinal,
+            name=name,
+            replied_at=record.value[_AT],
+            payload=record.value.get("payload"),
+            claim=claim,
+            url=None if claim is None else self._ports.claims.download(claim),
+        )
+
+
+def _check(reply: Reply, batch_id: int, ordinal: int) -> None:
+    if reply.claim is not None:
+        if reply.payload is not None:
+            raise InvalidRequest("a reply has a payload or a claim, not both")
+        if not reply.claim.startswith(_claims_of(batch_id, ordinal)):
+            raise InvalidRequest(f"claim {reply.claim[:128]!r} was not given for this item")
+    elif len(json.dumps(reply.payload)) > limits.MAX_REPLY:
+        raise RequestTooLarge(f"a payload is over {limits.MAX_REPLY} bytes; claim it (POST /v1/claim-checks)")
+
+
+def _claims_of(batch_id: int, ordinal: int) -> str:
+    return f"{batch_id}/{ordinal}/"
+
+
+def _said(reply: Reply) -> dict[str, Any]:
+    return {"payload": reply.payload} if reply.claim is None else {"claim": reply.claim}
+
+
+def _content(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: part for name, part in value.items() if name != _AT}

@@ -1,0 +1,138 @@
+"""Scattering: a message to many, sent in chunks by a worker that may repeat itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fanin import names
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.channels import Outgoing
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.records import Plan, read_plan, read_sending, span
+from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.start import AT_ONCE, Starting
+from fanin.domain import ids, limits
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch
+from fanin.domain.scatter import (
+    ClaimCheck,
+    ClaimCheckRequest,
+    Gathered,
+    Reply,
+    ReplyReceipt,
+    Scatter,
+    Scattered,
+)
+
+
+class Sent(NamedTuple):
+    """What a job did: messages sent, and recipients whose queue will never take one."""
+
+    sent: int = 0
+    refused: int = 0
+
+
+class Scatters:
+    """Implements ``fanin.app.scatters.calls.Scattering`` over a ledger, and the worker that sends.
+
+    Args:
+        ledger: keeps the batches; its ports are used.
+        at_once: chunks of a topic to list before a start answers; the worker lists the others.
+    """
+
+    def __init__(self, ledger: LedgerService, *, at_once: int = AT_ONCE) -> None:
+        self._ledger = ledger
+        self._ports = ledger.ports
+        self._gather = Gather(ledger.ports)
+        self._replies = Replies(ledger, self._gather)
+        self._starting = Starting(ledger, at_once=at_once)
+
+    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
+        """See ``Scattering.start``."""
+        batch = self._starting.start(scatter, key)
+        if key is not None:  # it may be a repeat, of long ago
+            return self.status(batch.batch_id)
+        return _scattered(batch, read_plan(self._ports.records, batch.batch_id), 0, 0)
+
+    def status(self, batch_id: int) -> Scattered:
+        """See ``Scattering.status``."""
+        batch = self._ledger.status(batch_id).batch
+        plan = read_plan(self._ports.records, batch_id)
+        return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
+
+    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
+        """See ``Scattering.replies``."""
+        return self._replies.page(batch_id, cursor=cursor, limit=limit)
+
+    def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
+        """See ``Scattering.reply``."""
+        return self._replies.reply(replies)
+
+    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
+        """See ``Scattering.claim``."""
+        return self._replies.claim(request)
+
+    def work(self, batch_id: int, chunk: int | None, wave: int) -> Sent:
+        """Do a job of the worker: send to a chunk, or list the recipients where no chunk is named.
+
+        Raises:
+            Throttled: some queue or table asked to slow down; repeat it all.
+        """
+        if chunk is not None:
+            return self.send(batch_id, chunk, wave)
+        self._starting.go_on(batch_id)
+        return Sent()
+
+    def send(self, batch_id: int, chunk: int, wave: int) -> Sent:
+        """Send a chunk's message to those who are missing.
+
+        A repeat sends the same item ids. A job that a later wave has overtaken, or the end, does nothing.
+
+        Raises:
+            Throttled: some queue asked to slow down; repeat it all.
+        """
+        batch = self._ports.batches.read([batch_id]).get(batch_id)
+        if batch is None or batch.state.terminal or wave < batch.retries:
+            return Sent()
+        if batch.gone(self._ports.clock.now()):
+            return Sent()
+        pending = self._ledger.pending(batch_id, span(chunk).start, span(chunk).stop)
+        if not pending:
+            return Sent()
+        plan = read_plan(self._ports.records, batch_id)
+        scatter, recipients = read_sending(self._ports.records, batch_id, chunk)
+        prefix = ids.issue(batch_id, 0, batch.items, batch.salt).prefix
+        common = {
+            **scatter.attributes,
+            names.ATTRIBUTE_CORRELATION: plan.correlation_id,
+            names.ATTRIBUTE_REPLY_TO: self._ports.defaults.reply_to,
+            names.ATTRIBUTE_TYPE: scatter.type,
+        }
+        missing = [(f"{prefix}:{ordinal}", recipients[ordinal]) for ordinal in sorted(pending)]
+        refusals = self._ports.channels.send(
+            [
+                Outgoing(to.channel, scatter.body, {**common, names.ITEM_ATTRIBUTE: item})
+                for item, to in missing
+            ]
+        )
+        failures = [
+            Failure(item, f"{to.name}: {refusal}"[: limits.MAX_REASON])
+            for (item, to), refusal in zip(missing, refusals, strict=True)
+            if refusal is not None
+        ]
+        if failures:
+            self._ledger.fail(failures)
+        return Sent(len(missing) - len(failures), len(failures))
+
+
+def _scattered(batch: Batch, plan: Plan, received: int, failed: int) -> Scattered:
+    return Scattered(
+        batch=batch,
+        correlation_id=plan.correlation_id,
+        received=received,
+        failed=failed,
+        retries=batch.retries,
+        max_retries=plan.max_retries,
+        quorum=plan.enough(batch.items),
+    )

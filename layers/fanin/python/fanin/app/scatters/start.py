@@ -1,0 +1,194 @@
+"""Starting a scatter: whom it goes to, the batch, and the jobs that send to them.
+
+Few recipients are listed at once. A topic of many is listed by the worker: the batch is open until all are
+known, and is then closed, with that number of items, by one conditional write. Whichever it is, every step
+may be repeated, and is, by the caller's idempotency key, by the worker's queue, or at last by the alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from fanin.app.directory.service import Directory
+from fanin.app.ledger.reservation import Reservation
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.batches import Activity
+from fanin.app.scatters import correlation
+from fanin.app.scatters.check import check
+from fanin.app.scatters.gather import RESTART_MS
+from fanin.app.scatters.listing import Listing
+from fanin.app.scatters.records import (
+    Plan,
+    chunks,
+    put_message,
+    put_plan,
+    put_recipients,
+    put_sent,
+    read_message,
+    read_plan,
+    was_sent,
+)
+from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State, touched
+from fanin.domain.scatter import Recipient, Scatter
+from fanin.errors import RequestTooLarge
+from fanin.wire.scatters import encode_scatter
+
+AT_ONCE: Final = 100
+"""Chunks of a topic that a start lists itself; the worker lists larger topics."""
+AT_ONCE_MS: Final = 5_000
+"""Time in which it does; API Gateway waits for thirty seconds."""
+TURN_MS: Final = 20_000
+"""How long the worker lists until it leaves the rest to another job."""
+
+
+class Starting:
+    """The first steps of scatters.
+
+    Args:
+        ledger: keeps the batches; its ports are used.
+        at_once: chunks of a topic to list before a start answers.
+    """
+
+    def __init__(self, ledger: LedgerService, *, at_once: int = AT_ONCE) -> None:
+        self._ledger = ledger
+        self._ports = ledger.ports
+        self._at_once = at_once
+        self._listing = Listing(ledger.ports)
+
+    def start(self, scatter: Scatter, key: str | None) -> Batch:
+        """See ``Scattering.start``.
+
+        What belongs to the batch is written before its row, and the jobs are sent after it. Who dies in
+        between leaves a scatter that the next call with the key finishes; without one, its first deadline
+        sends everything.
+        """
+        check(scatter)
+        reservation = None
+        if key is not None:
+            lifetime = self._ports.defaults.lifetime
+            reservation = Reservation(self._ports, key, {"scatter": encode_scatter(scatter)}, lifetime)
+        if reservation is not None and (started := reservation.batch()) is not None:
+            if not was_sent(self._ports.records, started):
+                self._set_off(started)
+            return started
+        recipients = None if scatter.topic is not None else self._resolved(scatter.recipients)
+        now = self._ports.clock.now()
+        request = OpenBatch(
+            kind=Kind.SCATTER,
+            size=0 if recipients is None else len(recipients),
+            deadline=now + scatter.timeout * 1000,
+            on_deadline=OnDeadline.COMPLETE,
+            user_key=scatter.user_key,
+            metadata=scatter.metadata,
+        )
+
+        def before(batch: Batch) -> Batch | None:
+            correlation_id = scatter.correlation_id
+            if correlation_id is None:
+                correlation_id = correlation.made_for(batch)
+            plan = Plan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
+            if not put_plan(self._ports.records, batch, plan):
+                return None
+            held_since = correlation.claim(self._ports, plan.correlation_id, batch)
+            put_message(self._ports.records, batch, scatter)
+            if recipients is None:
+                until = self._ports.clock.now() + AT_ONCE_MS
+                found = self._listing.go_on(batch, scatter, until=until, most=self._at_once)
+                batch = self._listed(batch, found, scatter.timeout)
+            else:
+                put_recipients(self._ports.records, batch, recipients)
+            correlation.check_in_time(self._ports, held_since)
+            return batch
+
+        draw = None if reservation is None else reservation.draw
+        batch = self._ledger.open(request, before=before, draw=draw)
+        if reservation is not None:
+            reservation.keep()
+            # Another process may have been faster with the same batch: its row counts.
+            batch = self._ports.batches.read([batch.batch_id])[batch.batch_id]
+        self._set_off(batch)
+        return batch
+
+    def go_on(self, batch_id: int) -> None:
+        """List the recipients of a scatter that is open, as far as there is time; a job of the worker.
+
+        Raises:
+            Throttled: the tables or the queue asked to slow down; repeat it.
+        """
+        batch = self._ports.batches.read([batch_id]).get(batch_id)
+        now = self._ports.clock.now()
+        if batch is None or batch.gone(now):
+            return
+        if batch.state is State.OPEN:
+            try:
+                scatter = read_message(self._ports.records, batch_id)
+                found = self._listing.go_on(batch, scatter, until=now + TURN_MS)
+            except RequestTooLarge:
+                self._ledger.cancel(batch_id)
+                return
+            if found is None:
+                self._set_off(batch)
+                return
+            batch = self._begin(batch, found)
+        if batch.state is State.CLOSED and not was_sent(self._ports.records, batch):
+            self._set_off(batch)
+
+    def _set_off(self, batch: Batch) -> None:
+        """Put on their queue the jobs that come next: to send to all recipients, or to list them first."""
+        if batch.state is State.OPEN:
+            self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
+        elif batch.state is State.CLOSED and not batch.items:
+            self._ledger.close(batch.batch_id)  # done as it is, unless who closed it could not say so
+        elif batch.state is State.CLOSED:
+            self._ports.jobs.send(
+                {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries}
+                for chunk in chunks(batch.items)
+            )
+            put_sent(self._ports.records, batch)
+
+    def _begin(self, batch: Batch, recipients: int) -> Batch:
+        """Close a batch whose recipients are all listed; from here on its timeout counts."""
+        plan = read_plan(self._ports.records, batch.batch_id)
+        now = self._ports.clock.now()
+        until = now + plan.timeout * 1000
+        self._ports.timers.set(batch.batch_id, until)
+        at = max(batch.touched_at, touched(now, batch.closed_idle_ttl))
+        closed = replace(batch, state=State.CLOSED, closed_at=now, touched_at=at, deadline=until)
+        row, _ = self._ports.batches.begin(
+            batch.batch_id, recipients, now=now, deadline=until, activity=Activity(at, closed.look_at(now))
+        )
+        if row is None or row.state is State.OPEN:  # somebody has added items that are no recipients
+            return self._ledger.cancel(batch.batch_id)
+        return row
+
+    def _listed(self, batch: Batch, recipients: int | None, timeout: int) -> Batch:
+        """The row of a batch that is about to be opened, as far as its recipients are known."""
+        now = self._ports.clock.now()
+        if recipients is not None:
+            return replace(batch, items=recipients, deadline=now + timeout * 1000)
+        at = touched(now, batch.open_idle_ttl)
+        return replace(batch, state=State.OPEN, closed_at=None, touched_at=at, deadline=now + RESTART_MS)
+
+    def _resolved(self, recipients: Sequence[Recipient]) -> list[Recipient]:
+        """Recipients with the URLs of their queues, each of which is looked at once.
+
+        Raises:
+            ChannelRefused: a queue is not there, or does not carry the tag.
+            NotRegistered: a registration is not there, or no longer.
+        """
+        registered = Directory(self._ports).named({to.channel for to in recipients if _is_name(to.channel)})
+        found: dict[str, Recipient] = {
+            place: Recipient(one.name, one.channel) for place, one in registered.items()
+        }
+        for to in recipients:
+            if to.channel not in found:
+                url = self._ports.channels.resolve(to.channel)
+                found[to.channel] = Recipient(url.rpartition("/")[2], url)
+        return [Recipient(to.name or found[to.channel].name, found[to.channel].channel) for to in recipients]
+
+
+def _is_name(channel: str) -> bool:
+    """Whether a channel is given as ``topic/name`` of a registration, and not as a queue."""
+    return channel.count("/") == 1 and not channel.startswith("arn:")

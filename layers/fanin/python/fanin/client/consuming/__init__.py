@@ -1,0 +1,1 @@
+"""Consumers: on Lambda or anywhere, and how they acknowledge."""

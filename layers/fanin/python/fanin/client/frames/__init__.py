@@ -1,0 +1,1 @@
+"""Both ends of guaranteed delivery: envelopes, the repeater, and the idempotent receiver."""

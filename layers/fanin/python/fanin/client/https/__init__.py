@@ -1,0 +1,1 @@
+"""The services over HTTPS: transport, signing, and the calls of the API."""

@@ -1,0 +1,1 @@
+"""Acknowledgements in bulk: from a dataset of item ids to one write a word."""

@@ -1,0 +1,211 @@
+"""Coalesces one task's rows: checks what they name, makes pages of it, and says what is left out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fanin.domain.ids import Block
+from fanin.spark.ack.input_schema import Form, Records, pages_of
+from fanin.spark.ack.issued import Batches, Found, Issued, Refused
+from fanin.spark.ack.kernels import Ints, PageBuilder, Rows
+from fanin.spark.ack.numpy_items import parse
+from fanin.spark.runtime.rejects import Reason
+
+_AT_ONCE: Final = 1 << 10
+TWICE: Final = "the input has it more than once"
+_KEYS: Final = 100_000
+"""Prefixes whose pages are built at a time."""
+_NONE: Final = Block(0, 0, 0, 0)
+
+
+class Coalescer:
+    """Coalesces one task's share, within bounded memory.
+
+    Args:
+        batches: where they are read.
+        form: of the rows.
+        failed: marks the pages as of items that failed.
+    """
+
+    def __init__(self, batches: Batches, form: Form, *, failed: bool = False) -> None:
+        self._issued, self._form, self._failed = Issued(batches), form, failed
+        self._rows = self._rejected = 0
+        self._builder = PageBuilder()
+        self._names: list[str | None] = []
+        self._blocks: list[Block] = []
+        self._keys: dict[str | int, int] = {}
+
+    def add(self, chunk: Records) -> Iterator[Records]:
+        """Take some rows, and give what has come out."""
+        columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
+        rows = self._ids(columns["item"]) if self._form.ids else self._ordinals(columns)
+        yield from self.count(chunk.num_rows, rows)
+
+    def count(self, many: int, taken: Iterator[Records]) -> Iterator[Records]:
+        """Count rows that are taken, and give what has come out."""
+        self._rows += many
+        yield from taken
+        if len(self._keys) > _KEYS:
+            yield from self._repeated(self._builder.flush())
+        yield from self._pages()
+        if len(self._keys) > _KEYS:
+            self._keys, self._names, self._blocks = {}, [], []
+
+    def finish(self) -> Iterator[Records]:
+        """Give the rest."""
+        yield from self._repeated(self._builder.flush())
+        yield from self._pages()
+        yield pages_of(1, rows=[self._rows])
+
+    def _ids(self, items: Any) -> Iterator[Records]:
+        if items.null_count:
+            yield self.rejects([None] * items.null_count, Reason.NULL, "the item id is null")
+            items = items.drop_null()
+        parsed = parse(items)
+        codes, indices = parsed.codes, parsed.indices
+        if not (form := codes >= 0).all():
+            detail = "it does not end in :<index>, a whole number"
+            yield self.rejects(items.filter(pa.array(~form)), Reason.MALFORMED, detail)
+            items, codes, indices = items.filter(pa.array(form)), codes[form], indices[form]
+        found = self.blocks(parsed.prefixes)
+        yield from self.take(parsed.prefixes, found, codes, indices, lambda rows: items.take(pa.array(rows)))
+
+    def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[Records]:
+        numbers = [rows[name] for name in self._form.columns]
+        if any(column.null_count for column in numbers):
+            named = reduce(pc.and_, [column.is_valid() for column in numbers])
+            others = pa.table(dict(rows)).filter(pc.invert(named)).to_pylist()
+            ragged = [row["raw"] for row in others if row.get("raw") is not None]
+            yield self.rejects(ragged, Reason.MALFORMED, "no whole number")
+            empty = [row for row in others if row.get("raw") is None]
+            values = [self._form.value(row.get("batch_id"), row["ordinal"]) for row in empty]
+            yield self.rejects(values, Reason.NULL, "null")
+            numbers = [column.filter(named) for column in numbers]
+        indices = numbers[-1].to_numpy()
+        if not len(indices):
+            return
+        given = self._form.batch_id
+        keys = numbers[0].to_numpy() if given is None else np.broadcast_to(np.int64(given), len(indices))
+        if given is not None or keys.min() == keys.max():
+            known, codes = keys[:1], np.zeros(0, np.int64)
+            needed = {int(keys[0]): int(indices.max()) + 1}
+        else:
+            known, codes = np.unique(keys, return_inverse=True)
+            highest = np.zeros(len(known), np.int64)
+            np.maximum.at(highest, codes, indices)
+            needed = dict(zip(known.tolist(), (highest + 1).tolist(), strict=True))
+        names = known.tolist()
+        found = self.blocks(names, needed)
+
+        def show(rows: Ints) -> list[str]:
+            pairs = zip(keys[rows].tolist(), indices[rows].tolist(), strict=True)
+            return [self._form.value(batch_id, ordinal) for batch_id, ordinal in pairs]
+
+        yield from self.take(names, found, codes, indices, show)
+
+    def blocks(self, names: Sequence[Any], needed: Mapping[int, int] | None = None) -> list[Found]:
+        """What names stand for: prefixes of item ids, or batches, whose items are one block.
+
+        Args:
+            names: each once.
+            needed: batch → one past the highest ordinal that is asked for.
+        """
+        if self._form.ids:
+            return self._issued.blocks(names)
+        items = self._issued.items(needed or dict.fromkeys(names, 0))
+        return [n if isinstance(n := items[b], Refused) else Block(b, 0, n, 0) for b in names]
+
+    def take(
+        self,
+        names: Sequence[str | int],
+        found: Sequence[Found],
+        codes: Ints,
+        indices: Ints,
+        show: Callable[[Ints], Any],
+    ) -> Iterator[Records]:
+        """Build pages of what was issued.
+
+        Args:
+            names: of the groups of rows.
+            found: what they stand for.
+            codes: of each row, its group; of no interest where there is only one.
+            indices: of each row, its number in the group.
+            show: gives rows by number, as they came.
+        """
+        if not len(indices):
+            return
+        blocks = [block if isinstance(block, Block) else _NONE for block in found]
+        if single := len(found) == 1:
+            codes = np.broadcast_to(np.int64(0), len(indices))
+        sizes = np.array([block.size for block in blocks], np.uint64)
+        good = indices.view(np.uint64) < (sizes if single else sizes[codes])  # negative ones are very large
+        if not good.all():
+            rows = np.flatnonzero(~good)
+            told = [
+                block
+                if isinstance(block, Refused)
+                else Refused(Reason.FOREIGN, f"there are {block.size} items")
+                for block in found
+            ]
+            why = [told[code] for code in codes[rows].tolist()]
+            yield self.rejects(show(rows), [r.reason for r in why], [r.detail for r in why])
+            codes, indices = codes[good], indices[good]
+        if single:
+            keys: Ints | int = self._key(names[0], blocks[0])
+            ordinals = indices + blocks[0].first if blocks[0].first else indices
+        else:
+            used = np.unique(codes)
+            table = np.zeros(len(found), np.int64)
+            table[used] = [self._key(names[code], blocks[code]) for code in used.tolist()]
+            keys = table[codes]
+            ordinals = np.array([block.first for block in blocks])[codes] + indices
+        yield from self._repeated(self._builder.add(keys, ordinals))
+
+    def _key(self, name: str | int, block: Block) -> int:
+        key = self._keys.setdefault(name, len(self._blocks))
+        if key == len(self._blocks):
+            self._names.append(name if isinstance(name, str) else None)
+            self._blocks.append(block)
+        return key
+
+    def _repeated(self, repeats: Iterator[Rows]) -> Iterator[Records]:
+        for keys, ordinals in repeats:
+            shown = []
+            for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
+                name, block = self._names[key], self._blocks[key]
+                shown.append(
+                    self._form.value(block.batch_id, ordinal)
+                    if name is None
+                    else f"{name}:{ordinal - block.first}"
+                )
+            yield self.rejects(shown, Reason.DUPLICATE, TWICE)
+
+    def rejects(self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]) -> Records:
+        many = len(values)
+        self._rejected += 1
+        return pages_of(
+            many,
+            page=[self._rejected * 8] * many,  # so that they are spread over the tasks that merge
+            value=values,
+            reason=[reason] * many if isinstance(reason, Reason) else reason,
+            detail=[detail] * many if isinstance(detail, str) else detail,
+        )
+
+    def _pages(self) -> Iterator[Records]:
+        pages = self._builder.take()
+        for at in range(0, len(pages), _AT_ONCE):
+            some = pages[at : at + _AT_ONCE]
+            yield pages_of(
+                len(some),
+                batch_id=[self._blocks[page.key].batch_id for page in some],
+                page=[page.number for page in some],
+                bits=[page.bits for page in some],
+                failed=[self._failed] * len(some),
+                value=[self._names[page.key] for page in some],
+            )

@@ -1,0 +1,146 @@
+"""Whether the service issued what the input names: ``check_issued`` of the ledger, for many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from fanin.app.ledger.issued import check_issued
+from fanin.domain import ids
+from fanin.domain.batch import Batch, Mode
+from fanin.domain.ids import Block
+from fanin.domain.tree import Tree
+from fanin.errors import FaninError
+from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.service import Service
+
+_MOST: Final = 100_000
+"""Prefixes and batches that are remembered; then all are forgotten."""
+
+
+class Batches(Protocol):
+    """Where tasks read batches; it goes to them with the functions they run."""
+
+    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+        """The rows of those that exist, as they are now."""
+        ...
+
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The batches of a stack."""
+
+    service: Service
+
+    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+        return self.service.ledger().ports.batches.read(batch_ids)
+
+    def now(self) -> int:
+        return self.service.ledger().ports.clock.now()
+
+
+class Refused(NamedTuple):
+    """Why ids are left out.
+
+    Attributes:
+        reason: for the dataset of rejects.
+        detail: for people.
+    """
+
+    reason: Reason
+    detail: str
+
+
+Found: TypeAlias = Block | Refused
+
+
+class Issued:
+    """Verifies prefixes of item ids, each once, and remembers batches.
+
+    Args:
+        batches: where they are read.
+        tree: the shape of the trees.
+    """
+
+    def __init__(self, batches: Batches, tree: Tree | None = None) -> None:
+        self._batches = batches
+        self._tree = tree or Tree()
+        self._rows: dict[int, Batch | None] = {}
+        self._found: dict[str, Found] = {}
+
+    def blocks(self, prefixes: Collection[str]) -> list[Found]:
+        """What each prefix stands for."""
+        unknown = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in self._found]
+        if len(unknown) + len(self._found) > _MOST:
+            self._found.clear()
+            unknown = list(dict.fromkeys(prefixes))
+        parsed: dict[str, Block] = {}
+        for prefix in unknown:
+            try:
+                parsed[prefix] = ids.parse_prefix(prefix)
+            except FaninError as error:
+                self._found[prefix] = Refused(Reason.MALFORMED, str(error))
+        needed: dict[int, int] = {}
+        for block in parsed.values():
+            needed[block.batch_id] = max(block.stop, needed.get(block.batch_id, 0))
+        rows = self._look(needed)
+        for prefix, block in parsed.items():
+            self._found[prefix] = self._check(block, rows[block.batch_id])
+        return [self._found[prefix] for prefix in prefixes]
+
+    def items(self, needed: Mapping[int, int]) -> dict[int, int | Refused]:
+        """How many items batches have.
+
+        Args:
+            needed: batch id → one past the highest ordinal that the input names; a row seen before that
+                does not have it is read again.
+        """
+        rows = self._look(needed)
+        return {
+            batch_id: refused if (refused := self._refused(batch_id, row)) else row.items if row else 0
+            for batch_id, row in rows.items()
+        }
+
+    def root_level(self, batch_id: int) -> int:
+        """The level of the root, of a size that the batch has reached; 0 for one that is gone."""
+        row = self._look({batch_id: 0})[batch_id]
+        return self._tree.root_level(row.items) if row else 0
+
+    def _look(self, needed: Mapping[int, int]) -> dict[int, Batch | None]:
+        rows = {batch_id: self._rows.get(batch_id) for batch_id in needed if batch_id in self._rows}
+        stale = [
+            batch_id
+            for batch_id, stop in needed.items()
+            if batch_id not in rows or ((row := rows[batch_id]) and row.items < stop)
+        ]
+        if stale:
+            legal = [batch_id for batch_id in stale if 0 <= batch_id <= ids.MAX_BATCH_ID]
+            read = self._batches.read(legal)
+            rows |= {batch_id: read.get(batch_id) for batch_id in stale}
+            if len(self._rows) > _MOST:
+                self._rows.clear()
+            self._rows |= rows
+        return rows
+
+    def _check(self, block: Block, row: Batch | None) -> Found:
+        if refused := self._refused(block.batch_id, row):
+            return refused
+        try:
+            check_issued(block, row)  # type: ignore[arg-type]  # None is refused above
+        except FaninError as error:
+            return Refused(Reason.FOREIGN, str(error))
+        return block
+
+    def _refused(self, batch_id: int, row: Batch | None) -> Refused | None:
+        if row is None:
+            return Refused(Reason.FOREIGN, f"there is no batch {batch_id}")
+        if row.gone(self._batches.now()):
+            return Refused(Reason.GONE, f"batch {batch_id} is past its lifetime and has been given up")
+        if row.mode is Mode.ESTIMATED:
+            return Refused(Reason.FOREIGN, f"batch {batch_id} is estimated: its items have no bits")
+        return None

@@ -1,0 +1,1 @@
+"""EMR Serverless: the package as a zip, and runs of the jobs."""

@@ -1,0 +1,257 @@
+"""Jobs on EMR Serverless: what the pipeline's stack says, the code in its bucket, and runs of the jobs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from fanin import names
+from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
+from fanin.spark.emr.packing import Package
+
+WELL: Final = "SUCCESS"
+ENDED: Final = (WELL, "FAILED", "CANCELLED")
+"""States that a run stays in."""
+POLL: Final = 10.0
+"""Seconds between two looks at a run; a run takes a minute at least."""
+_CODE: Final = "code"
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The pipeline's stack, by its outputs.
+
+    Attributes:
+        application: id of the EMR Serverless application.
+        role: ARN of what jobs run as.
+        bucket: name of the bucket for code and data.
+        entry: S3 URL of the script that the stack was deployed with.
+        package: S3 URL of the code that it was deployed with, as a zip.
+        conf: Spark properties of every job.
+    """
+
+    application: str
+    role: str
+    bucket: str
+    entry: str
+    package: str
+    conf: Mapping[str, str]
+
+    @classmethod
+    def of_stack(cls, stack: str) -> Pipeline:
+        """Look the stack up.
+
+        Raises:
+            NotConfigured: there is no such stack here, or it is none of a pipeline.
+        """
+        try:
+            with translated():
+                (found,) = client_factory("cloudformation")().describe_stacks(StackName=stack)["Stacks"]
+        except ClientError as error:
+            raise NotConfigured(
+                f"no stack {stack} in this account and region; deploy it with the setting pipeline=true"
+            ) from error
+        outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+        try:
+            return cls(
+                application=outputs[names.PIPELINE_OUTPUT_APPLICATION],
+                role=outputs[names.PIPELINE_OUTPUT_ROLE],
+                bucket=outputs[names.PIPELINE_OUTPUT_BUCKET],
+                entry=outputs[names.PIPELINE_OUTPUT_ENTRY],
+                package=outputs[names.PIPELINE_OUTPUT_PACKAGE],
+                conf=json.loads(outputs[names.PIPELINE_OUTPUT_CONF]),
+            )
+        except KeyError as error:
+            raise NotConfigured(
+                f"stack {stack} has no output {error}: it is none of a pipeline, or still being made"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What to run.
+
+    Attributes:
+        job: its name.
+        arguments: of the job.
+        package: the code to run it with; None for what the stack was deployed with.
+        conf: Spark properties, before the stack's.
+        token: names the submission. Submitting it again starts no second run.
+        attempts: how often EMR starts the job until it succeeds. Jobs may be repeated.
+        timeout: when EMR stops it; None for EMR's own, 12 hours.
+    """
+
+    job: str
+    arguments: Sequence[str] = ()
+    package: Package | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    attempts: int = 1
+    timeout: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a job, as it was last seen.
+
+    Attributes:
+        id: its id.
+        name: which job.
+        state: as EMR names it, such as ``RUNNING`` or ``SUCCESS``.
+        details: EMR's words on the state; of a failure, the reason.
+        seconds: how long it has run; None if that is not known yet.
+    """
+
+    id: str
+    name: str = ""
+    state: str = "SUBMITTED"
+    details: str = ""
+    seconds: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def failed(self) -> bool:
+        return self.ended and self.state != WELL
+
+
+class Runs:
+    """Runs of jobs on one pipeline."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    @cached_property
+    def _emr(self) -> Any:
+        return client_factory("emr-serverless", read_timeout=60)()
+
+    def submit(self, submission: Submission) -> Run:
+        """Start a job.
+
+        Returns:
+            The run; the one that there is already if its token was used before.
+
+        Raises:
+            InvalidRequest: EMR refuses it, or the token was used for something else.
+            AccessDenied: the caller may not upload, start jobs, or pass the role on.
+        """
+        entry, package = self._code(submission.package)
+        conf = {**self._pipeline.conf, **submission.conf}
+        pairs = (word for name, value in conf.items() for word in ("--conf", f"{name}={value}"))
+        request: dict[str, Any] = {
+            "name": submission.job,
+            "clientToken": hashlib.sha256(submission.token.encode()).hexdigest(),
+            "executionRoleArn": self._pipeline.role,
+            "jobDriver": {
+                "sparkSubmit": {
+                    "entryPoint": entry,
+                    "entryPointArguments": [submission.job, *submission.arguments],
+                    "sparkSubmitParameters": shlex.join(("--py-files", package, *pairs)),
+                }
+            },
+            "retryPolicy": {"maxAttempts": submission.attempts},
+        }
+        if submission.timeout is not None:
+            request["executionTimeoutMinutes"] = math.ceil(submission.timeout / _MINUTE)
+        with _explained("start the job"):
+            answer = self._emr.start_job_run(applicationId=self._pipeline.application, **request)
+        return Run(answer["jobRunId"], submission.job)
+
+    def look(self, run_id: str) -> Run:
+        """See how a run is.
+
+        Raises:
+            JobRunNotFound: there is none of that id.
+        """
+        with _explained("look at the run"):
+            seen = self._emr.get_job_run(**self._named(run_id))["jobRun"]
+        return Run(
+            run_id,
+            seen.get("name", ""),
+            seen["state"],
+            seen["stateDetails"],
+            seen.get("totalExecutionDurationSeconds"),
+        )
+
+    def follow(self, run_id: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[Run]:
+        """Look again and again, each change of state once, until the run has ended."""
+        last = ""
+        while True:
+            seen = self.look(run_id)
+            if seen.state != last:
+                yield seen
+            if seen.ended:
+                return
+            last = seen.state
+            sleep(POLL)
+
+    def cancel(self, run_id: str) -> None:
+        """Ask a run to end; it may be submitted again.
+
+        Raises:
+            JobRunNotFound: there is none of that id.
+            InvalidRequest: it has ended already.
+        """
+        with _explained("cancel the run"):
+            self._emr.cancel_job_run(**self._named(run_id))
+
+    def dashboard(self, run_id: str) -> str:
+        """Where to see a run's Spark UI and logs: a link that is good for an hour.
+
+        Raises:
+            JobRunNotFound: there is none of that id.
+        """
+        with _explained("make the link"):
+            url: str = self._emr.get_dashboard_for_job_run(**self._named(run_id))["url"]
+        return url
+
+    def _named(self, run_id: str) -> dict[str, str]:
+        return {"applicationId": self._pipeline.application, "jobRunId": run_id}
+
+    def _code(self, package: Package | None) -> tuple[str, str]:
+        """Where script and package are, in S3.
+
+        They are uploaded each time: the key follows from the content, so nothing changes under a run, and the
+        bucket's clock, which removes old code, starts anew.
+        """
+        if package is None:
+            return self._pipeline.entry, self._pipeline.package
+        client, bucket = client_factory("s3", read_timeout=60)(), self._pipeline.bucket
+        where = f"{_CODE}/{package.digest}"
+        files = {f"{where}/job.py": package.entry, f"{where}/fanin.zip": package.content}
+        for key, content in files.items():
+            with _explained("upload the code"):
+                client.put_object(Bucket=bucket, Key=key, Body=content)
+        entry, packed = (f"s3://{bucket}/{key}" for key in files)
+        return entry, packed
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn refusals into fanin's errors."""
+    try:
+        with translated():
+            yield
+    except NotConfigured as error:
+        if isinstance(error.__cause__, ClientError):
+            raise JobRunNotFound(f"cannot {what}: no such run or application") from error
+        raise
+    except ClientError as error:
+        reason = error.response.get("Error", {}).get("Message") or error_code(error)
+        raise InvalidRequest(f"cannot {what}: {reason}") from error

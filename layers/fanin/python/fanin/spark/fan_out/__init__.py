@@ -1,0 +1,1 @@
+"""A dataset to a queue as one batch."""

@@ -1,0 +1,231 @@
+"""``df.write.format("fanin")``: a DataFrame to a queue as one batch. Spark 4.0 or later.
+
+    from fanin.spark.fan_out import bodies
+    from fanin.spark.fan_out import sink
+
+    sink.register(spark)
+    frame = bodies.with_body(frame)
+    frame.write.format("fanin").option("batch", batch_id).option("queue", url).mode("append").save()
+
+Nothing here needs to be deterministic. Every attempt of a task adds items of its own and sends them; of the
+attempts Spark says at the end which count. The commit closes the batch, so that no attempt still under way
+can add to it, and then marks the items of all others done: the batch completes with the last message of
+those that count.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StringType, StructType
+
+from fanin.client.messages import Message
+from fanin.client.producing.sending import Sender
+from fanin.domain import ids
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch, Mode, State
+from fanin.errors import BatchClosed, InvalidRequest, SendFailed
+from fanin.spark.fan_out.bodies import BODY
+from fanin.spark.runtime.service import Service
+
+BLOCK: Final = 10_000
+"""Items that an attempt adds at a time, at most."""
+
+_CLAIM: Final = "spark-write"
+
+
+def register(spark: SparkSession, service: Service | None = None) -> None:
+    """Make the format known to a session.
+
+    Args:
+        spark: the session.
+        service: the stack; by default the one that the environment of this process names.
+    """
+    # A class that is not found by its name travels whole, and the service with it.
+    attributes = {"service": service or Service.from_env()}
+    spark.dataSource.register(type("FaninDataSource", (FaninDataSource,), attributes))
+
+
+class FaninDataSource(DataSource):
+    """The format ``fanin``, to be written only.
+
+    Options: ``batch``, the id of an open batch without items, which belongs to this write; ``queue``, a URL;
+    ``body``, the column that holds the messages, by default ``body``; ``workers``, requests at a time of each
+    task, 8.
+    """
+
+    service: ClassVar[Service | None] = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "fanin"
+
+    def writer(self, schema: StructType, overwrite: bool) -> FaninWriter:
+        """See ``DataSource.writer``.
+
+        Raises:
+            InvalidRequest: an option or a column is missing, or the batch is not one to write to.
+        """
+        if overwrite:
+            raise InvalidRequest("messages that were sent cannot be replaced; write with mode append")
+        queue, column = self._option("queue"), self.options.get("body", BODY)
+        if column not in schema.names or not isinstance(schema[column].dataType, StringType):
+            raise InvalidRequest(
+                f"there is no text column {column!r} to send; name one by the option body, or make one of"
+                " each row by fanin.spark.fan_out.bodies.with_body"
+            )
+        batch_id = ids.parse_batch_id(self._option("batch"))
+        service = self.service or Service.from_env()
+        _check(service.ledger().status(batch_id).batch)
+        return FaninWriter(
+            service, batch_id, queue, column, int(self.options.get("workers", "8")), uuid.uuid4().hex
+        )
+
+    def _option(self, name: str) -> str:
+        value = self.options.get(name)
+        if not value:
+            raise InvalidRequest(f"the option {name} is missing")
+        return str(value)
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What an attempt has sent.
+
+    Attributes:
+        blocks: first ordinal and size of the blocks that it added.
+    """
+
+    blocks: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class FaninWriter(DataSourceArrowWriter):
+    """One write.
+
+    Attributes:
+        service: the stack.
+        batch_id: the batch.
+        queue: URL.
+        body: the column to send.
+        workers: requests at a time, of each task.
+        name: of this write, to tell it from others that take the same batch.
+    """
+
+    service: Service
+    batch_id: int
+    queue: str
+    body: str
+    workers: int
+    name: str
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Add and send what one attempt of a task is given, a block in hand and one under way.
+
+        Raises:
+            InvalidRequest: a message is null, or another write has taken the batch.
+            SendFailed: the queue refuses a message for good.
+            BatchClosed: the batch has ended, or another attempt of this task was taken.
+        """
+        self._claim()
+        sent = Written([])
+        sender = Sender(
+            self.service.tracker().sqs,
+            self.queue,
+            group_id=str(self.batch_id),
+            workers=self.workers,
+            strict=True,
+        )
+        for _, refused in sender.send(self._blocks(iterator, sent)):
+            if refused:
+                item, why = next(iter(refused.items()))
+                raise SendFailed(f"{self.queue} refuses the message of item {item}: {why}", items=refused)
+        return sent
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Close the batch, and mark done what the attempts that count have not added.
+
+        Raises:
+            BatchClosed: the batch was ended by others while it was written to.
+        """
+        salt = self._claim().salt
+        tracker = self.service.tracker()
+        batch = tracker.close(self.batch_id)
+        if batch.state.terminal and batch.state is not State.COMPLETE:
+            raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
+        ours = [block for message in messages if isinstance(message, Written) for block in message.blocks]
+        tracker.ack(
+            ranges=(
+                ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
+                for first, size in gaps(ours, batch.items)
+            )
+        )
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+        """Cancel the batch, unless it is another write's."""
+        self._claim()
+        self.service.tracker().cancel(self.batch_id)
+
+    def _blocks(
+        self, pages: Iterable[pa.RecordBatch], sent: Written
+    ) -> Iterator[Iterable[tuple[str, Message]]]:
+        ledger = self.service.ledger()
+        for page in pages:
+            column = page.column(page.schema.get_field_index(self.body))
+            if column.null_count:
+                raise InvalidRequest(f"a message in column {self.body!r} is null; leave such rows out")
+            for start in range(0, len(column), BLOCK):
+                texts = column.slice(start, BLOCK).to_pylist()
+                # No key: an addition that is repeated since its answer was lost leaves items that no attempt
+                # names, and the commit marks them done like those of an attempt that died.
+                group = ledger.add(self.batch_id, len(texts))
+                sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
+                yield zip(group, map(Message, texts), strict=True)
+
+    def _claim(self) -> Batch:
+        """Take the batch for this write: whoever commits marks all items done that are not its own."""
+        ports = self.service.ledger().ports
+        batch = ports.batches.read([self.batch_id])[self.batch_id]
+        value: Mapping[str, Any] = {"write": self.name}
+        record, _ = ports.records.put(
+            str(self.batch_id), _CLAIM, value, expires_at=batch.expires_at, if_version=0
+        )
+        if record is None or record.value != value:
+            raise InvalidRequest(f"batch {self.batch_id} belongs to another write; open one for each")
+        return batch
+
+
+def gaps(blocks: Iterable[tuple[int, int]], items: int) -> Iterator[tuple[int, int]]:
+    """What some blocks leave out of a batch.
+
+    Args:
+        blocks: first ordinal and size of each; they do not overlap.
+        items: of the batch.
+
+    Yields:
+        First ordinal and size of the blocks between, none larger than a group may be.
+    """
+    at = 0
+    for first, size in [*sorted(blocks), (items, 0)]:
+        for start in range(at, first, ids.MAX_COUNT):
+            yield start, min(first - start, ids.MAX_COUNT)
+        at = first + size
+
+
+def _check(batch: Batch) -> None:
+    if (
+        batch.state is not State.OPEN
+        or batch.items
+        or batch.mode is not Mode.EXACT
+        or batch.limit is not None
+    ):
+        raise InvalidRequest(
+            f"batch {batch.batch_id} is {batch.state} with {batch.items} items; open one for each write,"
+            " exact and without a limit"
+        )

@@ -1,0 +1,179 @@
+"""Reads a dataset of telemetry and tells, of each row, what it measures or why it is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from pyspark.sql.types import (
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from fanin.errors import InvalidRequest
+from fanin.spark.fleet_report.telemetry import Feed, Rule
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.formats import Format, format_of, opened
+from fanin.spark.runtime.rejects import Reason
+
+CORRUPT: Final = "_corrupt"
+"""The column with the text of a line that is no JSON; null for all others."""
+
+
+def read(spark: SparkSession, path: str, feed: Feed, form: Format | None = None) -> DataFrame:
+    """Read the columns of a feed, untouched.
+
+    Args:
+        spark: the session.
+        path: a file or folder. CSV has a header line, in any order of columns; JSON has an object a line.
+        feed: what its rows are.
+        form: the format; None takes what the path's suffix says.
+
+    Returns:
+        The columns that the feed needs, those of CSV and JSON as text, and ``CORRUPT``. None of its rows is
+        dropped.
+
+    Raises:
+        InvalidRequest: there is nothing at the path, or a column is missing.
+    """
+    reader = _READERS[form or format_of(path)]
+    raw = opened(spark, path, lambda: reader(spark, path, feed), _text([*feed.sources, CORRUPT]))
+    missing = [name for name in feed.sources if name not in raw.columns]
+    if missing:
+        found = ", ".join(name for name in raw.columns if name != CORRUPT)
+        raise InvalidRequest(f"{path} has no {', '.join(missing)}; its columns are {found}")
+    corrupt = F.col(CORRUPT) if CORRUPT in raw.columns else F.lit(None).cast("string").alias(CORRUPT)
+    return raw.select(*(F.col(f"`{name}`") for name in feed.sources), corrupt)
+
+
+def checked(raw: DataFrame, feed: Feed) -> DataFrame:
+    """Tell of each row what it measures, or why it is left out.
+
+    Of rows with the same key one counts, whichever task saw them first: the smallest.
+
+    Args:
+        raw: as ``read`` gives it.
+        feed: what its rows are.
+
+    Returns:
+        As many rows, with the columns of the feed, and ``reason``, ``detail`` and ``value`` of
+        ``rejects.SCHEMA``; those three are null where the row counts.
+    """
+    row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in feed.sources)), {"ignoreNullFields": "false"})
+    clean = raw.select(*(_clean(raw, name, feed.nulls) for name in feed.sources), CORRUPT, row.alias("_row"))
+    measured = clean.select(
+        *(F.expr(one.sql).alias(one.name) for one in feed.measures),
+        _first(_of_sources(feed)).alias("_found"),
+        F.coalesce(CORRUPT, "_row").alias("_value"),
+    )
+    judged = measured.withColumn("_found", F.coalesce("_found", _first(_of_measures(feed)))).select(
+        *feed.schema.names,
+        F.col("_found.reason").alias("reason"),
+        F.col("_found.detail").alias("detail"),
+        F.when(F.col("_found").isNotNull(), F.col("_value")).alias("value"),
+    )
+    return _once(judged, feed)
+
+
+def counted(judged: DataFrame, feed: Feed) -> DataFrame:
+    """The rows that count, with the columns of the feed."""
+    return judged.where(F.col("reason").isNull()).select(*feed.schema.names)
+
+
+def left_out(judged: DataFrame) -> DataFrame:
+    """The rows that do not, of ``rejects.SCHEMA``."""
+    return judged.where(F.col("reason").isNotNull()).select(*rejects.SCHEMA.names)
+
+
+def _once(judged: DataFrame, feed: Feed) -> DataFrame:
+    """Leave out all but one of the rows with the same key.
+
+    Rows that are left out already are spread by their value, since most of them have no key.
+    """
+    # By a number first: rows are told apart by it alone, where names would be compared letter by letter.
+    key = ["value", *feed.key]
+    same = Window.partitionBy(F.xxhash64(*key), *key).orderBy(*feed.schema.names)
+    again = F.col("reason").isNull() & (F.col("_nth") > 1)
+    own = F.to_json(F.struct(*feed.schema.names))
+    return judged.withColumn("_nth", F.row_number().over(same)).select(
+        *feed.schema.names,
+        F.when(again, F.lit(Reason.DUPLICATE.value)).otherwise(F.col("reason")).alias("reason"),
+        F.when(again, F.lit(f"another row has the same {feed.key[-1]}"))
+        .otherwise(F.col("detail"))
+        .alias("detail"),
+        F.when(again, own).otherwise(F.col("value")).alias("value"),
+    )
+
+
+def _of_sources(feed: Feed) -> list[Rule]:
+    """What may be wrong with the columns as they came; of those that hold, the first counts."""
+    return [
+        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line is no JSON object"),
+        *feed.left_out,
+        *(Rule(Reason.NULL, f"`{name}` IS NULL", f"{name} is null") for name in feed.sources),
+    ]
+
+
+def _of_measures(feed: Feed) -> list[Rule]:
+    """What may be wrong with what they say."""
+    return [
+        *(
+            Rule(Reason.MALFORMED, f"{one.name} IS NULL", f"{one.name} is no {one.type.simpleString()}")
+            for one in feed.measures
+        ),
+        *feed.bounds,
+    ]
+
+
+def _first(rules: Sequence[Rule]) -> Column:
+    """Reason and detail of the first rule that holds; null if none does."""
+    return F.coalesce(
+        *(
+            F.when(
+                F.expr(rule.when),
+                F.struct(F.lit(rule.reason.value).alias("reason"), F.lit(rule.detail).alias("detail")),
+            )
+            for rule in rules
+        )
+    )
+
+
+def _clean(raw: DataFrame, name: str, nulls: Sequence[str]) -> Column:
+    """A column with blank text as null; what is neither text, number nor time becomes text."""
+    column, type_ = F.col(f"`{name}`"), raw.schema[name].dataType
+    if isinstance(type_, NumericType | TimestampType | TimestampNTZType):
+        return column
+    text = F.trim(column.cast("string"))
+    return F.when(~text.isin("", *nulls), text).alias(name)
+
+
+def _csv(spark: SparkSession, path: str, feed: Feed) -> DataFrame:  # noqa: ARG001
+    """All columns as text, by the names that the header line gives them."""
+    headed = spark.read.option("header", True).csv(path).columns
+    # With enforceSchema another file's header is not looked at, and its columns are taken for these.
+    return spark.read.schema(_text(headed)).csv(path, header=True, enforceSchema=False)
+
+
+def _json(spark: SparkSession, path: str, feed: Feed) -> DataFrame:
+    return spark.read.schema(_text([*feed.sources, CORRUPT])).json(path, columnNameOfCorruptRecord=CORRUPT)
+
+
+def _parquet(spark: SparkSession, path: str, feed: Feed) -> DataFrame:  # noqa: ARG001
+    return spark.read.parquet(path)
+
+
+_READERS: Final[dict[Format, Callable[[SparkSession, str, Feed], DataFrame]]] = {
+    Format.PARQUET: _parquet,
+    Format.CSV: _csv,
+    Format.JSON: _json,
+}
+
+
+def _text(names: Sequence[str]) -> StructType:
+    return StructType([StructField(name, StringType()) for name in names])

@@ -1,0 +1,1 @@
+"""What all jobs stand on: the session, the stack as tasks reach it, formats, files, rejects."""

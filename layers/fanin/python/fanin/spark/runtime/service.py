@@ -1,0 +1,81 @@
+"""The stack, as the tasks of a job reach it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.metering import Meter
+from fanin.app.ledger.service import LedgerService
+from fanin.client.tracker import Tracker
+from fanin.entry import wiring
+from fanin.entry.settings import Settings
+
+_PREFIXES: Final = ("FANIN_", "AWS_ENDPOINT_URL")
+_NAMES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+@dataclass(frozen=True)
+class Service:
+    """Says to the executors which stack the driver means.
+
+    Executors do not inherit the driver's environment, so this value goes to them with the functions they run.
+    Credentials do not: every process takes those of its role.
+
+    Attributes:
+        environment: pairs of the variables that name the stack, sorted.
+    """
+
+    environment: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
+        """The stack that the environment of this process names, by its tables.
+
+        Raises:
+            NotConfigured: it names no tables; jobs work on them directly.
+        """
+        variables = Settings.from_env().environment if environment is None else environment
+        named = {
+            name: value for name, value in variables.items() if name.startswith(_PREFIXES) or name in _NAMES
+        }
+        settings = Settings(named)
+        _ = settings.batches_table, settings.words_table, settings.parts_table
+        return cls(tuple(sorted(named.items())))
+
+    def settings(self) -> Settings:
+        return Settings(dict(self.environment))
+
+    def tracker(self) -> Tracker:
+        """A tracker straight on the tables; one for each process."""
+        return _connected(self)[0]
+
+    def ledger(self) -> LedgerService:
+        """The ledger under that tracker."""
+        return _connected(self)[1]
+
+    def meter(self) -> Meter:
+        """What this process has read and written through the ledger so far, in rows."""
+        return _connected(self)[2]
+
+    def connection(self) -> Connection:
+        """DynamoDB, as the ledger calls it; one for each process."""
+        return _connection(self)
+
+
+@cache
+def _connection(service: Service) -> Connection:
+    os.environ.update(service.environment)  # boto3 looks there for endpoint and region
+    return Connection()
+
+
+@cache
+def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
+    connection = service.connection()
+    ledger = LedgerService(wiring.connect(service.settings(), connection))
+    meter = Meter(connection.client, connection.once)
+    return Tracker(ledger), ledger, meter

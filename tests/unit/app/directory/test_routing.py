@@ -1,0 +1,205 @@
+"""Routes, events, and who gets them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin import names
+from fanin.app.directory.routing import ROOM, Routed, Routing
+from fanin.app.directory.service import Directory
+from fanin.domain.directory import Register
+from fanin.domain.routing import Policy, PutEvent, PutRoute
+from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
+from tests.unit.app.conftest import Crash, World
+
+PATTERN = {"source": ["shop"], "detail": {"kind": ["order"]}}
+EVENT = {"id": "e-1", "source": "shop", "detail-type": "Placed", "detail": {"kind": "order", "n": 7}}
+
+
+@pytest.fixture
+def routing(world: World) -> Routing:
+    directory = Directory(world.ports)
+    for name in "abc":
+        world.memory.channels.queues[f"q-{name}"] = []
+        directory.register(Register("desk", name, f"q-{name}", {"size": "small" if name == "a" else "big"}))
+    return Routing(world.ports, directory)
+
+
+def delivered(world: World) -> dict[str, int]:
+    return {url: len(messages) for url, messages in world.memory.channels.queues.items() if messages}
+
+
+def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: Routing) -> None:
+    route = routing.put(PutRoute("orders", PATTERN, "desk"))
+    assert routing.get("orders") == route
+    assert world.memory.rules.patterns == {"orders": PATTERN}
+    assert routing.page().routes == (route,)
+    assert routing.delete("orders")
+    assert not routing.delete("orders")
+    assert world.memory.rules.patterns == {}
+    with pytest.raises(RouteNotFound):
+        routing.get("orders")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        PutRoute("a b", PATTERN, "desk"),
+        PutRoute("x" * 41, PATTERN, "desk"),
+        PutRoute("orders", {}, "desk"),
+        PutRoute("orders", {"source": "shop"}, "desk"),
+        PutRoute("orders", {"source": ["x" * 3000]}, "desk"),
+        PutRoute("orders", PATTERN, ""),
+    ],
+)
+def test_a_malformed_route_writes_nothing(world: World, routing: Routing, request_: PutRoute) -> None:
+    writes = world.calls.writes.total()
+    with pytest.raises(InvalidRequest):
+        routing.put(request_)
+    assert world.calls.writes.total() == writes
+    assert not world.memory.rules.patterns
+
+
+@pytest.mark.parametrize("call", ["directory.put", "rules.put"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_crash_while_a_route_is_made_heals_by_the_stream(
+    world: World, routing: Routing, call: str, moment: str
+) -> None:
+    # Given somebody who dies while making a route
+    world.memory.directory.changes.clear()
+    world.crash_at(call, moment)
+    with pytest.raises(Crash):
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+    # When the table's stream tells what was written
+    for _ in [room for room, _, _ in world.memory.directory.changes if room == ROOM]:
+        routing.settle("orders")
+    # Then row and rule are both there, or neither
+    rows = [route.name for route in routing.page().routes]
+    assert rows == list(world.memory.rules.patterns)
+    assert bool(rows) == ((call, moment) != ("directory.put", "before"))
+
+
+def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(world: World, routing: Routing) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    world.crash_at("rules.delete", "before")
+    with pytest.raises(Crash):
+        routing.delete("orders")
+    routing.settle("orders")
+    assert not world.memory.rules.patterns
+
+
+def test_the_last_change_of_a_route_wins_over_a_slower_one(world: World, routing: Routing) -> None:
+    # Given a change that comes while another is about to make its rule
+    other = {"source": ["other"]}
+    world.at("rules.put", "before", lambda: routing.put(PutRoute("orders", other, "desk")))
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    # Then the rule is as the row is
+    assert world.memory.rules.patterns["orders"] == routing.get("orders").pattern == other
+
+
+def test_a_route_that_the_bus_has_no_room_for_is_not_left_behind(
+    world: World, routing: Routing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(route: str, pattern: object) -> None:
+        raise LimitReached("full")
+
+    monkeypatch.setattr(world.memory.rules, "put", full)
+    with pytest.raises(LimitReached):
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+    assert not routing.page().routes
+
+
+@pytest.mark.parametrize(
+    ("policy", "attributes", "detail", "queues"),
+    [
+        (Policy.ALL, {}, {}, {"q-a", "q-b", "q-c"}),
+        (Policy.ALL, {"size": "big"}, {}, {"q-b", "q-c"}),
+        (Policy.FIRST, {}, {}, {"q-a"}),
+        (Policy.FIRST, {"size": "big"}, {}, {"q-b"}),
+        (Policy.SENDER, {}, {"reply_to": "q-c"}, {"q-c"}),
+        (Policy.SENDER, {}, {"sender": "b"}, {"q-b"}),
+        (Policy.SENDER, {}, {"sender": "nobody"}, {"q-a"}),
+    ],
+)
+def test_the_policy_says_who_gets_an_event(
+    world: World, routing: Routing, policy: Policy, *, attributes, detail, queues
+) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk", policy, attributes))
+    routed = routing.route("orders", {**EVENT, "detail": detail})
+    assert routed == Routed(sent=len(queues))
+    assert delivered(world) == dict.fromkeys(queues, 1)
+
+
+def test_a_message_carries_the_event_and_what_it_belongs_to(world: World, routing: Routing) -> None:
+    # Given an event, repeated; and one with a correlation id
+    routing.put(PutRoute("orders", PATTERN, "desk", Policy.FIRST))
+    mine = {**EVENT, "detail": {**EVENT["detail"], "correlation_id": "mine"}}
+    for event in (EVENT, EVENT, mine):
+        routing.route("orders", event)
+    # Then the repeat is the same message, and each carries its correlation id
+    first, again, other = world.memory.channels.queues["q-a"]
+    assert first == again
+    assert json.loads(first.body) == EVENT
+    assert first.attributes == {names.ATTRIBUTE_CORRELATION: "e-1", names.ATTRIBUTE_TYPE: "Placed"}
+    assert other.attributes[names.ATTRIBUTE_CORRELATION] == "mine"
+
+
+def test_a_queue_that_is_gone_is_passed_over(world: World, routing: Routing) -> None:
+    for name, policy in (("every", Policy.ALL), ("one", Policy.FIRST)):
+        routing.put(PutRoute(name, PATTERN, "desk", policy))
+    del world.memory.channels.queues["q-a"]
+    assert routing.route("every", EVENT) == Routed(sent=2, refused=1)
+    assert routing.route("one", EVENT) == Routed(sent=1, refused=1)
+    assert delivered(world) == {"q-b": 2, "q-c": 1}
+
+
+def test_an_event_that_nobody_takes_is_unrouted(routing: Routing) -> None:
+    routing.put(PutRoute("orders", PATTERN, "empty"))
+    assert routing.route("orders", EVENT) == Routed(unrouted=True)
+
+
+def test_an_event_of_a_route_that_was_deleted_is_dropped(routing: Routing) -> None:
+    assert routing.route("orders", EVENT) == Routed()
+
+
+def test_a_stray_is_an_event_that_matches_no_route(world: World, routing: Routing) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    assert routing.stray(EVENT) == Routed()
+    assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
+
+
+def test_a_router_sees_a_new_route_after_a_while(world: World, routing: Routing) -> None:
+    assert routing.stray(EVENT).unrouted
+    Routing(world.ports, Directory(world.ports)).put(PutRoute("orders", PATTERN, "desk"))
+    assert routing.stray(EVENT).unrouted
+    world.clock.advance(30_000)
+    assert not routing.stray(EVENT).unrouted
+
+
+def test_an_event_gets_a_correlation_id_if_it_has_none(world: World, routing: Routing) -> None:
+    first, second = (routing.publish(PutEvent("shop", "Placed", {"n": 7})) for _ in range(2))
+    mine = routing.publish(PutEvent("shop", "Placed", {"correlation_id": "mine"}))
+    assert first.correlation_id != second.correlation_id
+    assert mine.correlation_id == "mine"
+    published = world.memory.events.published
+    assert [event.source for event in published] == ["shop"] * 3
+    assert published[0].detail == {"n": 7, "correlation_id": first.correlation_id}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        PutEvent("fanin", "Batch Completed"),
+        PutEvent("aws.ec2", "x"),
+        PutEvent("", "x"),
+        PutEvent("shop", ""),
+        PutEvent("shop", "x", {"correlation_id": 7}),
+        PutEvent("shop", "x", {"much": "x" * 300_000}),
+    ],
+)
+def test_an_event_that_may_not_be_is_refused(world: World, routing: Routing, event: PutEvent) -> None:
+    with pytest.raises(InvalidRequest):
+        routing.publish(event)
+    assert not world.memory.events.published

@@ -1,0 +1,292 @@
+"""The directory: registrations that live, move and leave, and what is told of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin import names
+from fanin.app.directory import registrar
+from fanin.app.directory.registrar import Registrar, Swept
+from fanin.app.directory.service import ROOM, Directory
+from fanin.domain.directory import GRACE, Register
+from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
+from tests.unit.app.conftest import Crash, World
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def directory(world: World) -> Directory:
+    for url in ("q1", "q2"):
+        world.memory.channels.queues[url] = []
+    return Directory(world.ports)
+
+
+def announced(world: World, directory: Directory) -> list[str]:
+    """Hand the table's stream on, and say what the bus was told."""
+    changes, world.memory.directory.changes = world.memory.directory.changes, []
+    for room, old, new in changes:
+        if room.startswith(ROOM):
+            directory.announce(room.removeprefix(ROOM), old, new)
+    told, world.memory.events.published = world.memory.events.published, []
+    return [event.detail_type for event in told]
+
+
+def test_a_registration_is_there_for_as_long_as_its_lease(world: World, directory: Directory) -> None:
+    # Given a registration, kept alive once
+    directory.register(Register("cars", "a", "q1", lease=60))
+    world.clock.advance(50_000)
+    directory.register(Register("cars", "a", "q1", lease=60))
+    # Then it lives until the second lease is over, and not a moment longer
+    world.clock.advance(59_000)
+    assert directory.get("cars", "a").channel == "q1"
+    world.clock.advance(2_000)
+    with pytest.raises(NotRegistered):
+        directory.get("cars", "a")
+    assert not list(directory.members("cars"))
+
+
+def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(world: World, directory: Directory) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    writes = world.calls.writes.total()
+    world.memory.channels.queues.clear()
+    directory.register(Register("cars", "a", "q1"))
+    assert world.calls.writes.total() == writes + 1
+
+
+def test_the_bus_is_told_of_changes_and_of_no_heartbeat(world: World, directory: Directory) -> None:
+    for request in (
+        Register("cars", "a", "q1"),
+        Register("cars", "a", "q1"),
+        Register("cars", "a", "q1", lease=90),
+        Register("cars", "a", "q2"),
+        Register("cars", "a", "q2", {"colour": "red"}),
+    ):
+        directory.register(request)
+        world.clock.advance(1_000)
+    directory.deregister("cars", "a")
+    directory.register(Register("cars", "a", "q1"))
+
+    assert announced(world, directory) == [
+        names.INSTANCE_REGISTERED,
+        names.INSTANCE_MOVED,
+        names.INSTANCE_MOVED,
+        names.INSTANCE_DEREGISTERED,
+        names.INSTANCE_REGISTERED,
+    ]
+
+
+def test_a_repeated_record_of_the_stream_tells_the_same_event(world: World, directory: Directory) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    change = next(one for one in world.memory.directory.changes if one[0] == ROOM + "cars")
+    for _ in range(2):
+        directory.announce("cars", *change[1:])
+    first, second = world.memory.events.published
+    assert first.id == second.id
+
+
+def test_a_row_that_its_time_to_live_removed_is_told_unless_it_was_told_before(
+    world: World, directory: Directory
+) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    alive = world.memory.directory.changes[-1][2]
+    directory.deregister("cars", "a")
+    left = world.memory.directory.changes[-1][2]
+    world.memory.directory.changes = [(f"{ROOM}cars", alive, None), (f"{ROOM}cars", left, None)]
+    assert announced(world, directory) == [names.INSTANCE_DEREGISTERED]
+
+
+def test_deregistering_twice_is_no_error(directory: Directory) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    assert directory.deregister("cars", "a")
+    assert not directory.deregister("cars", "a")
+
+
+def test_a_topic_is_listed_by_name_and_attributes_in_pages(directory: Directory) -> None:
+    for name in "cbad":
+        directory.register(Register("cars", name, "q1", {"colour": "red" if name in "ab" else "blue"}))
+    page = directory.page("cars", limit=3)
+    assert [one.name for one in page.registrations] == ["a", "b", "c"]
+    assert [one.name for one in directory.page("cars", cursor=page.cursor).registrations] == ["d"]
+    assert [one.name for one in directory.members("cars", {"colour": "blue"})] == ["c", "d"]
+    assert not list(directory.members("bikes"))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Register("", "a", "q1"),
+        Register("cars", "a/b", "q1"),
+        Register("cars", "a", ""),
+        Register("cars", "a", "q1", lease=9),
+        Register("cars", "a", "q1", {"k": "v" * 257}),
+        Register("cars", "a", "q1", {str(n): "" for n in range(17)}),
+    ],
+)
+def test_a_malformed_registration_writes_nothing(world: World, directory: Directory, request_) -> None:
+    with pytest.raises(InvalidRequest):
+        directory.register(request_)
+    assert not world.calls.writes
+
+
+def test_a_queue_that_is_no_channel_writes_nothing(world: World, directory: Directory) -> None:
+    with pytest.raises(ChannelRefused):
+        directory.register(Register("cars", "a", "elsewhere"))
+    assert not world.calls.writes
+
+
+def test_two_who_register_at_once_do_not_lose_a_write(world: World, directory: Directory) -> None:
+    # Given one who registers while another does
+    other = Directory(world.ports)
+    world.at("directory.put", "before", lambda: None)  # the topic's
+    world.at("directory.put", "before", lambda: other.register(Register("cars", "a", "q2")))
+    directory.register(Register("cars", "a", "q1"))
+    # Then both writes are told, the later as a move
+    assert directory.get("cars", "a").channel == "q1"
+    assert announced(world, directory) == [names.INSTANCE_REGISTERED, names.INSTANCE_MOVED]
+
+
+def test_who_never_gets_through_is_told_to_try_again(world: World, directory: Directory) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    other = Directory(world.ports)
+
+    def disturb() -> None:
+        world.at("directory.put", "before", disturb_once)
+
+    def disturb_once() -> None:
+        other.register(Register("cars", "a", "q2"))
+        disturb()
+
+    disturb()
+    with pytest.raises(Throttled):
+        directory.register(Register("cars", "a", "q1"))
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", [1, 2])
+def test_a_crash_at_any_write_heals_by_repeating(
+    world: World, directory: Directory, moment: str, write: int
+) -> None:
+    # Given somebody who dies at the first or second write of a registration
+    for _ in range(write - 1):
+        world.at("directory.put", moment, lambda: None)
+    world.crash_at("directory.put", moment)
+    with pytest.raises(Crash):
+        directory.register(Register("cars", "a", "q1"))
+    # When the registration is repeated
+    directory.register(Register("cars", "a", "q1"))
+    # Then it is there, was told once, and the registrar sees it
+    assert announced(world, directory) == [names.INSTANCE_REGISTERED]
+    assert Registrar(world.ports).sweep() == Swept(seen=1)
+
+
+def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(world: World, directory: Directory) -> None:
+    # Given one that is well, one whose lease runs out, and two on a queue that goes
+    directory.register(Register("cars", "well", "q1", lease=7200))
+    directory.register(Register("cars", "over", "q1", lease=60))
+    directory.register(Register("bikes", "gone", "q2", lease=7200))
+    directory.register(Register("cars", "gone", "q2", lease=7200))
+    del world.memory.channels.queues["q2"]
+    world.clock.advance(HOUR)
+    announced(world, directory)
+    # When the registrar comes by twice
+    first, second = (Registrar(world.ports).sweep() for _ in range(2))
+    # Then it drops them once, and the bus is told three times
+    assert first == Swept(seen=4, over=1, gone=2)
+    assert second == Swept(seen=1)
+    assert [one.name for one in directory.members("cars")] == ["well"]
+    assert announced(world, directory) == [names.INSTANCE_DEREGISTERED] * 3
+
+
+def test_the_registrar_leaves_alone_who_came_back_while_it_looked(world: World, directory: Directory) -> None:
+    directory.register(Register("cars", "a", "q1", lease=60))
+    world.clock.advance(HOUR)
+    world.at("directory.put", "before", lambda: directory.register(Register("cars", "a", "q1")))
+    assert Registrar(world.ports).sweep() == Swept(seen=1)
+    assert directory.get("cars", "a")
+
+
+def test_a_run_ends_with_its_budget_and_the_next_goes_on(world: World, directory: Directory) -> None:
+    for topic in "abc":
+        directory.register(Register(topic, "one", "q1", lease=60))
+    world.clock.advance(HOUR)
+    runs = [Registrar(world.ports, budget=2).sweep() for _ in range(2)]
+    assert runs == [Swept(seen=2, over=2, more=True), Swept(seen=1, over=1)]
+    assert Registrar(world.ports).sweep() == Swept()
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_large_topic_is_looked_at_in_as_many_runs_as_it_needs(
+    world: World, directory: Directory, monkeypatch: pytest.MonkeyPatch, crash: bool
+) -> None:
+    # Given a topic of seven registrations that are over, between two others, and pages of three
+    monkeypatch.setattr(registrar, "PAGE", 3)
+    for topic, n in (("a", 1), ("b", 7), ("c", 1)):
+        for i in range(n):
+            directory.register(Register(topic, f"{i}", "q1", lease=60))
+    world.clock.advance(HOUR)
+    # When every run has time for two pages, and one dies before it notes its place
+    runs: list[Swept] = []
+    if crash:
+        world.at("directory.put", "before", lambda: None)
+        world.crash_at("directory.put", "before")
+        with pytest.raises(Crash):
+            Registrar(world.ports).sweep()
+    while not runs or runs[-1].more:
+        runs.append(Registrar(world.ports, budget=4).sweep())
+    # Then all are looked at, and each is dropped once
+    assert [run.seen for run in runs] == ([6, 2] if crash else [4, 4, 1])
+    assert sum(run.over for run in runs) + crash == 9
+    assert not list(directory.members("b"))
+
+
+def test_a_run_begins_no_page_when_its_time_is_up(
+    world: World, directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registrar, "PAGE", 1)
+    for i in range(3):
+        directory.register(Register("a", f"{i}", "q1", lease=86_400))
+    world.at("directory.page", "before", lambda: None)
+    world.at("directory.page", "before", lambda: world.clock.advance(240_000))
+    assert Registrar(world.ports).sweep() == Swept(seen=1, more=True)
+    assert Registrar(world.ports).sweep() == Swept(seen=2)
+
+
+def test_a_place_that_another_version_noted_is_forgotten(world: World, directory: Directory) -> None:
+    directory.register(Register("a", "one", "q1"))
+    until = world.clock.at // 1000 + 60
+    for noted in ({"cursor": None}, {"topics": None, "topic": "a", "rows": "nonsense"}):
+        world.ports.directory.put("registrar", "place", noted, expires_at=until)
+        assert Registrar(world.ports).sweep() == Swept(seen=1)
+
+
+def test_a_topic_is_listed_for_as_long_as_it_has_rows(world: World, directory: Directory) -> None:
+    # Given a registration that is kept alive for two months
+    for _ in range(60):
+        directory.register(Register("cars", "a", "q1", lease=2 * 86_400))
+        world.clock.advance(86_400_000)
+    # Then the registrar still finds it, also when its lease is over
+    assert Registrar(world.ports).sweep().seen == 1
+    world.clock.advance(86_400_000 + HOUR)
+    assert Registrar(world.ports).sweep() == Swept(seen=1, over=1)
+
+
+def test_a_row_outlives_its_lease_by_the_grace(world: World, directory: Directory) -> None:
+    registration = directory.register(Register("cars", "a", "q1", lease=60))
+    assert registration.expires_at == registration.until // 1000 + GRACE
+
+
+def test_instances_that_are_told_to_come_and_go_are_followed(directory: Directory) -> None:
+    directory.follow(names.INSTANCE_CREATED, {"topic": "cars", "name": "a", "channel": "q1", "lease": 60})
+    assert directory.get("cars", "a").lease == 60
+    directory.follow(names.INSTANCE_DESTROYED, {"topic": "cars", "name": "a"})
+    directory.follow(names.INSTANCE_DESTROYED, {"topic": "cars", "name": "a"})
+    assert not list(directory.members("cars"))
+
+
+@pytest.mark.parametrize(
+    "detail", [{}, {"topic": "cars", "name": "a"}, {"topic": 1, "name": "a", "channel": "q1"}, [], "text"]
+)
+def test_a_malformed_detail_is_refused(directory: Directory, detail) -> None:
+    with pytest.raises(InvalidRequest):
+        directory.follow(names.INSTANCE_CREATED, detail)

@@ -1,0 +1,259 @@
+"""Frames: what is missing, who may handle an envelope, and what senders are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.frames.service import Frames
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, WordKey
+from fanin.app.services import patterns
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
+from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, RequestTooLarge
+
+CHANNEL = "https://sqs/replies"
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = FixedClock()
+        self.memory = Memory(clock=self.clock)
+        self.memory.channels.queues[CHANNEL] = []
+        self.told = self.memory.channels.queues[CHANNEL]
+        self.ledger = self.process()
+        self.frames = Frames(self.ledger.ports, self.ledger)
+
+    def process(self) -> LedgerService:
+        ports = self.memory.ports()
+        return LedgerService(ports, patterns(ports))
+
+    def open(self, size: int = 100, ttl: int = 60, reply_to: str = CHANNEL) -> Frame:
+        return self.frames.open(OpenFrame(size, "orders", "billing", reply_to, ttl, "day 7"))
+
+    def hold(self, frame: Frame, index: int, lease: int = 30) -> Hold:
+        (claim,) = self.frames.claim([Ticket(frame.frame_id, index)], lease=lease)
+        return claim.hold
+
+    def ack(self, frame: Frame, *indices: int) -> None:
+        claims = self.frames.claim([Ticket(frame.frame_id, index) for index in indices])
+        self.ledger.ack([claim.item for claim in claims])
+
+    def bodies(self) -> list[dict]:
+        return [json.loads(message.body) for message in self.told]
+
+    def announce(self) -> None:
+        """Play the stream of the batches table."""
+        for old, new in list(self.memory.batches.changes):
+            if new.state.terminal and old and not old.state.terminal:
+                self.ledger.announce(new)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+class TestOpen:
+    def test_a_frame_is_a_closed_batch_of_its_size_in_one_write(self, world: World) -> None:
+        frame = world.open()
+
+        assert (frame.state, frame.size, frame.ttl, frame.user_key) == (State.CLOSED, 100, 60, "day 7")
+        assert frame.about == {"source": "orders", "destination": "billing", "reply_to": CHANNEL}
+        assert world.memory.calls.writes.total() == 1
+
+    def test_a_reply_channel_that_fanin_may_not_use_is_refused(self, world: World) -> None:
+        with pytest.raises(ChannelRefused):
+            world.open(reply_to="https://sqs/others")
+        assert world.memory.calls.writes.total() == 0
+
+    @pytest.mark.parametrize("size", [0, 2**32])
+    def test_a_frame_has_at_least_one_envelope(self, world: World, size: int) -> None:
+        with pytest.raises(InvalidRequest):
+            world.open(size)
+
+    def test_a_plain_batch_is_no_frame(self, world: World) -> None:
+        batch = world.ledger.open(OpenBatch())
+        with pytest.raises(BatchNotFound):
+            world.frames.status(batch.batch_id)
+        with pytest.raises(BatchNotFound):
+            world.frames.claim([Ticket(batch.batch_id, 0)])
+
+
+class TestStatus:
+    def test_lists_what_is_missing_as_ranges(self, world: World) -> None:
+        frame = world.open(200)
+        world.ack(frame, 0, 7, 199)
+
+        assert world.frames.status(frame.frame_id).missing == ((1, 7), (8, 199))
+
+    def test_pages(self, world: World) -> None:
+        frame = world.open(200)
+        world.ack(frame, 0, 7, 199)
+
+        first = world.frames.status(frame.frame_id, limit=1)
+        rest = world.frames.status(frame.frame_id, cursor=first.cursor, limit=10)
+        assert first.missing + rest.missing == ((1, 7), (8, 199))
+
+    def test_of_a_complete_frame_nothing_is_missing(self, world: World) -> None:
+        frame = world.open(3)
+        world.ack(frame, 0, 1, 2)
+
+        done = world.frames.status(frame.frame_id)
+        assert (done.state, done.missing) == (State.COMPLETE, ())
+
+    def test_heals_a_frame_whose_last_receiver_died_before_it_could_say_so(self, world: World) -> None:
+        # Given a frame whose leaves are done, while nothing above them says so
+        frame = world.open(70)
+        leaves = [(0, 2**64 - 1), (1, 2**6 - 1)]
+        world.ledger.ports.words.clear(
+            [Clear(WordKey(frame.frame_id, 0, number), mask, 2**33) for number, mask in leaves]
+        )
+        # When the sender looks, Then it is complete
+        assert world.frames.status(frame.frame_id).state is State.COMPLETE
+
+
+class TestClaim:
+    def test_is_one_write_and_warm_it_reads_nothing(self, world: World) -> None:
+        frame = world.open()
+        world.hold(frame, 0)
+        before = world.memory.calls.writes.total(), world.memory.calls.reads.total()
+
+        assert world.hold(frame, 1) is Hold.CLAIMED
+        after = world.memory.calls.writes.total(), world.memory.calls.reads.total()
+        assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
+
+    def test_a_second_one_waits_until_the_lease_is_over(self, world: World) -> None:
+        frame = world.open()
+        assert world.hold(frame, 5) is Hold.CLAIMED
+
+        world.clock.advance(29_999)
+        assert world.hold(frame, 5) is Hold.LEASED
+        assert world.hold(frame, 6) is Hold.CLAIMED
+        world.clock.advance(1_000)
+        assert world.hold(frame, 5) is Hold.CLAIMED
+
+    def test_says_until_when(self, world: World) -> None:
+        frame = world.open()
+        now = world.clock.at // 1000
+        ticket = Ticket(frame.frame_id, 1)
+
+        (mine,) = world.frames.claim([ticket], lease=10)
+        world.clock.advance(2_000)
+        (others,) = world.frames.claim([ticket], lease=10)
+        assert (mine.until, others.until) == (now + 10, now + 10)
+
+    def test_what_is_acknowledged_is_done_also_while_leased(self, world: World) -> None:
+        frame = world.open()
+        world.ack(frame, 3)
+
+        assert world.hold(frame, 3) is Hold.DONE
+
+    def test_in_a_complete_frame_all_is_done_and_in_one_that_was_given_up_all_is_over(
+        self, world: World
+    ) -> None:
+        complete, cancelled = world.open(1), world.open(1)
+        world.ack(complete, 0)
+        world.ledger.cancel(cancelled.frame_id)
+
+        fresh = Frames(world.ledger.ports, world.ledger)
+        claims = fresh.claim([Ticket(complete.frame_id, 0), Ticket(cancelled.frame_id, 0)])
+        assert [claim.hold for claim in claims] == [Hold.DONE, Hold.ENDED]
+
+    def test_names_the_item_to_acknowledge(self, world: World) -> None:
+        frame = world.open()
+        (claim,) = world.frames.claim([Ticket(frame.frame_id, 42)])
+
+        (receipt,) = world.ledger.ack([claim.item])
+        assert receipt.first == 1
+        assert world.frames.status(frame.frame_id).missing == ((0, 42), (43, 100))
+
+    def test_refuses_what_is_not_in_the_frame_and_writes_nothing(self, world: World) -> None:
+        frame = world.open()
+        before = world.memory.calls.writes.total()
+        for index in (-1, 100):
+            with pytest.raises(InvalidRequest):
+                world.frames.claim([Ticket(frame.frame_id, 0), Ticket(frame.frame_id, index)])
+        with pytest.raises(InvalidRequest):
+            world.frames.claim([Ticket(frame.frame_id, 0)] * 2)
+        with pytest.raises(RequestTooLarge):
+            world.frames.claim([Ticket(frame.frame_id, 0)] * 1_001)
+        assert world.memory.calls.writes.total() == before
+
+
+class TestNotices:
+    def test_the_sender_and_the_bus_hear_of_a_complete_frame(self, world: World) -> None:
+        frame = world.open(2)
+        world.ack(frame, 0, 1)
+        world.announce()
+
+        (body,) = world.bodies()
+        assert (body["type"], body["frame_id"]) == ("Complete Frame", frame.frame_id)
+        assert world.told[0].attributes["fanin-type"] == "Complete Frame"
+        (event,) = world.memory.events.published
+        assert (event.detail_type, event.id) == ("Frame Completed", f"{frame.frame_id}.complete")
+
+    def test_a_reply_channel_that_is_gone_keeps_nothing_up(self, world: World) -> None:
+        frame = world.open(1)
+        del world.memory.channels.queues[CHANNEL]
+        world.ack(frame, 0)
+        world.announce()
+
+        assert len(world.memory.events.published) == 1
+
+
+class TestStale:
+    def test_is_asked_for_once_then_timed_out(self, world: World) -> None:
+        # Given a frame of which something is missing, and a minute without progress
+        frame = world.open(10)
+        world.ack(frame, 0)
+        world.clock.advance(60_001)
+
+        # When the reaper comes, again at once, and a minute later
+        first, second = world.process().reap(), world.process().reap()
+        asked = world.bodies()
+        world.clock.advance(60_001)
+        last = world.process().reap()
+        world.announce()
+
+        # Then the sender was asked once, and the frame is given up
+        assert [body["type"] for body in asked] == ["Repeat Requested"]
+        assert asked[0]["missing"] == [[1, 10]]
+        assert (first.timed_out, second.seen, last.timed_out, last.orphaned) == (0, 0, 1, 0)
+        assert world.frames.status(frame.frame_id).state is State.TIMED_OUT
+        assert world.bodies()[-1]["type"] == "Frame Ended"
+        assert world.memory.events.published[0].detail_type == "Frame Timed Out"
+
+    @pytest.mark.parametrize("after", [0, 1, 3_000, 50_000])
+    def test_progress_ends_a_stall_and_the_next_one_is_asked_for_again(
+        self, world: World, after: int
+    ) -> None:
+        frame = world.open(10)
+        world.clock.advance(60_001)
+        world.process().reap()
+        # When an envelope is handled after the request
+        world.clock.advance(after)
+        world.ack(frame, 0)
+        world.clock.advance(60_001)
+        world.process().reap()
+
+        # Then the frame lives on, and a second request was made
+        assert [body["type"] for body in world.bodies()] == ["Repeat Requested"] * 2
+        assert world.bodies()[1]["missing"] == [[1, 10]]
+        assert world.frames.status(frame.frame_id).state is State.CLOSED
+
+    def test_without_a_reply_channel_it_ends_all_the_same(self, world: World) -> None:
+        frame = world.open(10, reply_to="")
+        for _ in range(2):
+            world.clock.advance(60_001)
+            world.process().reap()
+        assert world.frames.status(frame.frame_id).state is State.TIMED_OUT
+
+    def test_at_the_end_of_its_lifetime_it_is_not_asked_for(self, world: World) -> None:
+        world.open(10, ttl=30 * 86_400)
+        world.clock.advance(30 * 86_400_000)
+        assert world.process().reap().timed_out == 1
+        assert world.bodies() == []

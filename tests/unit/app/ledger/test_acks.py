@@ -1,0 +1,489 @@
+"""Acknowledging and failing: checked first, then written, then told exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.domain import ids, limits
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Mode, State
+from fanin.domain.reports import FailedItem
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    InvalidItemId,
+    InvalidRequest,
+    RequestTooLarge,
+)
+from tests.unit.app.conftest import Crash, World
+
+
+class TestReceipts:
+    def test_tell_who_was_first(self, world: World) -> None:
+        batch, (group,) = world.batch(6, user_key="mine")
+
+        first = world.ledger.ack(list(group[:3]))
+        second = world.fresh().ack(list(group[1:5]))
+
+        assert first == [Receipt(batch.batch_id, "mine", State.OPEN, first=3)]
+        assert second == [
+            Receipt(batch.batch_id, "mine", State.OPEN, first=2, duplicates=(group[1], group[2]))
+        ]
+
+    def test_count_an_item_named_twice_once(self, world: World) -> None:
+        _, (group,) = world.batch(6)
+
+        (receipt,) = world.ledger.ack([group[1], group[2], group[1], group[1]])
+
+        assert (receipt.first, receipt.duplicates) == (2, (group[1], group[1]))
+
+    def test_know_an_item_under_any_of_its_ids(self, world: World) -> None:
+        # Given an item that is listed as missing under a group id of its own
+        batch, (group,) = world.batch(6)
+        world.ledger.ack([group[i] for i in (0, 1, 2, 4, 5)])
+        (gap,) = world.ledger.missing(batch.batch_id).ranges
+        other = f"{batch.batch_id}:{gap.id}:0"
+
+        (receipt,) = world.ledger.ack([group[3], other])
+
+        assert (receipt.first, receipt.duplicates) == (1, (other,))
+
+    def test_come_for_each_batch_of_a_call(self, world: World) -> None:
+        (one, (a,)), (two, (b,)), (three, (c,)) = (world.batch(5) for _ in range(3))
+
+        receipts = world.ledger.ack([a[0], b[0], a[1]], ranges=[ItemRange(c.prefix, 1, 4)])
+
+        assert {r.batch_id: (r.first, r.ranged) for r in receipts} == {
+            one.batch_id: (2, 0),
+            two.batch_id: (1, 0),
+            three.batch_id: (0, 3),
+        }
+
+    def test_tell_the_completion_to_whoever_made_it(self, world: World) -> None:
+        batch, (group,) = world.batch(21, closed=True)
+
+        receipts = [world.fresh().ack([item])[0] for item in group]
+
+        assert [receipt.complete for receipt in receipts] == [False] * 20 + [True]
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_of_a_complete_batch_are_duplicates(self, world: World) -> None:
+        _, (group,) = world.batch(3, closed=True)
+        world.ledger.ack(list(group))
+        writes = world.calls.writes.total()
+
+        (receipt,) = world.ledger.ack(list(group[:2]), ranges=[ItemRange(group.prefix)])
+
+        assert (receipt.complete, receipt.first, receipt.late) == (True, 0, 0)
+        assert (receipt.duplicates, receipt.ranged) == (tuple(group[:2]), 3)
+        assert world.calls.writes.total() == writes
+
+    def test_of_a_batch_that_ended_otherwise_are_late(self, world: World) -> None:
+        batch, (group,) = world.batch(6)
+        world.ledger.ack([group[0]])
+        world.ledger.cancel(batch.batch_id)
+        writes = world.calls.writes.total()
+
+        (receipt,) = world.ledger.ack([group[0], group[1]], ranges=[ItemRange(group.prefix, 2)])
+
+        assert receipt == Receipt(batch.batch_id, "", State.CANCELLED, late=6)
+        assert world.calls.writes.total() == writes
+
+    def test_of_nothing_are_none(self, world: World) -> None:
+        assert world.ledger.ack() == []
+        assert world.ledger.fail([]) == []
+
+
+class TestCost:
+    def test_an_item_is_one_write_and_no_read_in_a_warm_process(self) -> None:
+        world = World(width=64)
+        _, (group,) = world.batch(10_000)
+        writes, reads = world.calls.writes.total(), world.calls.reads.total()
+
+        world.ledger.ack([group[7]])
+
+        assert world.calls.writes.total() - writes == 1
+        assert world.calls.reads.total() == reads
+
+    def test_items_of_one_word_are_one_write(self) -> None:
+        world = World(width=64)
+        _, (group,) = world.batch(10_000)
+        writes = world.calls.writes.total()
+
+        world.ledger.ack([group[i] for i in range(64, 127)])
+
+        assert world.calls.writes.total() - writes == 1
+
+    def test_a_whole_closed_batch_is_few_writes(self) -> None:
+        world = World(width=64)
+        batch, (group,) = world.batch(10**6, closed=True)
+        writes = world.calls.writes.total()
+
+        (receipt,) = world.ledger.ack(ranges=[ItemRange(group.prefix)])
+
+        assert receipt.complete
+        assert world.calls.writes.total() - writes <= 6
+        assert world.row(batch).state is State.COMPLETE
+
+
+class TestRanges:
+    @pytest.mark.parametrize("width", [2, 3, 4, 64])
+    def test_mark_exactly_their_items(self, width: int) -> None:
+        world = World(width)
+        for start, stop in [(0, 1), (0, 70), (3, 4), (1, 69), (8, 16), (7, 17), (64, 70)]:
+            batch, (_, group, _) = world.batch(5, 70, 2)
+
+            (receipt,) = world.ledger.ack(ranges=[ItemRange(group.prefix, start, stop)])
+
+            assert receipt.ranged == stop - start
+            missing = world.ledger.missing(batch.batch_id, limit=1000).ranges
+            listed = {i for found in missing for i in range(found.start, found.stop)}
+            assert set(range(77)) - listed == set(range(5 + start, 5 + stop))
+
+    def test_go_to_the_end_of_the_group_unless_told(self, world: World) -> None:
+        _, (group,) = world.batch(9, closed=True)
+
+        (receipt,) = world.ledger.ack([group[0]], ranges=[ItemRange(group.prefix, 1)])
+
+        assert receipt.complete
+
+    @pytest.mark.parametrize(
+        ("start", "stop"),
+        [(0, 0), (3, 3), (4, 3), (-1, 2), (0, 10), (9, None), ("0", 3), (0, "3"), (0, True)],
+    )
+    def test_must_lie_within_their_group(self, world: World, start: Any, stop: Any) -> None:
+        _, (group, _) = world.batch(9, 20)
+        writes = world.calls.writes.total()
+
+        if stop is True:
+            with pytest.raises(InvalidRequest, match="whole number"):
+                world.ledger.ack(ranges=[ItemRange(group.prefix, start, stop)])
+        else:
+            with pytest.raises(InvalidRequest, match="range"):
+                world.ledger.ack(ranges=[ItemRange(group.prefix, start, stop)])
+
+        assert world.calls.writes.total() == writes
+
+
+class TestEstimated:
+    def test_counts_ids_ranges_and_numbers_alike(self, world: World) -> None:
+        batch, (group,) = world.batch(10, mode=Mode.ESTIMATED)
+
+        (receipt,) = world.ledger.ack(
+            list(group[:2]), ranges=[ItemRange(group.prefix, 2, 5)], counts=[Count(batch.batch_id, 4)]
+        )
+
+        assert (receipt.ranged, receipt.first) == (9, 0)
+        assert world.row(batch).acked == 9
+
+    def test_may_count_a_duplicate_twice(self, world: World) -> None:
+        batch, (group,) = world.batch(2, mode=Mode.ESTIMATED, closed=True)
+
+        receipts = [world.ledger.ack([group[0]])[0] for _ in range(2)]
+
+        assert [receipt.complete for receipt in receipts] == [False, True]
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_completes_when_closed_after_all_was_counted(self, world: World) -> None:
+        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
+        world.ledger.ack(counts=[Count(batch.batch_id, 3)])
+
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
+
+    @pytest.mark.parametrize("fresh", [False, True])
+    def test_counts_nothing_after_its_end(self, world: World, fresh: bool) -> None:
+        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
+        (world.fresh() if fresh else world.ledger).cancel(batch.batch_id)
+
+        (receipt,) = world.ledger.ack(counts=[Count(batch.batch_id, 3)])
+
+        assert (receipt.state, receipt.late, receipt.ranged) == (State.CANCELLED, 3, 0)
+        assert world.row(batch).acked == 0
+
+    def test_lists_what_failed(self, world: World) -> None:
+        batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
+
+        world.ledger.fail([Failure(group[1], "no")])
+
+        assert world.ledger.failures(batch.batch_id).failures == (FailedItem(1, group[1], "no"),)
+        assert world.row(batch).acked == 1
+
+    def test_is_asked_for_no_items(self, world: World) -> None:
+        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
+
+        for call in (world.ledger.missing, world.ledger.verify):
+            with pytest.raises(InvalidRequest, match="estimated"):
+                call(batch.batch_id)
+
+    def test_alone_takes_counts(self, world: World) -> None:
+        batch, (group,) = world.batch(3)
+        writes = world.calls.writes.total()
+
+        with pytest.raises(InvalidRequest, match="acknowledge its items by their ids"):
+            world.ledger.ack([group[0]], counts=[Count(batch.batch_id, 3)])
+
+        assert world.calls.writes.total() == writes
+
+    @pytest.mark.parametrize(
+        "count", [Count(-1, 1), Count(2**53, 1), Count(5, 0), Count(5, -1), Count(5, 2**32), Count(5, True)]
+    )
+    def test_refuses_bad_counts(self, world: World, count: Count) -> None:
+        with pytest.raises(InvalidRequest, match="whole number"):
+            world.ledger.ack(counts=[count])
+
+
+class TestFailures:
+    def test_are_listed_with_their_reasons(self, world: World) -> None:
+        batch, (group,) = world.batch(9)
+
+        (receipt,) = world.ledger.fail([Failure(group[7], "late"), Failure(group[2], "broken")])
+
+        assert receipt.first == 2
+        assert world.ledger.failures(batch.batch_id).failures == (
+            FailedItem(2, group[2], "broken"),
+            FailedItem(7, group[7], "late"),
+        )
+
+    def test_mark_items_done(self, world: World) -> None:
+        _, (group,) = world.batch(2, closed=True)
+        world.ledger.ack([group[0]])
+
+        assert world.ledger.fail([Failure(group[1])])[0].complete
+
+    def test_are_not_listed_for_items_that_were_done_before(self, world: World) -> None:
+        batch, (group,) = world.batch(9)
+        world.ledger.ack([group[2]])
+
+        (receipt,) = world.ledger.fail([Failure(group[2], "no")])
+
+        assert receipt.duplicates == (group[2],)
+        assert world.ledger.failures(batch.batch_id).failures == ()
+
+    def test_are_not_listed_for_items_of_a_range_marked_high_up(self, world: World) -> None:
+        # Given 64 items of words of four bits, and a range that left no trace on its leaves
+        batch, (group,) = world.batch(64)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 16, 32)])
+
+        # When some of them fail, and one beside them
+        failures = [Failure(group[index], "no") for index in (16, 21, 31, 32)]
+        (receipt,) = world.ledger.fail(failures)
+
+        # Then only the one beside them has failed
+        assert (receipt.first, receipt.duplicates) == (1, (group[16], group[21], group[31]))
+        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
+        assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
+
+    def test_are_not_listed_either_where_the_tree_has_grown_since_it_was_seen(self, world: World) -> None:
+        # Given a process that saw one word, and another that added to the batch and marked it high up
+        batch, (group,) = world.batch(4)
+        other = world.fresh()
+        other.add(batch.batch_id, 60)
+        whole = ids.issue(batch.batch_id, 0, 64, batch.salt)
+        other.ack(ranges=[ItemRange(whole.prefix, 0, 16)])
+
+        (receipt,) = world.ledger.fail([Failure(group[3], "no")])
+
+        assert receipt.duplicates == (group[3],)
+        assert world.ledger.failures(batch.batch_id).failures == ()
+
+    def test_that_repeat_a_crashed_one_finish_what_it_began(self, world: World) -> None:
+        # Given a failure of the last item that died between a word and its parent
+        batch, (group,) = world.batch(16, closed=True)
+        world.ledger.ack(group[:15])
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.ledger.fail([Failure(group[15], "no")])
+
+        assert world.fresh().fail([Failure(group[15], "no")])[0].complete
+        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [15]
+
+    def test_are_not_listed_when_a_crash_left_only_the_note(self, world: World) -> None:
+        # Given a failure that died after its note, and an acknowledgement of the same item
+        batch, (group,) = world.batch(9)
+        world.crash_at("words.clear", "before")
+        with pytest.raises(Crash):
+            world.ledger.fail([Failure(group[2], "no")])
+
+        assert world.fresh().ack([group[2]])[0].first == 1
+        assert world.ledger.failures(batch.batch_id).failures == ()
+
+    def test_page_with_a_cursor(self, world: World) -> None:
+        batch, (group,) = world.batch(9)
+        world.ledger.fail([Failure(item, "no") for item in group])
+
+        listed, cursor, pages = [], None, 0
+        while pages == 0 or cursor:
+            page = world.ledger.failures(batch.batch_id, cursor=cursor, limit=4)
+            listed += [found.ordinal for found in page.failures]
+            cursor, pages = page.cursor, pages + 1
+
+        assert listed == list(range(9))
+        assert pages == 3
+
+    def test_of_an_ended_batch_write_nothing(self, world: World) -> None:
+        batch, (group,) = world.batch(3)
+        world.ledger.cancel(batch.batch_id)
+        writes = world.calls.writes.total()
+
+        assert world.ledger.fail([Failure(group[0], "no")])[0].late == 1
+        assert world.calls.writes.total() == writes
+
+    @pytest.mark.parametrize("reason", ["r" * (limits.MAX_REASON + 1), None, 5])
+    def test_need_a_reason_of_text(self, world: World, reason: Any) -> None:
+        _, (group,) = world.batch(3)
+        writes = world.calls.writes.total()
+
+        with pytest.raises(InvalidRequest, match="reason"):
+            world.ledger.fail([Failure(group[0], "fine"), Failure(group[1], reason)])
+
+        assert world.calls.writes.total() == writes
+
+    def test_take_the_longest_reason(self, world: World) -> None:
+        _, (group,) = world.batch(3)
+
+        assert world.ledger.fail([Failure(group[0], "r" * limits.MAX_REASON)])[0].first == 1
+
+    @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1])
+    def test_page_within_limits(self, world: World, limit: int) -> None:
+        batch, _ = world.batch(3)
+
+        with pytest.raises(InvalidRequest, match="limit"):
+            world.ledger.failures(batch.batch_id, limit=limit)
+
+    def test_refuse_a_cursor_of_another_batch(self, world: World) -> None:
+        (one, (group,)), (two, _) = world.batch(9), world.batch(9)
+        world.ledger.fail([Failure(item) for item in group])
+        cursor = world.ledger.failures(one.batch_id, limit=1).cursor
+
+        with pytest.raises(InvalidRequest, match="cursor"):
+            world.ledger.failures(two.batch_id, cursor=cursor)
+
+
+class TestRefusal:
+    """One bad id refuses the whole call, names itself, and nothing is written."""
+
+    @pytest.fixture(params=["ack", "range", "fail"])
+    def call(self, request: pytest.FixtureRequest, world: World) -> Any:
+        """Marks good items, and one that may be bad."""
+        _, (good,) = world.batch(8)
+
+        def ack(item: str) -> None:
+            world.ledger.ack([good[0], item, good[1]])
+
+        def by_range(item: str) -> None:
+            prefix, _, index = item.rpartition(":")
+            start = int(index) if index.isdecimal() else 0
+            world.ledger.ack([good[0]], ranges=[ItemRange(prefix, start, start + 1)])
+
+        def fail(item: str) -> None:
+            world.ledger.fail([Failure(good[0], "no"), Failure(item, "no")])
+
+        return {"ack": ack, "range": by_range, "fail": fail}[request.param]
+
+    def refused(self, world: World, call: Any, item: str, *errors: type[Exception]) -> None:
+        writes = world.calls.writes.total()
+        with pytest.raises(errors):
+            call(item)
+        assert world.calls.writes.total() == writes
+
+    @pytest.mark.parametrize("item", ["", "x", "::", "1:2:3", "1:00000000-0000-8000-8000-000000000000:0"])
+    def test_malformed(self, world: World, call: Any, item: str) -> None:
+        self.refused(world, call, item, InvalidItemId)
+
+    def test_out_of_range(self, world: World, call: Any) -> None:
+        _, (group,) = world.batch(8)
+
+        self.refused(world, call, f"{group.prefix}:8", InvalidRequest)
+
+    def test_forged(self, world: World, call: Any) -> None:
+        batch, (group,) = world.batch(8)
+        block = ids.parse_prefix(group.prefix)
+        larger = block._replace(size=9)
+        guessed = ids.issue(batch.batch_id, 0, 8, bytes(16))
+
+        for forged in (larger, guessed, block._replace(check=block.check ^ 1)):
+            self.refused(world, call, f"{forged.prefix}:0", InvalidItemId)
+
+    def test_foreign(self, world: World, call: Any) -> None:
+        (one, _), (_, (group,)) = world.batch(8), world.batch(8)
+
+        self.refused(world, call, f"{one.batch_id}:{group.id}:0", InvalidItemId)
+
+    def test_not_yet_added(self, world: World, call: Any) -> None:
+        """A range that the salt would vouch for, but that was never given out."""
+        batch, _ = world.batch(8)
+        ahead = ids.issue(batch.batch_id, 8, 8, batch.salt)
+
+        self.refused(world, call, f"{ahead.prefix}:0", InvalidItemId)
+
+    def test_of_an_unknown_batch(self, world: World, call: Any) -> None:
+        unknown = ids.issue(5, 0, 8, bytes(16))
+
+        self.refused(world, call, f"{unknown.prefix}:0", BatchNotFound)
+
+    def test_of_a_batch_that_was_removed(self, world: World, call: Any) -> None:
+        batch, (group,) = world.batch(8)
+        world.ledger.cancel(batch.batch_id)
+        world.ledger.expire(State.CANCELLED, idle_since=world.clock.at + 1)
+        world.ledger = world.fresh()
+
+        self.refused(world, call, group[0], BatchGone)
+
+    @pytest.mark.parametrize("item", [5, None, b"x"])
+    def test_not_text(self, world: World, item: Any) -> None:
+        with pytest.raises(InvalidItemId, match="text"):
+            world.ledger.ack([item])
+
+
+class TestLimits:
+    def test_as_many_ids_as_a_call_takes(self) -> None:
+        world = World(width=64)
+        _, (group,) = world.batch(limits.MAX_IDS)
+
+        assert world.ledger.ack(list(group))[0].first == limits.MAX_IDS
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"items": ["x"] * (limits.MAX_IDS + 1)}, "10001 item ids"),
+            ({"ranges": [ItemRange("x")] * (limits.MAX_RANGES + 1)}, "1001 ranges"),
+            ({"counts": [Count(5, 1)] * (limits.MAX_COUNTS + 1)}, "1001 counts"),
+        ],
+        ids=["ids", "ranges", "counts"],
+    )
+    def test_one_more_is_too_many(self, world: World, arguments: dict[str, Any], message: str) -> None:
+        with pytest.raises(RequestTooLarge, match=message):
+            world.ledger.ack(**arguments)
+
+    def test_one_more_failure_is_too_many(self, world: World) -> None:
+        with pytest.raises(RequestTooLarge, match="1001 failures"):
+            world.ledger.fail([Failure("x")] * (limits.MAX_FAILURES + 1))
+
+    def test_as_many_ranges_and_failures_as_a_call_takes(self) -> None:
+        world = World(width=64)
+        _, (group,) = world.batch(limits.MAX_RANGES * 2)
+
+        spans = [ItemRange(group.prefix, i, i + 1) for i in range(limits.MAX_RANGES)]
+        failures = [Failure(item) for item in group[limits.MAX_RANGES :]]
+
+        assert world.ledger.ack(ranges=spans)[0].ranged == limits.MAX_RANGES
+        assert world.ledger.fail(failures)[0].first == limits.MAX_FAILURES
+
+
+def test_an_item_added_by_another_process_is_known_at_once(world: World) -> None:
+    batch, _ = world.batch(3)
+    late = world.fresh().add(batch.batch_id, 40)
+
+    assert world.ledger.ack(list(late))[0].first == 40
+
+
+def test_consumers_keep_a_batch_alive(world: World) -> None:
+    batch, (group,) = world.batch(10, idle_ttl=1_000)
+    for item in group:
+        world.clock.advance(500_000)
+        world.fresh().ack([item])
+
+    assert world.fresh().reap().orphaned == 0
+    assert world.row(batch).touched_at > world.clock.at - 100_000

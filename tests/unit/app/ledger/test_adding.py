@@ -1,0 +1,264 @@
+"""Adding items: one write whatever their number, and once for each key."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain import ids, limits
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Mode, State
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
+from fanin.errors import (
+    BatchClosed,
+    BatchGone,
+    BatchNotFound,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    LimitReached,
+    Throttled,
+)
+from tests.unit.app.conftest import Crash, World
+
+
+@pytest.mark.parametrize("count", [1, 64, 10**6, MAX_COUNT])
+def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) -> None:
+    batch, _ = world.batch()
+    writes, reads = world.calls.writes.total(), world.calls.reads.total()
+
+    group = world.ledger.add(batch.batch_id, count)
+
+    assert world.calls.writes.total() - writes == 1
+    assert world.calls.reads.total() == reads
+    assert len(group) == count
+
+
+def test_groups_follow_each_other(world: World) -> None:
+    _, groups = world.batch(3, 1, 70)
+
+    blocks = [ids.parse_prefix(group.prefix) for group in groups]
+
+    assert [(block.first, block.size) for block in blocks] == [(0, 3), (3, 1), (4, 70)]
+
+
+def test_a_process_that_never_saw_the_batch_needs_one_write_too(world: World) -> None:
+    batch, _ = world.batch()
+    writes = world.calls.writes.total()
+
+    world.fresh().add(batch.batch_id, 5)
+
+    assert world.calls.writes.total() - writes == 1
+
+
+def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
+    # Given producers that come and go, such as short-lived functions
+    batch, _ = world.batch(idle_ttl=1_000)
+    for _ in range(10):
+        world.clock.advance(500_000)
+        world.fresh().add(batch.batch_id, 1)
+
+    # Then the batch is as young as its last addition
+    assert world.row(batch).touched_at > world.clock.at - 100_000
+    assert world.fresh().reap().orphaned == 0
+
+
+class TestKey:
+    def test_a_repeat_gives_the_first_answer(self, world: World) -> None:
+        batch, _ = world.batch(2)
+        first = world.ledger.add(batch.batch_id, 5, key="k")
+        world.ledger.add(batch.batch_id, 1)
+        writes = world.written()
+
+        assert world.fresh().add(batch.batch_id, 5, key="k") == first
+        assert world.written() == writes
+        assert world.row(batch).items == 8
+
+    def test_a_repeat_after_the_end_gives_the_first_answer(self, world: World) -> None:
+        batch, _ = world.batch()
+        first = world.ledger.add(batch.batch_id, 5, key="k")
+        world.ledger.cancel(batch.batch_id)
+
+        assert world.ledger.add(batch.batch_id, 5, key="k") == first
+
+    def test_a_repeat_after_a_crash_adds_nothing_more(self, world: World) -> None:
+        batch, _ = world.batch()
+        world.crash_at("batches.allocate_once", "after")
+
+        with pytest.raises(Crash):
+            world.ledger.add(batch.batch_id, 5, key="k")
+
+        assert world.fresh().add(batch.batch_id, 5, key="k").upto == 5
+        assert world.row(batch).items == 5
+
+    def test_is_two_rows_in_one_transaction(self, world: World) -> None:
+        batch, _ = world.batch()
+        writes = world.calls.writes.total()
+
+        world.ledger.add(batch.batch_id, 10**9, key="k")
+
+        assert world.calls.writes.total() - writes == 2
+
+    def test_with_another_count_is_refused(self, world: World) -> None:
+        batch, _ = world.batch()
+        world.ledger.add(batch.batch_id, 5, key="k")
+        writes = world.written()
+
+        with pytest.raises(IdempotencyKeyReused, match="'k' was used for 5"):
+            world.ledger.add(batch.batch_id, 6, key="k")
+
+        assert world.written() == writes
+
+    def test_is_of_its_batch_alone(self, world: World) -> None:
+        (one, _), (two, _) = world.batch(), world.batch()
+
+        assert world.ledger.add(one.batch_id, 5, key="k") != world.ledger.add(two.batch_id, 6, key="k")
+
+    def test_tries_again_when_another_producer_came_first(self, world: World) -> None:
+        batch, _ = world.batch()
+        world.at("batches.allocate_once", "before", lambda: world.fresh().add(batch.batch_id, 3))
+
+        group = world.ledger.add(batch.batch_id, 5, key="k")
+
+        assert ids.parse_prefix(group.prefix).first == 3
+
+    def test_gives_up_when_other_producers_always_come_first(self, world: World) -> None:
+        batch, _ = world.batch()
+        for _ in range(20):
+            world.at("batches.allocate_once", "before", lambda: world.fresh().add(batch.batch_id, 1))
+
+        with pytest.raises(Throttled, match="many producers"):
+            world.ledger.add(batch.batch_id, 5, key="k")
+
+        assert world.happened
+
+
+class TestRefusal:
+    @pytest.mark.parametrize("count", [0, -1, 2**32, 2**40, True, "5", 1.0, None])
+    def test_of_a_count_that_is_none(self, world: World, count: object) -> None:
+        batch, _ = world.batch()
+        writes = world.calls.writes.total()
+
+        with pytest.raises(InvalidRequest, match="count must be a whole number from 1 to 4294967295"):
+            world.ledger.add(batch.batch_id, count)  # type: ignore[arg-type]
+
+        assert world.calls.writes.total() == writes
+
+    @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
+    def test_of_a_key_that_is_none(self, world: World, key: object) -> None:
+        batch, _ = world.batch()
+        writes = world.calls.writes.total()
+
+        with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+            world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
+
+        assert world.calls.writes.total() == writes
+
+    def test_takes_the_longest_key(self, world: World) -> None:
+        batch, _ = world.batch()
+
+        assert world.ledger.add(batch.batch_id, 1, key="k" * limits.MAX_IDEMPOTENCY_KEY)
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    @pytest.mark.parametrize("end", ["close", "cancel"])
+    def test_of_a_batch_that_takes_no_more(self, world: World, end: str, key: str | None) -> None:
+        batch, _ = world.batch(1)
+        getattr(world.ledger, end)(batch.batch_id)
+        writes = world.written()
+
+        for ledger in (world.ledger, world.fresh()):
+            with pytest.raises(BatchClosed, match="takes no more items"):
+                ledger.add(batch.batch_id, 1, key=key)
+
+        assert world.written() == writes
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_of_an_unknown_batch(self, world: World, key: str | None) -> None:
+        with pytest.raises(BatchNotFound):
+            world.ledger.add(5, 1, key=key)
+
+        assert world.written() == 0
+
+    @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
+    def test_of_what_is_no_batch_id(self, world: World, batch_id: object) -> None:
+        with pytest.raises(InvalidRequest, match="batch_id"):
+            world.ledger.add(batch_id, 1)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_of_a_batch_past_its_lifetime(self, world: World, key: str | None) -> None:
+        batch, _ = world.batch()
+        world.clock.at = batch.expires_at * 1000
+
+        with pytest.raises(BatchGone):
+            world.ledger.add(batch.batch_id, 1, key=key)
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_of_more_items_than_a_batch_can_hold(self, world: World, key: str | None) -> None:
+        # Given a batch with room for less than the largest group
+        batch, _ = world.batch()
+        for _ in range(MAX_ITEMS // MAX_COUNT):
+            world.ledger.add(batch.batch_id, MAX_COUNT)
+        left = MAX_ITEMS - world.row(batch).items
+
+        with pytest.raises(InvalidRequest, match="2\\^40"):
+            world.ledger.add(batch.batch_id, left + 1, key=key)
+
+        assert world.ledger.add(batch.batch_id, left, key=key).upto == left
+
+
+class TestBounded:
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_takes_exactly_its_limit(self, world: World, key: str | None) -> None:
+        batch, _ = world.batch(7, limit=10)
+
+        with pytest.raises(LimitReached, match="7 items pending of at most 10") as full:
+            world.ledger.add(batch.batch_id, 4, key=key)
+
+        assert full.value.retryable
+        assert full.value.retry_after == 1
+        assert world.ledger.add(batch.batch_id, 3, key=key).upto == 3
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_counts_what_is_pending_before_it_refuses(self, world: World, key: str | None) -> None:
+        # Given a full batch, of which consumers have done some, singly and as a range
+        batch, (group,) = world.batch(20, limit=20)
+        world.ledger.ack([group[3], group[9]])
+        world.ledger.ack(ranges=[range_of(group, 10, 18)])
+
+        # When as many are added as were done, Then they fit, and not one more
+        with pytest.raises(LimitReached, match="10 items pending"):
+            world.ledger.add(batch.batch_id, 11, key=key)
+        world.ledger.add(batch.batch_id, 10, key=key)
+        with pytest.raises(LimitReached, match="20 items pending"):
+            world.ledger.add(batch.batch_id, 1)
+
+    def test_refuses_for_good_what_can_never_fit(self, world: World) -> None:
+        batch, _ = world.batch(limit=10)
+
+        with pytest.raises(InvalidRequest, match="never fit"):
+            world.ledger.add(batch.batch_id, 11)
+
+    def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
+        # Given a full batch with two items done
+        batch, (group,) = world.batch(10, limit=10)
+        world.ledger.ack(list(group[:2]))
+
+        # When two producers want that room, and one comes while the other counts
+        world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))
+        with pytest.raises(LimitReached, match="10 items pending"):
+            world.ledger.add(batch.batch_id, 2)
+
+        # Then only one of them got it
+        assert world.row(batch).items == 12
+
+    def test_an_estimated_batch_cannot_be_bounded(self, world: World) -> None:
+        with pytest.raises(InvalidRequest, match="cannot be bounded"):
+            world.batch(mode=Mode.ESTIMATED, limit=5)
+
+    def test_ends_as_any_other(self, world: World) -> None:
+        batch, (group,) = world.batch(10, limit=10)
+        world.ledger.ack(list(group))
+
+        assert world.ledger.close(batch.batch_id).state is State.COMPLETE
+
+
+def range_of(group: ids.Group, start: int, stop: int) -> ItemRange:
+    return ItemRange(group.prefix, start, stop)

@@ -1,0 +1,115 @@
+"""What happens when a batch's time is up."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger.deadlines import EARLY_MS
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from tests.unit.app.conftest import Crash, World
+
+MINUTE = 60_000
+
+
+def with_deadline(world: World, *counts: int, **request: object) -> Batch:
+    batch, _ = world.batch(*counts, deadline=world.clock.at + MINUTE, **request)
+    return batch
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize(
+    ("on_deadline", "state", "partial"),
+    [(OnDeadline.TIME_OUT, State.TIMED_OUT, False), (OnDeadline.COMPLETE, State.COMPLETE, True)],
+)
+def test_a_batch_ends_as_it_asked_to(
+    world: World, on_deadline: OnDeadline, state: State, partial: bool, closed: bool
+) -> None:
+    batch = with_deadline(world, 5, on_deadline=on_deadline, closed=closed)
+    world.clock.advance(MINUTE)
+
+    ended = world.fresh().meet_deadline(batch.batch_id)
+
+    assert ended == world.row(batch)
+    assert (ended.state, ended.partial, ended.ended_at) == (state, partial, world.clock.at)
+
+
+def test_what_is_missing_from_a_partial_batch_can_be_read(world: World) -> None:
+    batch, (group,) = world.batch(5, deadline=world.clock.at + MINUTE, on_deadline=OnDeadline.COMPLETE)
+    world.ledger.ack(list(group[:2]))
+    world.clock.advance(MINUTE)
+    world.ledger.meet_deadline(batch.batch_id)
+
+    ledger = world.fresh()
+
+    assert [(r.start, r.stop) for r in ledger.missing(batch.batch_id).ranges] == [(2, 5)]
+    assert ledger.status(batch.batch_id, exact=True).done_min == 2
+    assert ledger.ack([group[3]])[0].late == 1
+    assert ledger.verify(batch.batch_id).disagreements == ()
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World, mode: Mode) -> None:
+    # Given a closer that died before it could complete the batch
+    batch, (group,) = world.batch(3, deadline=world.clock.at + MINUTE, mode=mode)
+    world.ledger.ack(list(group))
+    world.crash_at("batches.close", "after")
+    with pytest.raises(Crash):
+        world.ledger.close(batch.batch_id)
+    world.clock.advance(MINUTE)
+
+    ended = world.fresh().meet_deadline(batch.batch_id)
+
+    assert ended is not None
+    assert (ended.state, ended.partial) == (State.COMPLETE, False)
+
+
+@pytest.mark.parametrize(("early", "state"), [(EARLY_MS, State.TIMED_OUT), (EARLY_MS + 1, State.OPEN)])
+def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, state: State) -> None:
+    batch = with_deadline(world, 5)
+    world.clock.advance(MINUTE - early)
+
+    ended = world.ledger.meet_deadline(batch.batch_id)
+
+    assert ended is not None
+    assert ended.state is state
+
+
+def test_an_alarm_rings_once_for_each_batch_that_has_one(world: World) -> None:
+    batch = with_deadline(world, 5)
+    world.batch(5)
+
+    assert world.memory.timers.ring(world.clock.at + MINUTE) == [batch.batch_id]
+
+
+def test_an_alarm_for_an_ended_batch_changes_nothing(world: World) -> None:
+    batch = with_deadline(world, 5)
+    world.ledger.cancel(batch.batch_id)
+    world.clock.advance(MINUTE)
+    writes = world.calls.writes.total()
+
+    assert world.ledger.meet_deadline(batch.batch_id) == world.row(batch)
+    assert world.calls.writes.total() == writes
+
+
+def test_an_alarm_for_a_batch_without_deadline_changes_nothing(world: World) -> None:
+    batch, _ = world.batch(5)
+
+    assert world.ledger.meet_deadline(batch.batch_id) == batch
+
+
+def test_an_alarm_for_no_batch_is_nothing(world: World) -> None:
+    assert world.ledger.meet_deadline(5) is None
+
+
+def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:
+    # Given an alarm that has found the batch not done
+    batch, (group,) = world.batch(5, deadline=world.clock.at + MINUTE, closed=True)
+    world.clock.advance(MINUTE)
+    world.at("batches.end", "before", lambda: world.fresh().ack(list(group)))
+
+    # When the last item comes before its write
+    ended = world.ledger.meet_deadline(batch.batch_id)
+
+    # Then the batch is complete, and stays so
+    assert ended == world.row(batch)
+    assert ended.state is State.COMPLETE

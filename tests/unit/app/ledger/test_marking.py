@@ -1,0 +1,163 @@
+"""Marks that a caller coalesced itself: checked, written word by word, settled, and told exactly."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.app.ledger.marking import Marked
+from fanin.domain import limits
+from fanin.domain.batch import Mode, State
+from fanin.domain.tree import Mark
+from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
+from tests.unit.app.conftest import Crash, World
+
+
+def test_tell_who_was_first(world: World) -> None:
+    batch, (group,) = world.batch(40)
+    world.ledger.ack([group[0], group[1]])
+
+    # When words of level 0, and a bit of level 1 that stands for the four items 8 to 11
+    (told,) = world.ledger.mark({batch.batch_id: [Mark(0, 0, 0b0111), Mark(1, 0, 0b0100)]})
+
+    # Then of the items, one is new and two are not; of the range it is only known that it was marked
+    assert told == Marked(batch.batch_id, State.OPEN, first=1, ranged=4, duplicates=2)
+    assert {n for n in range(40) if n not in world.ledger.pending(batch.batch_id, 0, 40)} == {
+        *(0, 1, 2),
+        *range(8, 12),
+    }
+
+
+def test_the_same_again_is_all_duplicates(world: World) -> None:
+    batch, _ = world.batch(40)
+    marks = {batch.batch_id: [Mark(0, 0, 0b0111), Mark(1, 0, 0b0100)]}
+    world.ledger.mark(marks)
+
+    (told,) = world.fresh().mark(marks)
+
+    assert told == Marked(batch.batch_id, State.OPEN, duplicates=7)
+
+
+def test_a_word_is_one_write_and_parents_are_coalesced(world: World) -> None:
+    batch, _ = world.batch(40)
+    before = world.written()
+
+    world.ledger.mark({batch.batch_id: [Mark(0, number, 0b1111) for number in range(4)]})
+
+    # Four words, their parent, and its parent
+    assert world.written() - before == 6
+
+
+def test_of_several_batches_are_one_call(world: World) -> None:
+    (one, _), (two, _) = world.batch(4, closed=True), world.batch(3)
+
+    told = world.ledger.mark({one.batch_id: [Mark(0, 0, 0b1111)], two.batch_id: [Mark(0, 0, 0b001)]})
+
+    assert [(mark.batch_id, mark.complete, mark.first) for mark in told] == [
+        (one.batch_id, True, 4),
+        (two.batch_id, False, 1),
+    ]
+    assert world.row(one).state is State.COMPLETE
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        Mark(0, 2, 0b0100),  # an item that is not there
+        Mark(0, 3, 0b0001),
+        Mark(1, 0, 0b0100),  # a word that may get items yet
+        Mark(2, 0, 0b0001),  # above the root
+        Mark(0, 0, 0),
+        Mark(0, 0, 0b1_0000),
+        Mark(0, -1, 0b1),
+        Mark(-1, 0, 0b1),
+    ],
+)
+def test_a_bit_that_does_not_exist_refuses_the_call(world: World, mark: Mark) -> None:
+    # Given ten items, so that the third word has two
+    batch, _ = world.batch(10)
+    before = world.written()
+
+    with pytest.raises(InvalidRequest, match="nothing was done"):
+        world.ledger.mark({batch.batch_id: [Mark(0, 0, 0b1), mark]})
+
+    assert world.written() == before
+
+
+def test_items_that_another_process_added_are_looked_for(world: World) -> None:
+    batch, _ = world.batch(4)
+    world.fresh().add(batch.batch_id, 4)
+
+    (told,) = world.ledger.mark({batch.batch_id: [Mark(0, 1, 0b1111)]})
+
+    assert told.first == 4
+
+
+def test_a_batch_that_ended_is_left_alone(world: World) -> None:
+    (done, (group,)), (cancelled, _) = world.batch(3, closed=True), world.batch(3)
+    world.ledger.ack(list(group))
+    world.ledger.cancel(cancelled.batch_id)
+    before = world.written()
+
+    told = world.ledger.mark({done.batch_id: [Mark(0, 0, 0b111)], cancelled.batch_id: [Mark(0, 0, 0b11)]})
+
+    assert told == [
+        Marked(done.batch_id, State.COMPLETE, complete=True, duplicates=3),
+        Marked(cancelled.batch_id, State.CANCELLED, late=2),
+    ]
+    assert world.written() == before
+
+
+def test_what_cannot_be_marked_is_refused(world: World) -> None:
+    estimated, _ = world.batch(3, mode=Mode.ESTIMATED)
+
+    with pytest.raises(InvalidRequest, match="estimated"):
+        world.ledger.mark({estimated.batch_id: [Mark(0, 0, 1)]})
+    with pytest.raises(BatchNotFound):
+        world.ledger.mark({4711: [Mark(0, 0, 1)]})
+    with pytest.raises(RequestTooLarge):
+        world.ledger.mark({estimated.batch_id: [Mark(0, 0, 1)] * (limits.MAX_MARKS + 1)})
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("step", range(6))
+def test_a_repeat_after_a_crash_at_any_write_completes(step: int, moment: str) -> None:
+    # Given a closed batch of which a process marks everything, and dies at its n-th write
+    world = World()
+    batch, _ = world.batch(15, closed=True)
+    marks = {batch.batch_id: [Mark(0, n, 0b1111) for n in range(3)] + [Mark(0, 3, 0b0111)]}
+    for _ in range(step):
+        world.at("words.clear", moment, lambda: None)
+    world.crash_at("words.clear", moment)
+    try:
+        world.fresh().mark(marks)
+    except Crash:
+        crashed = True
+    else:
+        crashed = False
+
+    # When another repeats it
+    world.fresh().mark(marks)
+
+    # Then the batch is complete, once
+    assert crashed or step == 5
+    assert world.row(batch).state is State.COMPLETE
+    ends = [new for old, new in world.memory.batches.changes if new.state.terminal and old]
+    assert len(ends) == 1
+
+
+@given(st.integers(1, 100), st.data())
+def test_marks_of_any_range_are_its_items(items: int, data: st.DataObject) -> None:
+    # Given the cover of a range, as marks
+    world = World()
+    batch, _ = world.batch(items)
+    start = data.draw(st.integers(0, items - 1))
+    stop = data.draw(st.integers(start + 1, items))
+    marks = list(world.ports.tree.cover(start, stop, items))
+
+    (told,) = world.ledger.mark({batch.batch_id: marks})
+
+    # Then just its items are done, and all are counted
+    assert world.ledger.pending(batch.batch_id, 0, items) == {*range(items)} - {*range(start, stop)}
+    assert told.first + told.ranged == stop - start

@@ -1,0 +1,213 @@
+"""What the world is told when a batch has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger import notices
+from fanin.app.ports.events import Event
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.errors import Throttled
+from tests.unit.app.conftest import Crash, World
+
+
+def announced(world: World, batch: Batch) -> Event:
+    """The event of a batch that has ended."""
+    world.fresh().announce(world.row(batch))
+    return world.memory.events.published[-1]
+
+
+class TestEvent:
+    def test_tells_of_a_completion(self, world: World) -> None:
+        batch, (group,) = world.batch(3, user_key="mine", metadata={"a": "b"}, closed=True)
+        world.ledger.ack(list(group))
+
+        event = announced(world, batch)
+
+        assert (event.id, event.detail_type) == (f"{batch.batch_id}.complete", "Batch Completed")
+        assert event.time == world.row(batch).ended_at
+        shown = {
+            "batch_id": batch.batch_id,
+            "state": "complete",
+            "user_key": "mine",
+            "metadata": {"a": "b"},
+            "items": 3,
+            "partial": False,
+            "failed": 0,
+            "failed_more": False,
+            "failures": [],
+        }
+        assert shown.items() <= event.detail.items()
+        assert "missing" not in event.detail
+        assert "salt" not in event.detail
+
+    @pytest.mark.parametrize(
+        ("state", "detail_type"),
+        [
+            (State.TIMED_OUT, "Batch Timed Out"),
+            (State.CANCELLED, "Batch Cancelled"),
+            (State.ORPHANED, "Batch Orphaned"),
+        ],
+    )
+    def test_tells_what_is_missing_at_any_other_end(
+        self, world: World, state: State, detail_type: str
+    ) -> None:
+        batch, (group,) = world.batch(9)
+        world.ledger.ack([group[2], group[3]])
+        world.ports.batches.end(batch.batch_id, state, now=world.clock.at, sources=(State.OPEN,))
+
+        event = announced(world, batch)
+
+        assert (event.id, event.detail_type) == (f"{batch.batch_id}.{state}", detail_type)
+        assert event.detail["missing"] == [[0, 2], [4, 9]]
+        assert event.detail["missing_more"] is False
+
+    def test_tells_what_is_missing_from_a_partial_batch(self, world: World) -> None:
+        batch, _ = world.batch(3, deadline=world.clock.at + 1, on_deadline=OnDeadline.COMPLETE)
+        world.clock.advance(1)
+        world.ledger.meet_deadline(batch.batch_id)
+
+        event = announced(world, batch)
+
+        assert (event.detail_type, event.detail["partial"]) == ("Batch Completed", True)
+        assert event.detail["missing"] == [[0, 3]]
+
+    def test_lists_the_first_of_much(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(notices, "LISTED", 2)
+        batch, (group,) = world.batch(20)
+        world.ledger.fail([Failure(group[i], "no") for i in range(0, 10, 2)])
+        world.ledger.cancel(batch.batch_id)
+
+        detail = announced(world, batch).detail
+
+        assert (detail["failed"], detail["failed_more"]) == (5, False)
+        assert detail["failures"] == [{"ordinal": i, "item": group[i], "reason": "no"} for i in (0, 2)]
+        assert (detail["missing"], detail["missing_more"]) == ([[1, 2], [3, 4]], True)
+
+    def test_says_when_it_stopped_counting_failures(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(notices, "COUNTED", 1)
+        batch, (group,) = world.batch(1_500, closed=True)
+        for start in (0, 1_000):
+            world.ledger.fail([Failure(item) for item in group[start : start + 1_000]])
+
+        detail = announced(world, batch).detail
+
+        assert (detail["failed"], detail["failed_more"]) == (1_000, True)
+
+    def test_of_an_estimated_batch_names_no_items(self, world: World) -> None:
+        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
+        world.ledger.cancel(batch.batch_id)
+
+        assert "missing" not in announced(world, batch).detail
+
+    def test_repeated_has_the_same_id(self, world: World) -> None:
+        batch, _ = world.batch(closed=True)
+
+        announced(world, batch)
+        announced(world, batch)
+
+        first, second = world.memory.events.published
+        assert first == second
+
+    def test_that_the_bus_did_not_take_is_an_error(self, world: World) -> None:
+        batch, _ = world.batch(closed=True)
+
+        def refuse() -> None:
+            raise Throttled("busy")
+
+        world.at("events.publish", "before", refuse)
+
+        with pytest.raises(Throttled):
+            announced(world, batch)
+
+
+def test_the_alarm_of_an_ended_batch_is_deleted(world: World) -> None:
+    batch, _ = world.batch(deadline=world.clock.at + 1_000)
+    world.ledger.close(batch.batch_id)
+
+    announced(world, batch)
+
+    assert world.memory.timers.alarms == {}
+
+
+class TestParent:
+    """A nested batch marks an item of another when it ends."""
+
+    def test_is_acknowledged_by_a_completion(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        child, _ = world.batch(parent_item=group[0], closed=True)
+
+        announced(world, child)
+
+        assert world.row(parent).state is State.COMPLETE
+        assert world.ledger.failures(parent.batch_id).failures == ()
+
+    def test_is_acknowledged_by_a_partial_completion(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        child, _ = world.batch(
+            3, parent_item=group[0], deadline=world.clock.at + 1, on_deadline=OnDeadline.COMPLETE
+        )
+        world.clock.advance(1)
+        world.ledger.meet_deadline(child.batch_id)
+
+        announced(world, child)
+
+        assert world.row(parent).state is State.COMPLETE
+
+    def test_is_failed_by_any_other_end(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        child, _ = world.batch(3, parent_item=group[0])
+        world.ledger.cancel(child.batch_id)
+
+        announced(world, child)
+
+        (failed,) = world.ledger.failures(parent.batch_id).failures
+        assert world.row(parent).state is State.COMPLETE
+        assert (failed.item, failed.reason) == (group[0], f"batch {child.batch_id} ended as cancelled")
+
+    def test_is_marked_once_however_often_it_is_told(self, world: World) -> None:
+        parent, (group,) = world.batch(2)
+        child, _ = world.batch(parent_item=group[0], closed=True)
+        world.crash_at("events.publish", "after")
+        with pytest.raises(Crash):
+            announced(world, child)
+
+        announced(world, child)
+
+        assert world.ledger.status(parent.batch_id, exact=True).done_min == 1
+
+    def test_that_is_gone_does_not_keep_the_event_back(self, world: World) -> None:
+        parent, (group,) = world.batch(1, lifetime=60)
+        child, _ = world.batch(parent_item=group[0], closed=True)
+        world.clock.at = parent.expires_at * 1000
+
+        assert announced(world, child).id == f"{child.batch_id}.complete"
+
+    def test_that_was_deleted_does_not_keep_the_event_back(self, world: World) -> None:
+        parent, (group,) = world.batch(1)
+        child, _ = world.batch(parent_item=group[0], closed=True)
+        del world.memory.batches._rows[parent.batch_id]
+
+        assert announced(world, child).id == f"{child.batch_id}.complete"
+
+    def test_that_has_ended_is_left_alone(self, world: World) -> None:
+        parent, (group,) = world.batch(1)
+        child, _ = world.batch(parent_item=group[0], closed=True)
+        world.ledger.cancel(parent.batch_id)
+
+        announced(world, child)
+
+        assert world.row(parent).state is State.CANCELLED
+
+    def test_may_be_nested_itself(self, world: World) -> None:
+        top, (a,) = world.batch(1, closed=True)
+        middle, (b,) = world.batch(1, parent_item=a[0], closed=True)
+        bottom, _ = world.batch(parent_item=b[0], closed=True)
+
+        announced(world, bottom)
+        announced(world, middle)
+
+        assert world.row(top).state is State.COMPLETE

@@ -1,0 +1,286 @@
+"""Reading the tree: bounds, exact counts, what is missing, and whether all levels agree."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger.reading import Reading
+from fanin.app.ports.words import Clear, WordKey
+from fanin.domain import limits
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.errors import InvalidRequest
+from tests.unit.app.conftest import World
+
+
+def plant(world: World, batch: Batch, level: int, number: int, mask: int) -> None:
+    """Clear bits behind the ledger's back."""
+    world.ports.words.clear([Clear(WordKey(batch.batch_id, level, number), mask, batch.expires_at)])
+
+
+def small(world: World, budget: int) -> Reading:
+    """A reader that may read few words in a call."""
+    ledger = world.fresh()
+    return Reading(world.ports, ledger._settler._known, ledger._settler, budget=budget)
+
+
+class TestStatus:
+    def test_of_an_empty_batch_is_exact(self, world: World) -> None:
+        batch, _ = world.batch()
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max, progress.batch) == (0, 0, batch)
+
+    def test_of_a_small_batch_is_exact(self, world: World) -> None:
+        batch, (group,) = world.batch(4)
+        world.ledger.ack(list(group[:3]))
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max) == (3, 3)
+
+    def test_has_bounds_around_the_truth(self, world: World) -> None:
+        batch, (group,) = world.batch(100)
+        for done in range(0, 100, 7):
+            world.ledger.ack([group[done]], ranges=[ItemRange(group.prefix, 0, done + 1)])
+
+            bounds = world.ledger.status(batch.batch_id)
+            exact = world.ledger.status(batch.batch_id, exact=True)
+
+            assert bounds.done_min <= done + 1 <= bounds.done_max
+            assert exact.done_min == exact.done_max == done + 1
+
+    @pytest.mark.parametrize("n", [10**6, 2**32 - 1])
+    def test_bounds_cost_the_same_for_any_size(self, n: int) -> None:
+        world = World(width=64)
+        batch, (group,) = world.batch(n)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, n // 3, n // 2)])
+        reads = world.calls.reads.total()
+
+        world.ledger.status(batch.batch_id)
+
+        assert world.calls.reads.total() - reads <= 66
+
+    def test_falls_back_to_bounds_when_an_exact_count_costs_too_much(self, world: World) -> None:
+        batch, (group,) = world.batch(10_000)
+        world.ledger.ack([group[i] for i in range(0, 10_000, 2)])
+
+        progress = small(world, 200).status(batch.batch_id, exact=True)
+
+        assert not progress.exact
+        assert progress.done_min <= 5_000 <= progress.done_max
+
+    def test_of_a_complete_batch_reads_no_word(self, world: World) -> None:
+        batch, (group,) = world.batch(100, closed=True)
+        world.ledger.ack(list(group))
+        reads = world.calls.reads["words.read"]
+
+        assert world.ledger.status(batch.batch_id, exact=True).done_min == 100
+        assert world.calls.reads["words.read"] == reads
+
+    def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
+        batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
+        world.ledger.ack([group[0], group[0], group[0], group[0]])
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max) == (3, 3)
+
+
+class TestMissing:
+    def test_is_in_ranges_that_can_be_acknowledged(self, world: World) -> None:
+        batch, (group,) = world.batch(30, closed=True)
+        world.ledger.ack([group[i] for i in range(30) if i not in {0, 7, 8, 9, 29}])
+
+        missing = world.ledger.missing(batch.batch_id)
+
+        assert [(found.start, found.stop) for found in missing.ranges] == [(0, 1), (7, 10), (29, 30)]
+        assert missing.cursor is None
+        spans = [ItemRange(f"{batch.batch_id}:{found.id}") for found in missing.ranges]
+        assert world.ledger.ack(ranges=spans)[0].complete
+
+    def test_of_a_done_batch_is_nothing(self, world: World) -> None:
+        batch, (group,) = world.batch(30)
+        world.ledger.ack(list(group))
+
+        assert world.ledger.missing(batch.batch_id).ranges == ()
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 1000])
+    @pytest.mark.parametrize("budget", [150, 10_000])
+    def test_pages_by_limit_and_by_budget(self, world: World, limit: int, budget: int) -> None:
+        # Given holes over a wide tree
+        batch, (group,) = world.batch(2_000)
+        holes = {3, 4, 5, 63, 64, 500, 777, 1_300, 1_301, 1_999}
+        world.ledger.ack([item for i, item in enumerate(group) if i not in holes])
+        reader = small(world, budget)
+
+        # When all pages are read, Then all holes are listed once, in order
+        listed: list[int] = []
+        cursor: str | None = "0"
+        while cursor is not None:
+            page = reader.missing(batch.batch_id, cursor=cursor, limit=limit)
+            assert len(page.ranges) <= limit
+            listed += [i for found in page.ranges for i in range(found.start, found.stop)]
+            cursor = page.cursor
+        assert listed == sorted(holes)
+
+    def test_pages_by_budget_lose_nothing_where_all_is_missing(self, world: World) -> None:
+        # Given many words pending on every level, so that a budget ends within several of them
+        batch, (group,) = world.batch(3_000)
+        world.ledger.ack([group[i] for i in range(0, 3_000, 2)])
+        reader = small(world, 250)
+
+        listed: list[int] = []
+        cursor: str | None = "0"
+        while cursor is not None:
+            page = reader.missing(batch.batch_id, cursor=cursor, limit=1_000)
+            listed += [found.start for found in page.ranges]
+            cursor = page.cursor
+
+        assert listed == list(range(1, 3_000, 2))
+
+    def test_costs_what_is_missing_not_what_there_is(self) -> None:
+        world = World(width=64)
+        batch, (group,) = world.batch(10**9)
+        at = 0
+        for hole in range(10**8 // 2, 10**9, 10**8):
+            world.ledger.ack(ranges=[ItemRange(group.prefix, at, hole)])
+            at = hole + 1
+        world.ledger.ack(ranges=[ItemRange(group.prefix, at)])
+        reads = world.calls.reads.total()
+
+        missing = world.ledger.missing(batch.batch_id)
+
+        assert len(missing.ranges) == 10
+        assert world.calls.reads.total() - reads <= 60
+
+    def test_cuts_what_is_longer_than_a_group_can_be(self) -> None:
+        world = World(width=64)
+        batch, groups = world.batch(2**32 - 1, 2**32 - 1)
+        world.ledger.ack(
+            ranges=[ItemRange(groups[0].prefix, 64, None), ItemRange(groups[1].prefix, 0, 2**32 - 128)]
+        )
+
+        assert sum(f.stop - f.start for f in world.ledger.missing(batch.batch_id).ranges) == 64 + 127
+
+    @pytest.mark.parametrize("cursor", ["", "x", "-1", "+1", " 1", "\uff11", "1" * 14])
+    def test_refuses_a_cursor_it_never_gave(self, world: World, cursor: str) -> None:
+        batch, _ = world.batch(3)
+
+        for call in (world.ledger.missing, world.ledger.verify):
+            with pytest.raises(InvalidRequest, match="cursor"):
+                call(batch.batch_id, cursor=cursor)
+
+    def test_takes_a_cursor_past_the_end(self, world: World) -> None:
+        batch, _ = world.batch(3)
+
+        assert world.ledger.missing(batch.batch_id, cursor="3").ranges == ()
+
+    @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1])
+    def test_refuses_a_limit_out_of_range(self, world: World, limit: int) -> None:
+        batch, _ = world.batch(3)
+
+        with pytest.raises(InvalidRequest, match="limit"):
+            world.ledger.missing(batch.batch_id, limit=limit)
+
+
+class TestVerify:
+    def test_finds_nothing_wrong_where_nothing_is(self, world: World) -> None:
+        batch, (group,) = world.batch(100)
+        for item in group[:77]:
+            world.ledger.ack([item])
+
+        verdict = world.ledger.verify(batch.batch_id)
+
+        assert (verdict.pending, verdict.disagreements, verdict.repaired) == (23, (), False)
+
+    @pytest.mark.parametrize("closed", [False, True])
+    def test_finds_and_repairs_a_finished_word_whose_parent_does_not_know(
+        self, world: World, closed: bool
+    ) -> None:
+        batch, _ = world.batch(100, closed=closed)
+        plant(world, batch, 0, 7, 0b1111)
+        plant(world, batch, 1, 0, 0b1111)
+
+        verdict = world.ledger.verify(batch.batch_id)
+
+        assert verdict.disagreements == (
+            "word 1/0 is done, but its parent's bit is pending",
+            "word 0/7 is done, but its parent's bit is pending",
+        )
+        assert verdict.repaired
+        assert world.word(batch, 1, 1) == 0b0111
+        assert world.word(batch, 2, 0) == 0b1110
+        assert world.ledger.verify(batch.batch_id).disagreements == ()
+
+    def test_finds_and_repairs_an_edge_that_was_never_settled(self, world: World) -> None:
+        batch, (group,) = world.batch(98, closed=True)
+        world.ledger.ack(list(group[:96]))
+        plant(world, batch, 0, 24, 0b0011)
+
+        verdict = world.ledger.verify(batch.batch_id)
+
+        assert verdict.disagreements == ("word 0/24 is done, but its parent's bit is pending",)
+        assert verdict.batch.state is State.COMPLETE
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_finds_and_repairs_a_batch_that_is_done_but_not_complete(self, world: World) -> None:
+        batch, _ = world.batch(3, closed=True)
+        plant(world, batch, 0, 0, 0b0111)
+
+        verdict = world.ledger.verify(batch.batch_id)
+
+        assert verdict.disagreements == ("every item is done, but the batch is not complete",)
+        assert (verdict.repaired, verdict.batch.state) == (True, State.COMPLETE)
+
+    def test_reports_what_it_cannot_repair(self, world: World) -> None:
+        batch, _ = world.batch(3, closed=True)
+        world.ports.batches.end(batch.batch_id, State.COMPLETE, now=1, sources=(State.CLOSED,))
+
+        verdict = world.ledger.verify(batch.batch_id)
+
+        assert verdict.disagreements == ("the batch is complete, but 3 items are pending",)
+        assert not verdict.repaired
+
+    def test_only_looks_when_told_so(self, world: World) -> None:
+        batch, _ = world.batch(3, closed=True)
+        plant(world, batch, 0, 0, 0b0111)
+        writes = world.calls.writes.total()
+
+        verdict = world.ledger.verify(batch.batch_id, repair=False)
+
+        assert (len(verdict.disagreements), verdict.repaired) == (1, False)
+        assert world.calls.writes.total() == writes
+
+    def test_goes_on_with_a_cursor(self, world: World) -> None:
+        # Given disagreements far apart, and a small budget
+        batch, _ = world.batch(4_000)
+        for number in (1, 500, 999):
+            plant(world, batch, 0, number, 0b1111)
+        reader = small(world, 300)
+
+        found: list[str] = []
+        pending, pages, cursor = 0, 0, None
+        while pages == 0 or cursor:
+            verdict = reader.verify(batch.batch_id, cursor=cursor, repair=True)
+            found += verdict.disagreements
+            pending, pages, cursor = pending + verdict.pending, pages + 1, verdict.cursor
+
+        assert pages > 1
+        assert [text.split()[1] for text in found] == ["0/1", "0/500", "0/999"]
+        assert pending == 4_000 - 12
+
+    @pytest.mark.parametrize("end", ["cancel", "meet_deadline"])
+    def test_lets_a_batch_be_that_ended_before_it_was_closed(self, world: World, end: str) -> None:
+        """Its edge was never settled, and that is as it should be."""
+        batch, (group,) = world.batch(
+            6, deadline=world.clock.at + 5_000, on_deadline=OnDeadline.COMPLETE, lifetime=60
+        )
+        world.ledger.ack(list(group[4:]))
+        world.clock.advance(5_000)
+        getattr(world.ledger, end)(batch.batch_id)
+
+        verdict = world.ledger.verify(batch.batch_id)
+
+        assert (verdict.pending, verdict.disagreements) == (4, ())

@@ -1,0 +1,226 @@
+"""Settling: whoever dies, the next who comes by carries finished words up to the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fanin.app.ports.words import WordKey
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import State
+from fanin.errors import BatchGone
+from tests.unit.app.conftest import Crash, World
+
+
+def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
+    """An acknowledgement that dies after so many of its writes."""
+    for _ in range(writes - 1):
+        world.at("words.clear", "after", lambda: None)
+    world.crash_at("words.clear", "after")
+    with pytest.raises(Crash):
+        world.fresh().ack(items)
+    assert world.happened
+
+
+class TestOrder:
+    def test_a_word_is_written_before_its_parent(self, world: World) -> None:
+        # Given a batch whose last item will finish three levels
+        batch, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group[:63]))
+        seen: list[tuple[int, int, int]] = []
+
+        def look() -> None:
+            words = world.memory.words._words
+            levels = (words.get(WordKey(batch.batch_id, level, 0 if level else 15), 1) for level in range(3))
+            seen.append(tuple(int(word != 0) for word in levels))  # type: ignore[arg-type]
+
+        for _ in range(3):
+            world.at("words.clear", "after", look)
+        world.ledger.ack([group[63]])
+
+        # Then each level was done when the next was written
+        assert seen[0][0] == 0
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        writes = world.calls.writes["words.clear"]
+
+        world.ledger.ack(list(group))
+
+        assert world.calls.writes["words.clear"] - writes == 16 + 4 + 1
+
+
+class TestRace:
+    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
+    def test_a_close_just_after_the_last_write_is_seen(self, world: World, n: int) -> None:
+        """The closer has read the edge before the write, so only the acker can complete the batch."""
+        batch, (group,) = world.batch(n)
+        world.ledger.ack(list(group[:-1]))
+        world.at("words.clear", "before", lambda: world.fresh().close(batch.batch_id))
+
+        (receipt,) = world.ledger.ack([group[-1]])
+
+        assert receipt.complete
+        assert world.row(batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
+    def test_a_close_just_after_an_acker_died_completes_the_batch(self, world: World, n: int) -> None:
+        """The acker dies before it looks, so only the closer can complete the batch."""
+        batch, (group,) = world.batch(n)
+        world.ledger.ack(list(group[:-1]))
+        die_while_acking(world, [group[-1]], writes=1)
+
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
+
+    def test_a_batch_that_grows_meanwhile_is_not_complete(self, world: World) -> None:
+        batch, (group,) = world.batch(5)
+        world.at("words.clear", "after", lambda: world.fresh().add(batch.batch_id, 1))
+
+        world.ledger.ack(list(group))
+
+        assert world.ledger.close(batch.batch_id).state is State.CLOSED
+
+    def test_two_who_finish_together_complete_once(self, world: World) -> None:
+        batch, (group,) = world.batch(5, closed=True)
+        world.ledger.ack(list(group[:3]))
+        world.at("batches.end", "before", lambda: world.fresh().ack(list(group)))
+
+        (receipt,) = world.ledger.ack(list(group[3:]))
+
+        ends = [new for old, new in world.memory.batches.changes if old and new.state is State.COMPLETE]
+        assert receipt.complete
+        assert len(ends) == 1
+        assert world.row(batch) == ends[0]
+
+
+class TestHealing:
+    """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
+
+    @pytest.fixture(params=[1, 2, 3])
+    def writes(self, request: pytest.FixtureRequest) -> int:
+        return int(request.param)
+
+    def test_by_the_same_items_again(self, world: World, writes: int) -> None:
+        _batch, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group[:63]))
+        die_while_acking(world, [group[63]], writes=writes)
+
+        (receipt,) = world.fresh().ack([group[63]])
+
+        assert receipt.complete
+        assert receipt.duplicates == (group[63],)
+
+    def test_by_another_item_of_the_same_word(self, world: World, writes: int) -> None:
+        _batch, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group[:63]))
+        die_while_acking(world, [group[63]], writes=writes)
+
+        assert world.fresh().ack([group[61]])[0].complete
+
+    def test_by_the_stream_of_finished_words(self, world: World, writes: int) -> None:
+        batch, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group[:63]))
+        die_while_acking(world, [group[63]], writes=writes)
+
+        world.fresh().heal(world.memory.words.finished[-1:])
+
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
+        batch, (group,) = world.batch(64)
+        world.ledger.ack(list(group[:63]))
+        die_while_acking(world, [group[63]], writes=writes)
+
+        world.fresh().heal(world.memory.words.finished[-1:])
+
+        assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
+
+    def test_by_the_closer_at_the_edge(self, world: World, writes: int) -> None:
+        batch, (group,) = world.batch(57)
+        for item in group[:56]:
+            world.ledger.ack([item])
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.fresh().ack([group[56]])
+
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
+
+    def test_by_the_reaper(self, world: World, writes: int) -> None:
+        # Given a closed batch of which only the edge is unsettled, and that everybody has forgotten
+        batch, (group,) = world.batch(57, closed=True)
+        world.ledger.ack(list(group[:56]))
+        die_while_acking(world, [group[56]], writes=min(writes, 3))
+        world.clock.advance(8 * 86_400_000)
+
+        reaped = world.fresh().reap()
+
+        assert (reaped.settled, reaped.orphaned) == (1, 0)
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_by_a_range_again(self, world: World, writes: int) -> None:
+        _batch, (group,) = world.batch(61, closed=True)
+        for _ in range(writes - 1):
+            world.at("words.clear", "after", lambda: None)
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.fresh().ack(ranges=[ItemRange(group.prefix)])
+
+        assert world.fresh().ack(ranges=[ItemRange(group.prefix)])[0].complete
+
+
+class TestHeal:
+    def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group))
+        writes = world.calls.writes["words.clear"]
+
+        world.fresh().heal(world.memory.words.finished)
+
+        assert world.calls.writes["words.clear"] == writes
+
+    def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
+        gone, (group,) = world.batch(4, lifetime=60)
+        live, (other,) = world.batch(4, closed=True)
+        world.ledger.ack(list(group))
+        die_while_acking(world, list(other), writes=1)
+        world.clock.at = gone.expires_at * 1000
+
+        world.fresh().heal([WordKey(5, 0, 0), *world.memory.words.finished])
+
+        assert world.row(live).state is State.COMPLETE
+
+    def test_of_nothing_does_nothing(self, world: World) -> None:
+        world.ledger.heal([])
+
+        assert world.calls.reads.total() == 0
+
+
+@pytest.mark.parametrize("call", ["ack", "close"])
+def test_a_row_that_vanishes_under_the_last_item_is_an_error(world: World, call: str) -> None:
+    """It takes a time to live that runs out between two calls; the caller is told, and nothing is claimed."""
+    batch, (group,) = world.batch(3, closed=call == "ack")
+    if call == "close":
+        world.ledger.ack(list(group))
+    calls: dict[str, Callable[[], object]] = {
+        "ack": lambda: world.ledger.ack(list(group)),
+        "close": lambda: world.ledger.close(batch.batch_id),
+    }
+    world.at("batches.end", "before", world.memory.batches._rows.clear)
+
+    with pytest.raises(BatchGone, match="while its last item was acknowledged"):
+        calls[call]()
+
+
+def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
+    one, (a,) = world.batch(5, closed=True)
+    two, (b,) = world.batch(5, closed=True)
+    ledger = world.fresh()
+    ledger._settler._known._capacity = 1
+
+    receipts = ledger.ack([*a, *b])
+
+    assert {world.row(one).state, world.row(two).state} == {State.COMPLETE}
+    assert sum(receipt.first for receipt in receipts) == 10

@@ -1,0 +1,374 @@
+"""Starting scatters: under an idempotency key, to large topics, and with deaths at every step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fanin import names
+from fanin.app.directory.service import ROOM
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters import gather
+from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters.service import Scatters
+from fanin.domain import limits
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.directory import Registration
+from fanin.domain.scatter import Recipient, Scatter, Scattered
+from fanin.errors import (
+    BatchGone,
+    CorrelationIdAlive,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    NotRegistered,
+)
+from tests.unit.app.conftest import Crash
+from tests.unit.app.scatters.test_service import Fleet
+
+CALLS = (
+    "directory.read",
+    "directory.put",
+    "records.put",
+    "timers.set",
+    "batches.create",
+    "batches.begin",
+    "jobs.send",
+)
+
+
+class Town(Fleet):
+    """A fleet whose cars are registered, in a topic that is listed by the worker unless it is tiny."""
+
+    def register(self, *cars: int) -> None:
+        now = self.clock.at
+        for i in cars:
+            channel = f"https://sqs/car-{i}"
+            self.memory.channels.queues.setdefault(channel, [])
+            there = Registration("town", f"car-{i:03}", channel, {}, 86_400, now, now + 86_400_000)
+            self.ports.directory.put(ROOM + "town", there.name, there.value, expires_at=there.expires_at)
+
+    def leave(self, car: int) -> None:
+        self.ports.directory.delete(ROOM + "town", f"car-{car:03}")
+
+    def ask(self, *, key: str | None = None, at_once: int = 1, **options: object) -> Scattered:
+        """A process that starts now asks the whole town."""
+        scatters = Scatters(self.fresh(), at_once=at_once)
+        return scatters.start(Scatter("report!", topic="town", **options), key=key)  # type: ignore[arg-type]
+
+    def calm(self) -> None:
+        """Let nothing more happen that was planned."""
+        self._plans.clear()
+
+    @property
+    def opened(self) -> set[int]:
+        return {new.batch_id for _, new in self.memory.batches.changes}
+
+    def asked(self) -> Counter[str]:
+        """Item ids by how many cars got them, over all queues."""
+        return Counter(
+            item
+            for queue in self.memory.channels.queues.values()
+            for item in {message.attributes[names.ITEM_ATTRIBUTE] for message in queue}
+        )
+
+    def settled(self, scattered: Scattered) -> Scattered:
+        """The scatter when its worker has nothing more to do."""
+        self.work()
+        return self.scatters.status(scattered.batch.batch_id)
+
+
+@pytest.fixture
+def town() -> Town:
+    return Town()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of three, so that a dozen cars are a large topic."""
+    monkeypatch.setattr(scatter_records, "CHUNK", 3)
+
+
+class TestKey:
+    def test_a_repeat_finds_the_scatter_and_asks_nobody_again(self, town: Town) -> None:
+        town.recipients(2)
+        request = Scatter("report!", town.recipients(2))
+        first = town.scatters.start(request, key="week 47")
+        town.work()
+        town.reply(0)
+
+        again = Scatters(town.fresh()).start(request, key="week 47")
+
+        assert again.batch.batch_id == first.batch.batch_id
+        assert again.correlation_id == first.correlation_id
+        assert (again.received, again.missing) == (1, 1)
+        assert town.memory.jobs.waiting == []
+
+    def test_it_stands_for_one_request(self, town: Town) -> None:
+        town.scatters.start(Scatter("report!", town.recipients(1)), key="mine")
+        before = town.calls.writes.total()
+
+        with pytest.raises(IdempotencyKeyReused, match="mine"):
+            town.scatters.start(Scatter("hello", town.recipients(1)), key="mine")
+        assert town.calls.writes.total() == before
+
+    def test_scatters_of_other_keys_and_of_none_are_others(self, town: Town) -> None:
+        request = Scatter("report!", town.recipients(1))
+        started = [town.scatters.start(request, key=key) for key in ("a", "b", None, None)]
+
+        assert len({one.batch.batch_id for one in started}) == 4
+
+    @pytest.mark.parametrize("key", ["", "x" * 129])
+    def test_a_bad_key_writes_nothing(self, town: Town, key: str) -> None:
+        with pytest.raises(InvalidRequest):
+            town.scatters.start(Scatter("x", topic="t"), key=key)
+        assert town.calls.writes.total() == 0
+
+    def test_a_repeat_after_the_end_says_how_it_ended(self, town: Town) -> None:
+        request = Scatter("report!", town.recipients(1), correlation_id="mine")
+        town.scatters.start(request, key="k")
+        town.work()
+        town.reply(0)
+
+        assert town.scatters.start(request, key="k").ready
+        town.clock.advance(2 * 86_400_000 + town.ports.defaults.lifetime * 1000)
+        assert not town.scatters.start(request, key="k").ready  # the key has run out with its scatter
+
+    def test_a_scatter_that_was_removed_is_gone(self, town: Town) -> None:
+        request = Scatter("report!", topic="nobody")
+        first = town.scatters.start(request, key="k")
+        town.ports.batches.expire(first.batch.batch_id, now=town.clock.at)
+
+        with pytest.raises(BatchGone):
+            Scatters(town.fresh()).start(request, key="k")
+
+    def test_two_at_the_same_time_start_one(self, town: Town) -> None:
+        # Given a process that is overtaken by another before it opens the batch, while a car joins
+        town.register(*range(3))
+
+        def other() -> None:
+            town.register(7)
+            town.ask(key="k", at_once=9)
+
+        town.at("batches.create", "before", other)
+        # When it goes on
+        mine = town.ask(key="k", at_once=9)
+        town.work()
+        # Then both started the same scatter, to whom the first of them listed
+        assert town.happened
+        assert town.opened == {mine.batch.batch_id}
+        assert mine.batch.items == 3
+        assert set(town.asked().values()) == {1}
+
+    def test_an_id_that_another_batch_has_is_given_up_with_its_salt(self, town: Town) -> None:
+        # Given a plain batch that draws the same id just before
+        def foreign() -> None:
+            kept = town.ports.directory.read("batch-keys", ["k"])["k"]
+            other = LedgerService(town.ports).open(OpenBatch())
+            town.ports.batches.create(replace(other, batch_id=kept.value["batch_id"], salt=b"x" * 16))
+
+        town.at("batches.create", "before", foreign)
+        request = Scatter("report!", town.recipients(2))
+        first = town.scatters.start(request, key="k")
+        # Then the scatter has another, and the key names that
+        assert town.scatters.start(request, key="k").batch.batch_id == first.batch.batch_id
+        assert first.batch.salt != b"x" * 16
+        town.work()
+        assert town.reply(1).first
+
+    def test_who_comes_back_late_takes_its_correlation_id_anew(self, town: Town) -> None:
+        # Given a start that died, and another scatter that took its correlation id since
+        request = Scatter("report!", town.recipients(1), correlation_id="mine")
+        town.crash_at("batches.create", "before")
+        with pytest.raises(Crash):
+            town.scatters.start(request, key="k")
+        town.clock.advance(60_000)
+        other = town.start(1, correlation_id="mine")
+        # Then it is refused while that one lives, and goes on when it has ended
+        with pytest.raises(CorrelationIdAlive, match=str(other.batch.batch_id)):
+            town.scatters.start(request, key="k")
+        town.ledger.cancel(other.batch.batch_id)
+        assert town.scatters.start(request, key="k").correlation_id == "mine"
+        with pytest.raises(CorrelationIdAlive):
+            town.start(1, correlation_id="mine")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("nth", range(4))
+@pytest.mark.parametrize("cars", [0, 2, 7])
+def test_a_death_at_any_step_is_healed_by_the_key(
+    town: Town, call: str, moment: str, nth: int, cars: int
+) -> None:
+    # Given a start that dies, or whose worker does, and a town that changes meanwhile
+    town.register(*range(cars))
+    for _ in range(nth):
+        town.at(call, moment, lambda: None)
+    town.crash_at(call, moment)
+    try:
+        town.ask(key="k")
+        town.work()
+    except Crash:
+        town.register(100)
+    town.calm()
+    # When it is repeated with the key, twice, and the worker gets its job again
+    started = town.ask(key="k")
+    town.work()
+    town.ask(key="k")
+    found = town.settled(started)
+    # Then there is one scatter, to all who were there or to one more, each under one id of its own
+    assert town.opened == {started.batch.batch_id}
+    assert found.batch.items in {cars, cars + 1}
+    assert found.ready == (found.batch.items == 0)
+    asked = town.asked()
+    assert (len(asked), set(asked.values())) == (found.batch.items, {1} if asked else set())
+
+
+@pytest.mark.usefixtures("small")
+class TestLargeTopic:
+    def test_it_is_starting_until_the_worker_has_listed_it(self, town: Town) -> None:
+        town.register(*range(8))
+
+        started = town.ask(timeout=60)
+
+        assert (started.starting, started.batch.items, started.ready) == (True, 0, False)
+        town.clock.advance(20_000)
+        found = town.settled(started)
+        assert (found.starting, found.batch.items, found.missing) == (False, 8, 8)
+        assert found.batch.deadline == town.clock.at + 60_000
+        assert [len(town.got(i)) for i in range(8)] == [1] * 8
+        for i in range(8):
+            town.reply(i, i)
+        assert town.said(started) == {f"car-{i:03}": i for i in range(8)}
+        assert town.row(started.batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("cars", range(13))
+    def test_the_last_chunk_may_be_full_or_not(self, town: Town, cars: int) -> None:
+        town.register(*range(cars))
+        assert town.settled(town.ask(at_once=1)).batch.items == cars
+
+    def test_the_worker_stops_in_time_and_goes_on_by_another_job(
+        self, town: Town, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        town.register(*range(20))
+        turns: list[int] = []
+        put = scatter_records.put_chunk
+
+        def slow(*args: object) -> object:
+            town.clock.advance(9_000)
+            turns.append(len(town.memory.jobs.waiting))
+            return put(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr("fanin.app.scatters.listing.put_chunk", slow)
+
+        assert town.settled(town.ask()).batch.items == 20
+        assert len(turns) == 7
+        assert [len(town.got(i)) for i in range(20)] == [1] * 20
+
+    def test_nobody_is_listed_twice_while_instances_come_and_go(self, town: Town) -> None:
+        # Given two workers on the same job, and a town that changes between their writes
+        town.register(*range(0, 40, 4))
+        started = town.ask()
+        job = town.memory.jobs.waiting[0]
+
+        def other() -> None:
+            town.register(1, 13, 39)
+            town.leave(20)
+            Scatters(town.fresh()).work(job["batch_id"], None, 0)
+
+        town.at("records.put", "before", other)
+        found = town.settled(started)
+        # Then all who stayed are asked once
+        assert town.happened
+        asked = [i for i in range(40) if town.memory.channels.queues.get(f"https://sqs/car-{i}")]
+        assert set(range(0, 40, 4)) - {20} <= set(asked)
+        assert len(asked) == found.batch.items == len(town.asked())
+        assert set(town.asked().values()) == {1}
+
+    def test_a_job_that_comes_again_sends_nothing(self, town: Town) -> None:
+        town.register(*range(8))
+        started = town.ask()
+        job = town.memory.jobs.waiting[0]
+        town.work()
+
+        Scatters(town.fresh()).work(job["batch_id"], None, 0)
+
+        assert town.memory.jobs.waiting == []
+        town.ledger.cancel(started.batch.batch_id)
+        Scatters(town.fresh()).work(job["batch_id"], None, 0)
+        assert town.memory.jobs.waiting == []
+
+    def test_an_alarm_asks_for_the_listing_that_nobody_did(self, town: Town) -> None:
+        town.register(*range(8))
+        started = town.ask(max_retries=0)
+        town.memory.jobs.waiting.clear()
+
+        town.ring(gather.RESTART_MS // 1000)
+        found = town.settled(started)
+
+        assert (found.batch.items, found.retries) == (8, 0)
+
+    def test_a_listing_that_never_ends_is_given_up(self, town: Town) -> None:
+        town.register(*range(8))
+        started = town.ask()
+        for _ in range(gather.RESTARTS + 1):
+            town.memory.jobs.waiting.clear()
+            town.ring(gather.RESTART_MS // 1000)
+
+        assert town.row(started.batch).state is State.TIMED_OUT
+        assert town.told(started).detail_type == "Batch Timed Out"
+
+    def test_too_many_are_told_at_once_or_cancelled(
+        self, town: Town, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "MAX_RECIPIENTS", 9)
+        town.register(*range(10))
+
+        assert town.settled(town.ask()).batch.state is State.CANCELLED
+        town.leave(9)
+        assert town.settled(town.ask()).batch.items == 9
+
+    def test_items_that_are_no_recipients_end_it(self, town: Town) -> None:
+        town.register(*range(8))
+        started = town.ask()
+        town.ledger.add(started.batch.batch_id, 1)
+
+        assert town.settled(started).batch.state is State.CANCELLED
+
+    def test_a_share_is_of_those_who_were_listed(self, town: Town) -> None:
+        town.register(*range(8))
+        started = town.ask(quorum=0.5)
+        assert town.settled(started).quorum == 4
+        for i in range(4):
+            town.reply(i)
+
+        assert town.row(started.batch).state is State.COMPLETE
+
+
+class TestNamed:
+    def test_registrations_are_named_one_by_one_beside_queues(self, town: Town) -> None:
+        town.register(1, 2)
+        (queue,) = town.recipients(1)
+
+        to = [Recipient("", "town/car-002"), queue, Recipient("mine", "town/car-001")]
+        started = town.scatters.start(Scatter("x", to))
+        town.work()
+
+        assert [len(town.got(i)) for i in range(3)] == [1, 1, 1]
+        for i in range(3):
+            town.reply(i, i)
+        assert town.said(started) == {"car-002": 2, "car 0": 0, "mine": 1}
+
+    @pytest.mark.parametrize("change", [lambda town: None, lambda town: town.clock.advance(86_400_000)])
+    def test_one_that_is_not_there_refuses_all(self, town: Town, change: Callable[[Town], None]) -> None:
+        town.register(1)
+        change(town)
+        before = town.calls.writes.total()
+        name = "town/car-001" if town.clock.at > 1_790_000_000_000 else "town/car-009"
+
+        with pytest.raises(NotRegistered, match=name):
+            town.scatters.start(Scatter("x", [Recipient("", name)]))
+        assert town.calls.writes.total() == before

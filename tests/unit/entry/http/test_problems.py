@@ -1,0 +1,194 @@
+"""What is refused: each with its status, its stable type, and nothing written."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin import errors
+from fanin.adapters.memory import Memory
+from fanin.app.services import Services
+from fanin.entry.http.application import application
+from fanin.entry.http.route import MAX_BODY
+from fanin.entry.http.statuses import STATUS
+from tests.unit.entry.conftest import Client
+
+FORGED = "1:00000000-0000-8010-8000-000000000001:0"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "query", "status", "code", "says"),
+    [
+        ("POST", "/v1/batches", {"userkey": "x"}, {}, 400, "invalid-request", "userkey"),
+        ("POST", "/v1/batches", {"mode": "roughly"}, {}, 400, "invalid-request", "/mode must be one of"),
+        ("POST", "/v1/batches", {"deadline": "soon"}, {}, 400, "invalid-request", "/deadline"),
+        ("POST", "/v1/batches", {"deadline": "2026-02-30T00:00:00Z"}, {}, 400, "invalid-request", "deadline"),
+        ("POST", "/v1/batches", {"metadata": {"a": 1}}, {}, 400, "invalid-request", "/metadata/a must be"),
+        ("POST", "/v1/batches", {"limit": 0}, {}, 400, "invalid-request", "/limit"),
+        ("POST", "/v1/batches", {"parent_item": "x"}, {}, 400, "invalid-item-id", "x"),
+        ("POST", "/v1/batches", [], {}, 400, "invalid-request", "the body must be object"),
+        ("GET", "/v1/batches", None, {}, 400, "invalid-request", "state"),
+        ("GET", "/v1/batches", None, {"state": "shut"}, 400, "invalid-request", "/state"),
+        ("GET", "/v1/batches", None, {"state": "open", "limit": "many"}, 400, "invalid-request", "/limit"),
+        ("GET", "/v1/batches", None, {"state": "open", "limit": 1001}, 400, "invalid-request", "/limit"),
+        ("GET", "/v1/batches", None, {"state": "open", "colour": 1}, 400, "invalid-request", "colour"),
+        ("GET", "/v1/batches", None, {"state": "open", "cursor": "x"}, 400, "invalid-request", "cursor"),
+        ("GET", "/v1/batches/x", None, {}, 400, "invalid-request", "'x'"),
+        ("GET", "/v1/batches/9007199254740992", None, {}, 400, "invalid-request", "2^53"),
+        ("GET", "/v1/batches/5", None, {}, 404, "batch-not-found", "5"),
+        ("GET", "/v1/batches/5", None, {"exact": "yes"}, 400, "invalid-request", "/exact must be boolean"),
+        ("POST", "/v1/batches/5/items", {"count": 0}, {}, 400, "invalid-request", "/count"),
+        ("POST", "/v1/batches/5/items", {"count": -1}, {}, 400, "invalid-request", "/count"),
+        ("POST", "/v1/batches/5/items", {"count": 2**40}, {}, 400, "invalid-request", "/count"),
+        ("POST", "/v1/batches/5/items", {"count": True}, {}, 400, "invalid-request", "/count must be"),
+        ("POST", "/v1/batches/5/items", {"count": 1.5}, {}, 400, "invalid-request", "/count must be"),
+        ("POST", "/v1/batches/5/items", {"count": "1"}, {}, 400, "invalid-request", "/count must be"),
+        ("POST", "/v1/batches/5/items", {}, {}, 400, "invalid-request", "count"),
+        ("POST", "/v1/batches/5/items", {"count": 1}, {}, 404, "batch-not-found", "5"),
+        ("POST", "/v1/batches/5/close", None, {}, 404, "batch-not-found", "5"),
+        ("POST", "/v1/acks", {"items": ["nonsense"]}, {}, 400, "invalid-item-id", "nonsense"),
+        ("POST", "/v1/acks", {"items": [7]}, {}, 400, "invalid-request", "/items/0 must be string"),
+        ("POST", "/v1/acks", {"items": [FORGED]}, {}, 404, "batch-not-found", "1"),
+        ("POST", "/v1/acks", {"items": ["x"] * 10_001}, {}, 413, "request-too-large", "10000"),
+        ("POST", "/v1/acks", {"ranges": [{"from": 1}]}, {}, 400, "invalid-request", "/ranges/0"),
+        ("POST", "/v1/acks", {"failures": []}, {}, 400, "invalid-request", "failures"),
+        ("POST", "/v1/failures", {"failures": [{"item": 3}]}, {}, 400, "invalid-request", "/failures/0/item"),
+        ("DELETE", "/v1/batches", None, {"state": "open", "idle_since": "1"}, 400, "invalid-request", "idle"),
+        ("DELETE", "/v1/batches", None, {"state": "open"}, 400, "invalid-request", "idle_since"),
+    ],
+)  # fmt: skip
+def test_a_bad_request_is_refused_and_writes_nothing(
+    call: Client, memory: Memory, *, method, path, body, query, status, code, says
+) -> None:
+    answer = call(method, path, body, **query)
+
+    assert answer.status == status, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json["type"] == f"urn:fanin:problem:{code}"
+    assert answer.json["status"] == status
+    assert answer.json["request_id"] == "request-of-gateway"
+    assert says in answer.json["detail"]
+    assert memory.calls.writes == memory.calls.refused
+
+
+@pytest.mark.parametrize(
+    "raw", ["", "{", "nonsense", '{"count": NaN}', "[" * 100_000, '{"user_key": "\\ud800"}', "1" * 5_000]
+)
+def test_what_is_not_json_is_refused(call: Client, raw: str) -> None:
+    answer = call("POST", "/v1/batches", raw=raw)
+    assert (answer.status, answer.json["type"]) == (400, "urn:fanin:problem:invalid-request")
+    assert "not JSON" in answer.json["detail"]
+
+
+def test_a_body_in_base64_is_read(call: Client) -> None:
+    assert call("POST", "/v1/batches", encoded=b'{"user_key": "gr\xc3\xbcn"}').json["user_key"] == "grün"
+    assert call("POST", "/v1/batches", encoded=b"\xff\xfe").status == 400
+
+
+def test_an_integer_may_be_written_as_a_float(call: Client) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    assert call("POST", f"/v1/batches/{batch_id}/items", raw='{"count": 2.0}').json["upto"] == 2
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+def test_a_body_over_the_limit_is_refused_before_it_is_read(call: Client, encoded: bool) -> None:
+    body = b" " * (MAX_BODY + 1)
+    answer = (
+        call("POST", "/v1/acks", encoded=body) if encoded else call("POST", "/v1/acks", raw=body.decode())
+    )
+    assert (answer.status, answer.json["type"]) == (413, "urn:fanin:problem:request-too-large")
+    assert call("POST", "/v1/acks", raw="{}".ljust(MAX_BODY)).status == 200
+
+
+def test_bytes_count_not_characters(call: Client) -> None:
+    assert call("POST", "/v1/batches", raw="ü" * (MAX_BODY // 2 + 1)).status == 413
+
+
+def test_an_unknown_path_is_404_and_a_wrong_method_405(call: Client) -> None:
+    unknown = call("GET", "/v1/batchez")
+    assert (unknown.status, unknown.json["type"]) == (404, "urn:fanin:problem:no-such-path")
+    wrong = call("PATCH", "/v1/batches/5")
+    assert (wrong.status, wrong.json["type"]) == (405, "urn:fanin:problem:method-not-allowed")
+    assert wrong.headers["Allow"] == "GET"
+    assert call("PUT", "/v1/batches").headers["Allow"] == "DELETE, GET, POST"
+
+
+def test_a_full_batch_pushes_back(call: Client) -> None:
+    batch_id = call("POST", "/v1/batches", {"limit": 2}).json["batch_id"]
+    assert call("POST", f"/v1/batches/{batch_id}/items", {"count": 2}).status == 201
+    answer = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1})
+    assert (answer.status, answer.json["type"]) == (429, "urn:fanin:problem:limit-reached")
+    assert int(answer.headers["Retry-After"]) == answer.json["retry_after"] >= 1
+
+
+def test_a_closed_batch_takes_no_items(call: Client) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    call("POST", f"/v1/batches/{batch_id}/close")
+    answer = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1})
+    assert (answer.status, answer.json["type"]) == (409, "urn:fanin:problem:batch-closed")
+
+
+def test_a_batch_past_its_lifetime_is_gone(call: Client, memory: Memory) -> None:
+    batch_id = call("POST", "/v1/batches", {"lifetime": 60}).json["batch_id"]
+    memory.clock.advance(86_400_000 + 61_000)
+    assert call("GET", f"/v1/batches/{batch_id}").status == 410
+
+
+class Failing:
+    """A ledger whose status call raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def status(self, *_args, **_kwargs):
+        raise self.error
+
+
+def failing(error: Exception) -> Client:
+    return Client(application(lambda: Services(Failing(error))))
+
+
+def test_a_defect_is_500_and_tells_nothing_but_the_request_id(caplog) -> None:
+    answer = failing(RuntimeError("secret of the inside"))("GET", "/v1/batches/5")
+
+    assert answer.status == 500
+    assert answer.json["type"] == "urn:fanin:problem:internal-error"
+    assert answer.json["request_id"] == "request-of-gateway"
+    assert "secret" not in answer.text
+    assert "RuntimeError: secret of the inside" in caplog.text
+
+
+def test_a_missing_setting_is_the_services_own_fault() -> None:
+    answer = failing(errors.NotConfigured("FANIN_BUS is not set"))("GET", "/v1/batches/5")
+    assert (answer.status, "FANIN_BUS" in answer.text) == (500, False)
+
+
+def test_throttling_asks_to_come_back() -> None:
+    answer = failing(errors.Throttled("slow down", retry_after=7))("GET", "/v1/batches/5")
+    assert (answer.status, answer.headers["Retry-After"], answer.json["retry_after"]) == (503, "7", 7)
+
+
+def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
+    tree = {errors.FaninError}
+    while any(new := {sub for cls in tree for sub in cls.__subclasses__()} - tree):
+        tree |= new
+    ours = {
+        errors.FaninError,
+        errors.NotConfigured,
+        errors.SendFailed,
+        errors.BufferFull,
+        errors.ItemFailed,
+        errors.JobRunNotFound,
+        errors.ExportDamaged,
+        errors.LocalStackFailed,
+    }
+    assert {cls for cls in tree if cls.__module__ == "fanin.errors"} - ours == set(STATUS)
+
+
+def test_the_correlation_id_is_the_callers_or_the_requests(call: Client) -> None:
+    assert (
+        call("GET", "/v1/nowhere", headers={"x-correlation-id": "trip-9"}).headers["X-Correlation-Id"]
+        == "trip-9"
+    )
+    assert call("GET", "/v1/nowhere").headers["X-Correlation-Id"] == "request-of-gateway"
+    forged = call("GET", "/v1/nowhere", headers={"x-correlation-id": "a\r\nb"})
+    assert forged.headers["X-Correlation-Id"] == "request-of-gateway"

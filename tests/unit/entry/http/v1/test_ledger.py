@@ -1,0 +1,188 @@
+"""The API's routes, from the event of API Gateway to its answer."""
+
+from __future__ import annotations
+
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import OpenBatch
+from fanin.entry.http import carlyle_v1
+from fanin.entry.http.components import SCHEMAS
+from fanin.entry.http.schemas import ref
+from fanin.entry.http.table import ROUTES
+from fanin.entry.http.v1 import ledger as v1
+from fanin.entry.http.validation import compiled
+
+
+def test_a_batch_lives_its_whole_life_over_http(call, memory: Memory) -> None:
+    # Given an open batch of three items
+    opened = call("POST", "/v1/batches", {"user_key": "catalog-42", "metadata": {"team": "blue"}})
+    assert opened.status == 201
+    assert opened.json["state"] == "open"
+    assert opened.json["created_at"].endswith("Z")
+    assert "salt" not in opened.json
+    path = f"/v1/batches/{opened.json['batch_id']}"
+    group = call("POST", f"{path}/items", {"count": 3})
+    assert group.status == 201
+    assert group.json["upto"] == 3
+    prefix = f"{group.json['batch_id']}:{group.json['id']}"
+
+    # When two are acknowledged, one of them twice, one fails, and the batch is closed
+    receipts = call("POST", "/v1/acks", {"items": [f"{prefix}:0", f"{prefix}:1"]})
+    again = call("POST", "/v1/acks", {"items": [f"{prefix}:1"]})
+    failed = call("POST", "/v1/failures", {"failures": [{"item": f"{prefix}:2", "reason": "no price"}]})
+    closed = call("POST", f"{path}/close")
+
+    # Then every receipt says what it did, and the batch is complete
+    assert receipts.json["batches"][0]["first"] == 2
+    assert again.json["batches"][0]["duplicates"] == [f"{prefix}:1"]
+    assert failed.json["batches"][0]["first"] == 1
+    assert (closed.status, closed.json["state"]) == (200, "complete")
+    assert closed.json["ended_at"] is not None
+    failures = call("GET", f"{path}/failures").json["failures"]
+    assert [(f["ordinal"], f["reason"]) for f in failures] == [(2, "no price")]
+    status = call("GET", path, exact="true").json
+    assert (status["done_min"], status["done_max"], status["user_key"]) == (3, 3, "catalog-42")
+
+
+def test_missing_is_told_as_ranges_that_can_be_acknowledged(call) -> None:
+    # Given a closed batch of 100 items, of which 10 to 89 are acknowledged as a range
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
+    prefix = f"{batch_id}:{group['id']}"
+    receipts = call("POST", "/v1/acks", {"ranges": [{"group": prefix, "from": 10, "to": 90}]}).json
+    assert receipts["batches"][0]["ranged"] == 80
+    call("POST", f"/v1/batches/{batch_id}/close")
+
+    # When what is missing is acknowledged by the ids of its ranges
+    missing = call("GET", f"/v1/batches/{batch_id}/missing", limit=10).json
+    assert [(span["from"], span["to"]) for span in missing["ranges"]] == [(0, 10), (90, 100)]
+    spans = [{"group": f"{batch_id}:{span['id']}"} for span in missing["ranges"]]
+    receipts = call("POST", "/v1/acks", {"ranges": spans}).json
+
+    # Then the batch is complete
+    assert receipts["batches"][0]["complete"] is True
+
+
+def test_the_same_idempotency_key_adds_once(call, ledger: LedgerService) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    path, key = f"/v1/batches/{batch_id}/items", {"idempotency-key": "run-7"}
+
+    first = call("POST", path, {"count": 5}, headers=key)
+    repeat = call("POST", path, {"count": 5}, headers=key)
+    other = call("POST", path, {"count": 6}, headers=key)
+
+    assert repeat.json == first.json
+    assert other.status == 409
+    assert other.json["type"] == "urn:fanin:problem:idempotency-key-reused"
+    assert ledger.status(batch_id).batch.items == 5
+
+
+def test_the_same_idempotency_key_opens_once(call, ledger: LedgerService) -> None:
+    # Given a batch that was opened under a key, and has got items
+    key = {"idempotency-key": "run-7"}
+    first = call("POST", "/v1/batches", {"user_key": "nightly"}, headers=key)
+    ledger.add(first.json["batch_id"], 5)
+
+    # When it is opened again, and another request comes with the key
+    repeat = call("POST", "/v1/batches", {"user_key": "nightly"}, headers=key)
+    other = call("POST", "/v1/batches", {"user_key": "daily"}, headers=key)
+
+    # Then it is the same batch, and the other request is refused
+    assert repeat.status == 201
+    assert (repeat.json["batch_id"], repeat.json["items"]) == (first.json["batch_id"], 5)
+    assert other.status == 409
+    assert other.json["type"] == "urn:fanin:problem:idempotency-key-reused"
+
+
+def test_batches_are_listed_by_state_and_expired(call, memory: Memory) -> None:
+    # Given two open batches, and an hour gone
+    ids = {call("POST", "/v1/batches", {}).json["batch_id"] for _ in range(2)}
+    listed = call("GET", "/v1/batches", state="open", limit=10).json["batches"]
+    assert {batch["batch_id"] for batch in listed} <= ids
+    memory.clock.advance(3_600_000)
+
+    # When all without activity are expired
+    expired = call("DELETE", "/v1/batches", state="open", idle_since="2100-01-01T00:00:00Z")
+
+    # Then both are orphaned
+    assert expired.json == {"batches": 2, "items": 0}
+    assert {call("GET", f"/v1/batches/{batch_id}").json["state"] for batch_id in ids} == {"orphaned"}
+
+
+def test_cancel_and_verify(call) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    call("POST", f"/v1/batches/{batch_id}/items", {"count": 2})
+
+    verdict = call("POST", f"/v1/batches/{batch_id}/verify", repair="false").json
+    assert (verdict["pending"], verdict["disagreements"], verdict["cursor"]) == (2, [], None)
+    assert call("POST", f"/v1/batches/{batch_id}/cancel").json["state"] == "cancelled"
+
+
+def test_an_estimated_batch_counts(call) -> None:
+    batch_id = call("POST", "/v1/batches", {"mode": "estimated"}).json["batch_id"]
+    call("POST", f"/v1/batches/{batch_id}/items", {"count": 2})
+    call("POST", f"/v1/batches/{batch_id}/close")
+
+    receipt = call("POST", "/v1/acks", {"counts": [{"batch_id": batch_id, "n": 2}]}).json["batches"][0]
+
+    assert (receipt["ranged"], receipt["complete"]) == (2, True)
+
+
+def test_all_options_of_a_batch_come_back(call) -> None:
+    options = {
+        "user_key": "k", "mode": "exact", "idle_ttl": 600, "lifetime": 86_400,
+        "deadline": "2026-09-22T10:00:00.250Z", "on_deadline": "complete", "limit": 9, "metadata": {"a": "b"},
+    }  # fmt: skip
+    answer = call("POST", "/v1/batches", options).json
+    durations = {name: options.pop(name) for name in ("idle_ttl", "lifetime")}
+    assert {name: answer[name] for name in options} == options
+    assert (answer["open_idle_ttl"], answer["closed_idle_ttl"]) == (durations["idle_ttl"],) * 2
+
+
+def test_answers_are_of_the_form_that_the_document_promises(call, ledger: LedgerService) -> None:
+    # Given a batch with something in every list
+    batch_id = ledger.open(OpenBatch(user_key="k")).batch_id
+    group = ledger.add(batch_id, 4)
+    bodies = {
+        "openBatch": {"metadata": {"a": "b"}},
+        "addItems": {"count": 1},
+        "ackItems": {"items": [group[0], group[0]]},
+        "failItems": {"failures": [{"item": group[1], "reason": "r"}]},
+        "carlyleCreateExact": {"userKey": None},
+        "carlyleCreateEstimated": {},
+        "carlyleAddExact": {"batchId": batch_id, "items": 2},
+        "carlyleAckExact": {"batchItemIds": [group[2]]},
+        "carlyleDecrement": {"acks": []},
+    }
+    queries = {
+        "listBatches": {"state": "open"},
+        "expireBatches": {"state": "open", "idle_since": "2020-01-01T00:00:00Z"},
+        "carlyleDeleteOpen": {"since": "1"},
+        "carlyleDeleteClosed": {"since": "1"},
+        "carlyleIncrement": {"by": 1},
+    }
+    last = (
+        "closeBatch",
+        "cancelBatch",
+        "carlyleCloseExact",
+        "carlyleCloseEstimated",
+        "carlyleDeleteEstimated",
+    )
+    ours = [
+        route for route in ROUTES if route in (*v1.ROUTES, *carlyle_v1.ROUTES) or route.answer == "Document"
+    ]
+    for route in sorted(ours, key=lambda route: route.operation in last):
+        # When a route is called
+        identifier = batch_id
+        if "/estimated" in route.path:
+            identifier = call("POST", "/api/v1/batch/estimated", {}).json["batchId"]
+        path = route.path.replace("{batch_id}", str(identifier))
+        answer = call(route.method, path, bodies.get(route.operation), **queries.get(route.operation, {}))
+
+        # Then its answer is of the schema that the route names
+        assert answer.status == route.status, (route.operation, answer.text)
+        if route.answer:
+            schema = {**ref(route.answer), "components": {"schemas": SCHEMAS}}
+            compiled(schema)(answer.json, route.operation)
+        else:
+            assert answer.text == ""
