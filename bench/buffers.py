@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.figures import Figure
 from bench.world import World
-from fanin.app.buffers.service import Buffers
+from fanin.app.buffers.service import BufferService
 
 LIMIT = 1_000
 PUTS = 20_000
@@ -28,7 +28,7 @@ def in_tens() -> list[Figure]:
 def _measure(name: str, size: int, held: int, at_most: float) -> Figure:
     """Put and take by two processes, some work always being in the buffer."""
     world = World()
-    producer, taker = (Buffers(process.ports, process) for process in (world.process(), world.process()))
+    producer, taker = (BufferService(process) for process in (world.process(), world.process()))
     producer.define("jobs", LIMIT)
     for _ in range(0, held, size):
         producer.put("jobs", ["x"] * size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.figures import Figure
 from bench.world import World
-from fanin.app.frames.service import Frames
+from fanin.app.frames.service import FrameService
 from fanin.domain.frames import Hold, OpenFrame, Ticket
 
 SIZES = (64, 1_000, 100_000)
@@ -19,7 +19,7 @@ def envelopes() -> list[Figure]:
 def _measure(size: int) -> Figure:
     world = World()
     receiver = world.process()
-    frames = Frames(receiver.ports, receiver)
+    frames = FrameService(receiver)
     with world.spending() as spent:
         frame = frames.open(OpenFrame(size, "orders", "billing"))
         for index in range(size):

@@ -7,7 +7,7 @@ from bench.world import World
 from fanin import names
 from fanin.app.directory import service as directory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import State
 from fanin.domain.directory import Registration
@@ -37,7 +37,7 @@ def large_topic() -> list[Figure]:
     rows = {f"{i:06}": there.value for i in range(LARGE)}
     world.memory.directory.put_all(directory.ROOM + "fleet", rows, expires_at=there.expires_at)
     ports = world.memory.ports()
-    scatters = Scatters(LedgerService(ports, patterns(ports)))
+    scatters = ScatterService(LedgerService(ports, patterns(ports)))
     with world.spending() as spent:
         batch_id = scatters.start(Scatter("?", topic="fleet"), key="once").batch.batch_id
         jobs = world.memory.jobs.waiting
@@ -62,7 +62,7 @@ def _measure(size: int, *, quorum: int | None) -> Figure:
     world.memory.channels.queues[QUEUE] = []
     ports = world.memory.ports()
     ledger = LedgerService(ports, patterns(ports))
-    scatters = Scatters(ledger)
+    scatters = ScatterService(ledger)
     with world.spending() as spent:
         batch = scatters.start(Scatter("?", [Recipient("", QUEUE)] * size, quorum=quorum)).batch
         for job in world.memory.jobs.waiting:

@@ -10,7 +10,7 @@ import pytest
 import fanin
 from fanin import Tracker, names
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.domain import limits
 from fanin.domain.directory import Left
 from fanin.domain.routing import Policy
@@ -23,7 +23,7 @@ def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     # Given two queues that are channels
     memory = Memory()
     memory.channels.queues |= {"car": [], "desk": []}
-    monkeypatch.setattr(fanin.Tracker, "from_env", lambda: Tracker(LedgerService(memory.ports())))
+    monkeypatch.setattr(fanin.Tracker, "from_env", lambda: Tracker(Services(memory.ports())))
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     # When the example is run
     exec(example, {"queue_url": "car", "desk_url": "desk"})  # noqa: S102

@@ -19,7 +19,6 @@ from schemathesis.specs.openapi import checks
 from werkzeug.wrappers import Request, Response
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.entry.http.application import application, serve
 from fanin.entry.http.openapi import document
@@ -37,7 +36,7 @@ class Gateway:
     """An HTTP API in front of the function, as a WSGI application."""
 
     def __init__(self) -> None:
-        services = Services(LedgerService(Memory().ports()))
+        services = Services(Memory().ports())
         self.app = application(lambda: services)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:

@@ -104,7 +104,7 @@ class TestExamplesRun:
         # Given a consumer that acknowledges through a queue
         sqs = boto3.client("sqs")
         ack_queue_url = sqs.create_queue(QueueName="acks")["QueueUrl"]
-        tracker = Tracker(Tracker.in_memory().ledger, ack_queue_url=ack_queue_url)
+        tracker = Tracker(Tracker.in_memory().services, ack_queue_url=ack_queue_url)
         scope: dict[str, Any] = {
             "tracker": tracker,
             "ItemFailed": ItemFailed,

@@ -9,8 +9,8 @@ from typing import Any
 from fanin import Tracker, names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
-from fanin.app.services import patterns
+from fanin.app.scatters.service import ScatterService
+from fanin.app.services import Services, patterns
 from fanin.client.messages import from_lambda
 from fanin.domain.directory import Register
 from fanin.errors import CorrelationIdAlive
@@ -31,12 +31,12 @@ def test_its_example_runs_and_its_tables_are_complete() -> None:
     memory = Memory()
     memory.channels.queues[QUEUE] = []
     ledger = LedgerService(memory.ports(), patterns(memory.ports()))
-    tracker, code = Tracker(ledger), example()
+    tracker, code = Tracker(Services(ledger.ports)), example()
     tracker.directory.register(Register("fleet", "car-7", QUEUE))
     # When the example asks, answers and gathers
     batch_id = code["ask"](tracker, "fleet")
     for job in memory.jobs.waiting:
-        Scatters(ledger).send(job["batch_id"], job["chunk"], job["wave"])
+        ScatterService(ledger).send(job["batch_id"], job["chunk"], job["wave"])
     (sent,) = memory.channels.queues[QUEUE]
     attributes = {name: {"stringValue": value} for name, value in sent.attributes.items()}
     code["answer"](

@@ -9,7 +9,8 @@ import pytest
 
 from fanin import names
 from fanin.client import connecting
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.client.tracker import Tracker
 from fanin.local import Stack
@@ -41,8 +42,8 @@ def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) ->
     """
 
     def make() -> Tracker:
-        ledger = HttpsLedger(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))
-        return Tracker(ledger, lambda: connecting.sqs_client(caller), stack.ack_queue_url)
+        api = HttpsApi(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))
+        return Tracker(HttpsServices(api), lambda: connecting.sqs_client(caller), stack.ack_queue_url)
 
     return make
 

@@ -34,7 +34,7 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) 
     with pytest.raises(LimitReached) as rejected:
         tracker.producer(name).put_now("three")
     assert rejected.value.retry_after == 1
-    lost = eventually(lambda: buffers.take(name, most=2, wait=5, hide=1))
+    lost = eventually(lambda: buffers.take(name, most=2, wait=5, visibility_timeout=1))
     assert buffers.status(name).pending == 2
     time.sleep(1.2)
     found: list[str] = []

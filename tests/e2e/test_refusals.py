@@ -10,6 +10,7 @@ import boto3
 import pytest
 import urllib3
 
+from fanin.client.https.api import HttpsApi
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import Request, SigV4
 from fanin.domain.batch import Mode, OpenBatch
@@ -51,7 +52,7 @@ def call(stack, caller):
 
 @pytest.fixture(scope="module")
 def ledger(stack, caller) -> HttpsLedger:
-    return HttpsLedger(stack.api_url, sign=SigV4(caller, stack.region))
+    return HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(caller, stack.region)))
 
 
 @dataclass
@@ -426,4 +427,4 @@ class TestCallers:
 
         # When the user acks, Then it is refused
         with pytest.raises(AccessDenied):
-            HttpsLedger(stack.api_url, sign=SigV4(stranger, stack.region)).ack([given.open[7]])
+            HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).ack([given.open[7]])

@@ -11,7 +11,7 @@ import pytest
 
 from fanin import names
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.client.messages import ReceivedMessage, from_queue
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Recipient, Scatter
@@ -116,7 +116,9 @@ def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
         tracker.directory.register(Register(topic, f"car-{i}", url))
     request = Scatter("report!", topic=topic)
     ports = connect(Settings.from_env())
-    first, again = (Scatters(LedgerService(ports), at_once=0).start(request, key=topic) for _ in range(2))
+    first, again = (
+        ScatterService(LedgerService(ports), at_once=0).start(request, key=topic) for _ in range(2)
+    )
     assert first.starting
     assert first.batch.batch_id == again.batch.batch_id
     # When they reply to what they get

@@ -13,9 +13,9 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.frames.service import Frames
+from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import patterns
+from fanin.app.services import Services, patterns
 from fanin.client.backoff import Backoff
 from fanin.client.consuming.acking import DirectAcks
 from fanin.client.frames.envelopes import OCTETS, Envelope
@@ -160,11 +160,11 @@ class FrameWorld:
 
     # The service.
 
-    def process(self) -> tuple[LedgerService, Frames]:
+    def process(self) -> tuple[LedgerService, FrameService]:
         """A process that starts now."""
         ports = self.memory.ports()
         ledger = LedgerService(ports, patterns(ports))
-        return ledger, Frames(ports, ledger)
+        return ledger, FrameService(ledger)
 
     def function(self, die_in: int | None, call: Callable[[LedgerService], object]) -> bool:
         """Run one of the functions behind streams and schedules; False if it died."""
@@ -239,7 +239,7 @@ class Receiver:
         self,
         world: FrameWorld,
         envelopes: list[Envelope],
-        process: tuple[LedgerService, Frames],
+        process: tuple[LedgerService, FrameService],
         *,
         mood: str,
         slow: bool,
@@ -250,7 +250,11 @@ class Receiver:
         self._slow = slow
         ledger, frames = process
         self._receiver = IdempotentReceiver(
-            frames, self._handle, DirectAcks(Tracker(ledger)), lease=LEASE, clock=world.seconds
+            frames,
+            self._handle,
+            DirectAcks(Tracker(Services(ledger.ports))),
+            lease=LEASE,
+            clock=world.seconds,
         )
         self._hub = getcurrent()
         self._task = greenlet(lambda: self._receiver.receive(envelopes))

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.frames.service import Frames
+from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import patterns
+from fanin.app.services import Services, patterns
 from fanin.client.backoff import Backoff
 from fanin.client.consuming.acking import DirectAcks
 from fanin.client.frames.envelopes import Envelope
@@ -67,11 +67,11 @@ class FrameSimulation:
         self.sending = True
         self.finished = self.announced = 0
 
-    def process(self) -> tuple[LedgerService, Frames]:
+    def process(self) -> tuple[LedgerService, FrameService]:
         """A process that starts now."""
         ports = self.memory.ports()
         ledger = LedgerService(ports, patterns(ports))
-        return ledger, Frames(ports, ledger)
+        return ledger, FrameService(ledger)
 
     def seconds(self) -> float:
         return self.clock.at / 1000
@@ -119,7 +119,11 @@ class FrameSimulation:
             held.clear()
             ledger, frames = self.process()
             receiver = IdempotentReceiver(
-                frames, self.handle, DirectAcks(Tracker(ledger)), lease=LEASE, clock=self.seconds
+                frames,
+                self.handle,
+                DirectAcks(Tracker(Services(ledger.ports))),
+                lease=LEASE,
+                clock=self.seconds,
             )
             while self.scheduler.wait(lambda: self.queue or not self.sending) and self.queue:
                 self.rng.shuffle(self.queue)

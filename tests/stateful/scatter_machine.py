@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.domain import ids
 from fanin.domain.batch import State
 from fanin.domain.scatter import Reply
@@ -60,7 +60,7 @@ class ScatterMachine(ScatterWorld, RuleBasedStateMachine):
         reachable = mine is not None or start.request.topic is not None or all(map(self.open, start.cars))
         try:
             died, scattered = self.run(
-                die_in, fresh, lambda ledger: Scatters(ledger).start(start.request, key=start.key)
+                die_in, fresh, lambda ledger: ScatterService(ledger).start(start.request, key=start.key)
             )
         except (CorrelationIdAlive, ChannelRefused) as error:
             refusals = {CorrelationIdAlive: alive, ChannelRefused: not reachable}
@@ -110,7 +110,9 @@ class ScatterMachine(ScatterWorld, RuleBasedStateMachine):
             due = [n for n in plain.missing if n // 2 == job["chunk"]]
 
         died, sent = self.run(
-            die_in, fresh, lambda ledger: Scatters(ledger).send(plain.batch_id, job["chunk"], job["wave"])
+            die_in,
+            fresh,
+            lambda ledger: ScatterService(ledger).send(plain.batch_id, job["chunk"], job["wave"]),
         )
         asked = self.read_inboxes()
 
@@ -163,7 +165,7 @@ class ScatterMachine(ScatterWorld, RuleBasedStateMachine):
 
     def say(self, said: Said, die_in: int | None, fresh: bool) -> None:
         replies = [Reply(plain.items[number], words) for plain, number, words in said]
-        died, receipts = self.run(die_in, fresh, lambda ledger: Scatters(ledger).reply(replies))
+        died, receipts = self.run(die_in, fresh, lambda ledger: ScatterService(ledger).reply(replies))
         if died:
             self.owed.append(said)
             self.discover(said)
@@ -181,7 +183,7 @@ class ScatterMachine(ScatterWorld, RuleBasedStateMachine):
         prefix = ids.issue(plain.batch_id, 0, len(plain.cars), salt).prefix
         replies = [Reply(plain.items[number], "a"), Reply(f"{prefix}:{number}", "b")]
         try:
-            answer = self.run(None, fresh, lambda ledger: Scatters(ledger).reply(replies))
+            answer = self.run(None, fresh, lambda ledger: ScatterService(ledger).reply(replies))
         except InvalidItemId:
             return
         raise AssertionError(answer)

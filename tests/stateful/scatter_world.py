@@ -8,11 +8,11 @@ from typing import Any
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.directory.service import Directory
+from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.correlation import GRACE_MS, ROOM
 from fanin.app.scatters.records import REPLIES
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.directory import Register
@@ -70,7 +70,7 @@ class ScatterWorld:
         self.announced = self.healed = self.calls = 0
         for car in range(CARS):
             self.memory.channels.queues[channel(car)] = []
-            Directory(self.ports).register(Register(TOPIC, f"{car}", channel(car), lease=2_592_000))
+            DirectoryService(self.ports).register(Register(TOPIC, f"{car}", channel(car), lease=2_592_000))
 
     def process(self) -> LedgerService:
         """A process that starts now."""
@@ -254,7 +254,7 @@ class ScatterWorld:
             plain.see(Face(row.state, row.partial, row.retries, row.deadline))
 
     def the_service_agrees(self) -> None:
-        scatters = Scatters(self.process())
+        scatters = ScatterService(self.process())
         for plain in list(self.plain.values())[-2:]:
             status = scatters.status(plain.batch_id)
             assert status.ready is not plain.live

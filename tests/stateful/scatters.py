@@ -17,7 +17,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import parse_prefix
@@ -66,10 +66,10 @@ class Gathering:
         self.items: dict[int, set[str]] = {}
         self.sent: list[Outgoing] = []
 
-    def services(self) -> tuple[LedgerService, Scatters]:
+    def services(self) -> tuple[LedgerService, ScatterService]:
         """A process that starts now."""
         ledger = LedgerService(self.ports, patterns(self.ports))
-        return ledger, Scatters(ledger)
+        return ledger, ScatterService(ledger)
 
     @property
     def rows(self) -> dict[int, Batch]:
@@ -212,7 +212,7 @@ class Gathering:
             require(len(items) == len(blocks), f"a recipient got {items}")
         self.check_replies(scatters, batch_id, told[-1])
 
-    def check_replies(self, scatters: Scatters, batch_id: int, event: Event) -> None:
+    def check_replies(self, scatters: ScatterService, batch_id: int, event: Event) -> None:
         listed: dict[int, object] = {}
         cursor: str | None = None
         while True:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.buffers.service import Buffers
+from fanin.app.buffers.service import BufferService
 from fanin.app.ledger.service import LedgerService
 from fanin.client.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
@@ -27,10 +27,10 @@ from tests.stateful.scheduler import Crash, Scheduler
 DAY_MS = 86_400_000
 
 
-def process(memory: Memory) -> Buffers:
+def process(memory: Memory) -> BufferService:
     """A process that starts now."""
     ports = memory.ports()
-    return Buffers(ports, LedgerService(ports))
+    return BufferService(LedgerService(ports))
 
 
 def in_use(memory: Memory) -> int:
@@ -85,7 +85,7 @@ class Race:
                 self.scheduler.pause()
         self.producing -= 1
 
-    def put(self, buffers: Buffers, payloads: list[str]) -> bool:
+    def put(self, buffers: BufferService, payloads: list[str]) -> bool:
         me = object()
         self.highest[me] = in_use(self.memory)
         try:
@@ -148,7 +148,7 @@ class BufferMachine(RuleBasedStateMachine):
         self.done: set[str] = set()
         self.held: list[Work] = []
 
-    def _try(self, die_in: int | None, call: Callable[[Buffers], object]) -> object:
+    def _try(self, die_in: int | None, call: Callable[[BufferService], object]) -> object:
         """Make a call in a process that may die on the way; None if it does."""
         try:
             return self.fuse.burn(die_in, lambda: call(self.buffers))

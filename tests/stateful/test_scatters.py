@@ -10,7 +10,7 @@ import pytest
 from fanin.app.scatters import replies
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.replies import Replies
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.domain import ids
 from fanin.errors import FaninError
 from tests.stateful.scatters import simulate
@@ -57,7 +57,7 @@ def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
     """End at the first deadline."""
 
 
-def new_ids(self: Scatters, batch_id: int, chunk: int, wave: int) -> Any:
+def new_ids(self: ScatterService, batch_id: int, chunk: int, wave: int) -> Any:
     """Name the recipients of a later wave by other items."""
     token = WAVE.set(wave)
     try:
@@ -73,7 +73,7 @@ def shifted(batch: int, first: int, count: int, salt: bytes) -> Any:
 # Every greenlet has a context of its own, also one that is never run to its end.
 WAVE: ContextVar[int] = ContextVar("wave", default=0)
 issue = ids.issue
-send = Scatters.send
+send = ScatterService.send
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ send = Scatters.send
     [
         (Replies, "_store", last_reply_wins),
         (Gather, "put_off", never_again),
-        (Scatters, "send", new_ids),
+        (ScatterService, "send", new_ids),
     ],
     ids=["the last reply wins", "the missing are given up at once", "another id for a later wave"],
 )

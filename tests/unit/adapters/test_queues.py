@@ -31,7 +31,7 @@ class World:
         assert self.channels.send(messages) == [None] * len(bodies)
 
     def receive(self, **options: Any) -> Any:
-        return self.queues.receive(self.url, **{"most": 10, "wait": 0, "hide": None, **options})
+        return self.queues.receive(self.url, **{"most": 10, "wait": 0, "visibility_timeout": None, **options})
 
 
 @pytest.fixture(params=["memory", "sqs"])
@@ -55,7 +55,7 @@ def test_a_message_is_received_with_its_item_and_its_time(world: World) -> None:
 
 def test_a_received_message_is_hidden_until_it_is_removed(world: World) -> None:
     world.send("a", "b")
-    first = world.receive(hide=600)
+    first = world.receive(visibility_timeout=600)
     assert sorted(one.body for one in first) == ["a", "b"]
     assert world.receive() == []
     assert world.queues.state(world.url).hidden == 2

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
-from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.cli.main import app
 from fanin.cli.session import Session
 
 
 @pytest.fixture
 def tracker() -> Tracker:
-    return Tracker(LedgerService(Memory(clock=SystemClock()).ports()))
+    return Tracker(Services(Memory(clock=SystemClock()).ports()))
 
 
 @pytest.fixture

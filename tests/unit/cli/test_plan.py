@@ -6,7 +6,7 @@ import pytest
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.cli.prices import BLOCK, Prices, costs, parents
 
 
@@ -19,7 +19,7 @@ def written(memory):
 def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
     # Given
     memory = Memory()
-    tracker = Tracker(LedgerService(memory.ports()))
+    tracker = Tracker(Services(memory.ports()))
     # When
     with tracker.batch() as batch:
         groups = [batch.add(min(BLOCK, items - start), key=str(start)) for start in range(0, items, BLOCK)]
@@ -34,7 +34,7 @@ def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
 @pytest.mark.parametrize("items", [1, 64, 5_000, 10**6, 10**9])
 def test_the_plan_of_one_range_is_no_lower_than_what_the_ledger_writes(items):
     memory = Memory()
-    tracker = Tracker(LedgerService(memory.ports()))
+    tracker = Tracker(Services(memory.ports()))
     with tracker.batch() as batch:
         group = batch.add(items)
     tracker.ack(group)

@@ -7,8 +7,8 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
-from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
+from fanin.app.services import Services
 from fanin.cli.exits import ExitCode
 from fanin.client.tracker import Tracker
 
@@ -24,7 +24,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def tracker(memory: Memory) -> Tracker:
-    return Tracker(LedgerService(memory.ports()))
+    return Tracker(Services(memory.ports()))
 
 
 def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
@@ -32,7 +32,7 @@ def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
     started = run("scatter", "start", "report!", "--to", QUEUE, "--to", QUEUE, "--timeout", "30s")
     batch = started.stdout.strip()
     for job in memory.jobs.waiting:
-        Scatters(tracker.ledger).send(**{"batch_id": 0, **job})
+        ScatterService(tracker.ledger).send(**{"batch_id": 0, **job})
     assert run("replies", batch).stdout.strip() == "nobody has replied"
 
     # When one replies

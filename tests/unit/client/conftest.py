@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def faulty(sqs: Any) -> Faulty:
 
 @pytest.fixture
 def tracker(faulty: Faulty, ack_queue: str) -> Tracker:
-    return Tracker(LedgerService(Memory().ports()), lambda: faulty, ack_queue)
+    return Tracker(Services(Memory().ports()), lambda: faulty, ack_queue)
 
 
 def received(sqs: Any, queue_url: str) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -11,16 +10,17 @@ import pytest
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.buffers.service import Buffers
-from fanin.app.ledger.service import LedgerService
+from fanin.app.api import Buffers
+from fanin.app.buffers.service import BufferService
 from fanin.app.services import Services
 from fanin.client.backoff import Backoff
-from fanin.client.buffers import BufferCalls, HttpsBuffers, Producer, Taker, buffers_of
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.buffers import Producer, Taker
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.buffer import Outcome
 from fanin.entry.http.application import application, serve
-from fanin.errors import BufferNotFound, InvalidRequest, LimitReached, NotConfigured, ServiceUnavailable
+from fanin.errors import BufferNotFound, InvalidRequest, LimitReached, ServiceUnavailable
 
 CONTEXT = SimpleNamespace(
     aws_request_id="r", function_name="f", memory_limit_in_mb=1, invoked_function_arn="a"
@@ -71,23 +71,22 @@ def memory() -> Memory:
 
 @pytest.fixture
 def api(memory: Memory) -> Api:
-    return Api(Services(LedgerService(memory.ports())))
+    return Api(Services(memory.ports()))
 
 
 @pytest.fixture(params=["https", "direct"])
-def buffers(request: pytest.FixtureRequest, memory: Memory, api: Api) -> BufferCalls:
+def buffers(request: pytest.FixtureRequest, memory: Memory, api: Api) -> Buffers:
     if request.param == "direct":
-        return buffers_of(LedgerService(memory.ports()))
+        return Services(memory.ports()).buffers
     return over_https(api)
 
 
-def over_https(api: Api) -> BufferCalls:
+def over_https(api: Api) -> Buffers:
     patient = Backoff(sleep=lambda _: None)
-    ledger = HttpsLedger("https://api.example.com", sign=unsigned, transport=api, backoff=patient)
-    return buffers_of(ledger)
+    return HttpsBuffers(HttpsApi("https://api.example.com", sign=unsigned, transport=api, backoff=patient))
 
 
-def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(buffers: BufferCalls) -> None:
+def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(buffers: Buffers) -> None:
     # Given a buffer
     buffer = buffers.define("jobs", 3)
     assert buffers.define("jobs", 3) == buffer
@@ -113,7 +112,7 @@ def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(buffers: BufferCall
         buffers.status("jobs")
 
 
-def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: BufferCalls) -> None:
+def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> None:
     # Given a full buffer, out of which something is taken at the third wait
     buffers.define("jobs", 1)
     taker = Taker(buffers, "jobs", wait=0)
@@ -135,7 +134,7 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: BufferCalls) ->
     assert waits == [1, 1, pytest.approx(1.8)]
 
 
-def test_a_producer_that_will_not_wait_is_told(buffers: BufferCalls) -> None:
+def test_a_producer_that_will_not_wait_is_told(buffers: Buffers) -> None:
     buffers.define("jobs", 1)
     producer = Producer(buffers, "jobs")
     producer.put_now("a")
@@ -144,7 +143,7 @@ def test_a_producer_that_will_not_wait_is_told(buffers: BufferCalls) -> None:
     assert rejected.value.retry_after == 1
 
 
-def test_a_producer_gives_up_in_time(buffers: BufferCalls) -> None:
+def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
     buffers.define("jobs", 1)
     clock = SimpleNamespace(at=0.0)
 
@@ -158,7 +157,7 @@ def test_a_producer_gives_up_in_time(buffers: BufferCalls) -> None:
     assert 5 <= clock.at < 30
 
 
-def test_a_taker_gives_back_what_went_well(buffers: BufferCalls, memory: Memory) -> None:
+def test_a_taker_gives_back_what_went_well(buffers: Buffers, memory: Memory) -> None:
     # Given four pieces of work, of which the third fails once
     buffers.define("jobs", 9)
     buffers.put("jobs", list("abcd"))
@@ -206,11 +205,5 @@ def test_a_tracker_has_buffers_producers_and_takers() -> None:
     found: list[str] = []
     assert tracker.taker("jobs", wait=0).run(found.append, until_empty=True) == 1
     assert found == ["a"]
-    assert isinstance(tracker.buffers, Buffers)
+    assert isinstance(tracker.buffers, BufferService)
     assert isinstance(Tracker.over_https("https://x.example.com", sign=unsigned).buffers, HttpsBuffers)
-
-
-def test_another_ledger_has_no_buffers() -> None:
-    make: Callable[..., object] = buffers_of
-    with pytest.raises(NotConfigured):
-        make(object())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,12 +10,13 @@ from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
 from fanin.entry.http.application import application
-from fanin.errors import NotConfigured, NotRegistered, RouteNotFound
+from fanin.errors import NotRegistered, RouteNotFound
 from tests.unit.entry.conftest import Client
 
 
@@ -31,13 +31,13 @@ def memory() -> Memory:
 def tracker(request: pytest.FixtureRequest, memory: Memory) -> Tracker:
     ledger = LedgerService(memory.ports())
     if request.param == "direct":
-        return Tracker(ledger)
-    return Tracker(HttpsLedger("https://api", sign=unsigned, transport=_gateway(ledger)))
+        return Tracker(Services(ledger.ports))
+    return Tracker(HttpsServices(HttpsApi("https://api", sign=unsigned, transport=_gateway(ledger))))
 
 
 def _gateway(ledger: LedgerService) -> Callable[[Request], Response]:
     """A transport to the API in this process."""
-    client = Client(application(lambda: Services(ledger)))
+    client = Client(application(lambda: Services(ledger.ports)))
 
     def send(request: Request) -> Response:
         path, _, query = request.url.removeprefix("https://api").partition("?")
@@ -73,10 +73,3 @@ def test_routes_and_events(tracker: Tracker, memory: Memory) -> None:
     assert routing.delete("orders")
     with pytest.raises(RouteNotFound):
         routing.get("orders")
-
-
-def test_another_ledger_has_none() -> None:
-    tracker = Tracker(SimpleNamespace())
-    for pattern in ("directory", "routing"):
-        with pytest.raises(NotConfigured):
-            getattr(tracker, pattern)

@@ -10,14 +10,17 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
+from fanin.app.services import Services
 from fanin.client.backoff import Backoff
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.scatters import HttpsScatters
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.client.messages import ReceivedMessage
-from fanin.client.scatters import HttpsScatters, ScatterCalls, scatters_of
+from fanin.client.scatters import ScatterCalls
 from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
-from fanin.errors import CorrelationIdAlive, InvalidRequest, NotConfigured, ServiceUnavailable
+from fanin.errors import CorrelationIdAlive, InvalidRequest, ServiceUnavailable
 from fanin.wire import scatters as wire
 from tests.unit.client.https.test_ledger import URL, Script, ok, problem
 
@@ -42,8 +45,8 @@ def memory() -> Memory:
 
 
 @pytest.fixture
-def scatters(memory: Memory) -> Scatters:
-    return Scatters(LedgerService(memory.ports()))
+def scatters(memory: Memory) -> ScatterService:
+    return ScatterService(LedgerService(memory.ports()))
 
 
 @pytest.fixture
@@ -52,17 +55,15 @@ def sqs() -> Sqs:
 
 
 @pytest.fixture
-def calls(scatters: Scatters, sqs: Sqs) -> ScatterCalls:
+def calls(scatters: ScatterService, sqs: Sqs) -> ScatterCalls:
     return ScatterCalls(scatters, lambda: sqs)  # type: ignore[arg-type,return-value]
 
 
-def api(script: Script) -> HttpsLedger:
-    return HttpsLedger(
-        URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None)
-    )
+def api(script: Script) -> HttpsApi:
+    return HttpsApi(URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None))
 
 
-def message(memory: Memory, scatters: Scatters, **attributes: str) -> ReceivedMessage:
+def message(memory: Memory, scatters: ScatterService, **attributes: str) -> ReceivedMessage:
     """The message that the one recipient gets."""
     (job,) = memory.jobs.waiting
     scatters.send(job["batch_id"], job["chunk"], job["wave"])
@@ -71,7 +72,7 @@ def message(memory: Memory, scatters: Scatters, **attributes: str) -> ReceivedMe
     return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
 
 
-def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: Scatters) -> None:
+def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: ScatterService) -> None:
     # Given what the service would answer
     started = scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=0.5, metadata={"a": "b"}))
     batch_id, got = started.batch.batch_id, message(memory, scatters)
@@ -114,7 +115,7 @@ def test_a_request_reads_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("key", [None, "week 47"])
 def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
-    scatters: Scatters, key: str | None
+    scatters: ScatterService, key: str | None
 ) -> None:
     answer = wire.encode_scattered(scatters.start(Scatter("x", topic="t")))
     script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
@@ -136,7 +137,9 @@ def test_a_living_correlation_id_is_told_as_such() -> None:
         HttpsScatters(api(Script(problem(409, "correlation-id-alive")))).start(Scatter("x", topic="t"))
 
 
-def test_people_write_objects_and_spans(calls: ScatterCalls, memory: Memory, scatters: Scatters) -> None:
+def test_people_write_objects_and_spans(
+    calls: ScatterCalls, memory: Memory, scatters: ScatterService
+) -> None:
     started = calls.start([QUEUE], {"week": 47}, timeout=timedelta(minutes=1), quorum=1)
 
     got = message(memory, scatters)
@@ -150,7 +153,7 @@ def test_people_write_objects_and_spans(calls: ScatterCalls, memory: Memory, sca
 
 
 def test_a_reply_through_the_queue_is_the_body_of_a_request(
-    calls: ScatterCalls, memory: Memory, scatters: Scatters, sqs: Sqs
+    calls: ScatterCalls, memory: Memory, scatters: ScatterService, sqs: Sqs
 ) -> None:
     calls.start([QUEUE], "x")
     got = message(memory, scatters, **{names.ATTRIBUTE_REPLY_TO: "https://sqs/replies"})
@@ -170,8 +173,6 @@ def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None
         calls.reply_later(other)
 
 
-def test_scatters_are_reached_as_their_ledger_is(scatters: Scatters) -> None:
-    assert isinstance(scatters_of(api(Script())), HttpsScatters)
-    assert isinstance(scatters_of(LedgerService(Memory().ports())), Scatters)
-    with pytest.raises(NotConfigured):
-        scatters_of(object())  # type: ignore[arg-type]
+def test_scatters_are_reached_as_their_ledger_is() -> None:
+    assert isinstance(HttpsServices(api(Script())).scatters, HttpsScatters)
+    assert isinstance(Services(Memory().ports()).scatters, ScatterService)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ import fanin
 from fanin import Count, Failure, ItemFailed, ItemRange, SendFailed, Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.domain.batch import Mode, State
 from fanin.errors import BatchClosed, InvalidRequest, NotConfigured, ServiceUnavailable
 
@@ -43,7 +45,7 @@ def ledger(memory) -> Recorder:
 
 @pytest.fixture
 def tracker(ledger) -> Tracker:
-    return Tracker(ledger)
+    return Tracker(SimpleNamespace(ledger=ledger))
 
 
 class TestWithBatch:
@@ -180,7 +182,7 @@ class TestReading:
 
     def test_verify_adds_up_its_pages(self, memory):
         # Given: a ledger that verifies two items at a time
-        tracker = Tracker(PagedVerdicts(LedgerService(memory.ports())))
+        tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))
         batch_id = tracker.open().batch_id
         # When
         verdict = tracker.verify(batch_id, repair=False)

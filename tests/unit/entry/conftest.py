@@ -88,7 +88,7 @@ def ledger(memory: Memory) -> LedgerService:
 
 @pytest.fixture
 def call(ledger: LedgerService) -> Client:
-    return Client(application(lambda: Services(ledger)))
+    return Client(application(lambda: Services(ledger.ports)))
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from fanin import names
 from fanin.adapters.dynamodb.rows import attribute
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.records import Record
 from fanin.app.services import Services
 from fanin.domain.directory import Register
@@ -29,7 +28,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def services(memory: Memory, monkeypatch) -> Services:
-    services = Services(LedgerService(memory.ports()))
+    services = Services(memory.ports())
     monkeypatch.setattr(wiring, "services", lambda: services)
     monkeypatch.setattr(wiring, "ports", lambda: services.ledger.ports)
     memory.channels.queues["q1"] = []

@@ -29,7 +29,7 @@ def memory() -> Memory:
 @pytest.fixture
 def services(memory: Memory, monkeypatch) -> Services:
     ledger = LedgerService(memory.ports(), patterns(memory.ports()))
-    services = Services(ledger)
+    services = Services(ledger.ports)
     monkeypatch.setattr(wiring, "ledger", lambda: ledger)
     monkeypatch.setattr(wiring, "services", lambda: services)
     return services

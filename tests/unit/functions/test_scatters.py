@@ -6,7 +6,6 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry import wiring
@@ -26,7 +25,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def services(memory: Memory, monkeypatch) -> Services:
-    services = Services(LedgerService(memory.ports()))
+    services = Services(memory.ports())
     monkeypatch.setattr(wiring, "services", lambda: services)
     return services
 

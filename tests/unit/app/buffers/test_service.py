@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.buffers.service import SEND_MS, Buffers
+from fanin.app.buffers.service import SEND_MS, BufferService
 from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
@@ -49,10 +49,10 @@ class World:
         if self.steps == self.crash_at:
             raise Crash
 
-    def fresh(self) -> Buffers:
+    def fresh(self) -> BufferService:
         """A process that starts now."""
         ports = self.memory.ports()
-        return Buffers(ports, LedgerService(ports))
+        return BufferService(LedgerService(ports))
 
     def payloads(self) -> list[str]:
         """Take all the work there is, without giving it back."""
@@ -159,7 +159,7 @@ def test_a_put_is_ready_when_a_consumer_waits_already(world: World) -> None:
 
 def test_the_work_of_a_taker_that_dies_comes_again(world: World) -> None:
     world.buffers.put("jobs", ["a"])
-    (lost,) = world.buffers.take("jobs", hide=60)
+    (lost,) = world.buffers.take("jobs", visibility_timeout=60)
     assert world.payloads() == []
 
     world.clock.advance(60_000)
@@ -454,7 +454,7 @@ def test_what_is_malformed_is_refused_and_nothing_is_written(world: World) -> No
         lambda: world.buffers.put("jobs", [""]),
         lambda: world.buffers.take("jobs", most=11),
         lambda: world.buffers.take("jobs", wait=21),
-        lambda: world.buffers.take("jobs", hide=0),
+        lambda: world.buffers.take("jobs", visibility_timeout=0),
         lambda: world.buffers.done("jobs", ["nonsense"]),
         lambda: world.buffers.done("jobs", ["W10"]),
     ]

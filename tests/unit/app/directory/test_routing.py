@@ -7,8 +7,8 @@ import json
 import pytest
 
 from fanin import names
-from fanin.app.directory.routing import ROOM, Routed, Routing
-from fanin.app.directory.service import Directory
+from fanin.app.directory.routing import ROOM, Routed, RoutingService
+from fanin.app.directory.service import DirectoryService
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
@@ -19,19 +19,19 @@ EVENT = {"id": "e-1", "source": "shop", "detail-type": "Placed", "detail": {"kin
 
 
 @pytest.fixture
-def routing(world: World) -> Routing:
-    directory = Directory(world.ports)
+def routing(world: World) -> RoutingService:
+    directory = DirectoryService(world.ports)
     for name in "abc":
         world.memory.channels.queues[f"q-{name}"] = []
         directory.register(Register("desk", name, f"q-{name}", {"size": "small" if name == "a" else "big"}))
-    return Routing(world.ports, directory)
+    return RoutingService(directory)
 
 
 def delivered(world: World) -> dict[str, int]:
     return {url: len(messages) for url, messages in world.memory.channels.queues.items() if messages}
 
 
-def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: Routing) -> None:
+def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: RoutingService) -> None:
     route = routing.put(PutRoute("orders", PATTERN, "desk"))
     assert routing.get("orders") == route
     assert world.memory.rules.patterns == {"orders": PATTERN}
@@ -54,7 +54,7 @@ def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: Routing) -> No
         PutRoute("orders", PATTERN, ""),
     ],
 )
-def test_a_malformed_route_writes_nothing(world: World, routing: Routing, request_: PutRoute) -> None:
+def test_a_malformed_route_writes_nothing(world: World, routing: RoutingService, request_: PutRoute) -> None:
     writes = world.calls.writes.total()
     with pytest.raises(InvalidRequest):
         routing.put(request_)
@@ -65,7 +65,7 @@ def test_a_malformed_route_writes_nothing(world: World, routing: Routing, reques
 @pytest.mark.parametrize("call", ["directory.put", "rules.put"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_crash_while_a_route_is_made_heals_by_the_stream(
-    world: World, routing: Routing, call: str, moment: str
+    world: World, routing: RoutingService, call: str, moment: str
 ) -> None:
     # Given somebody who dies while making a route
     world.memory.directory.changes.clear()
@@ -81,7 +81,7 @@ def test_a_crash_while_a_route_is_made_heals_by_the_stream(
     assert bool(rows) == ((call, moment) != ("directory.put", "before"))
 
 
-def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(world: World, routing: Routing) -> None:
+def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(world: World, routing: RoutingService) -> None:
     routing.put(PutRoute("orders", PATTERN, "desk"))
     world.crash_at("rules.delete", "before")
     with pytest.raises(Crash):
@@ -90,7 +90,7 @@ def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(world: World, rout
     assert not world.memory.rules.patterns
 
 
-def test_the_last_change_of_a_route_wins_over_a_slower_one(world: World, routing: Routing) -> None:
+def test_the_last_change_of_a_route_wins_over_a_slower_one(world: World, routing: RoutingService) -> None:
     # Given a change that comes while another is about to make its rule
     other = {"source": ["other"]}
     world.at("rules.put", "before", lambda: routing.put(PutRoute("orders", other, "desk")))
@@ -100,7 +100,7 @@ def test_the_last_change_of_a_route_wins_over_a_slower_one(world: World, routing
 
 
 def test_a_route_that_the_bus_has_no_room_for_is_not_left_behind(
-    world: World, routing: Routing, monkeypatch: pytest.MonkeyPatch
+    world: World, routing: RoutingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(route: str, pattern: object) -> None:
         raise LimitReached("full")
@@ -124,7 +124,7 @@ def test_a_route_that_the_bus_has_no_room_for_is_not_left_behind(
     ],
 )
 def test_the_policy_says_who_gets_an_event(
-    world: World, routing: Routing, policy: Policy, *, attributes, detail, queues
+    world: World, routing: RoutingService, policy: Policy, *, attributes, detail, queues
 ) -> None:
     routing.put(PutRoute("orders", PATTERN, "desk", policy, attributes))
     routed = routing.route("orders", {**EVENT, "detail": detail})
@@ -132,7 +132,7 @@ def test_the_policy_says_who_gets_an_event(
     assert delivered(world) == dict.fromkeys(queues, 1)
 
 
-def test_a_message_carries_the_event_and_what_it_belongs_to(world: World, routing: Routing) -> None:
+def test_a_message_carries_the_event_and_what_it_belongs_to(world: World, routing: RoutingService) -> None:
     # Given an event, repeated; and one with a correlation id
     routing.put(PutRoute("orders", PATTERN, "desk", Policy.FIRST))
     mine = {**EVENT, "detail": {**EVENT["detail"], "correlation_id": "mine"}}
@@ -146,7 +146,7 @@ def test_a_message_carries_the_event_and_what_it_belongs_to(world: World, routin
     assert other.attributes[names.ATTRIBUTE_CORRELATION] == "mine"
 
 
-def test_a_queue_that_is_gone_is_passed_over(world: World, routing: Routing) -> None:
+def test_a_queue_that_is_gone_is_passed_over(world: World, routing: RoutingService) -> None:
     for name, policy in (("every", Policy.ALL), ("one", Policy.FIRST)):
         routing.put(PutRoute(name, PATTERN, "desk", policy))
     del world.memory.channels.queues["q-a"]
@@ -155,30 +155,30 @@ def test_a_queue_that_is_gone_is_passed_over(world: World, routing: Routing) -> 
     assert delivered(world) == {"q-b": 2, "q-c": 1}
 
 
-def test_an_event_that_nobody_takes_is_unrouted(routing: Routing) -> None:
+def test_an_event_that_nobody_takes_is_unrouted(routing: RoutingService) -> None:
     routing.put(PutRoute("orders", PATTERN, "empty"))
     assert routing.route("orders", EVENT) == Routed(unrouted=True)
 
 
-def test_an_event_of_a_route_that_was_deleted_is_dropped(routing: Routing) -> None:
+def test_an_event_of_a_route_that_was_deleted_is_dropped(routing: RoutingService) -> None:
     assert routing.route("orders", EVENT) == Routed()
 
 
-def test_a_stray_is_an_event_that_matches_no_route(world: World, routing: Routing) -> None:
+def test_a_stray_is_an_event_that_matches_no_route(world: World, routing: RoutingService) -> None:
     routing.put(PutRoute("orders", PATTERN, "desk"))
     assert routing.stray(EVENT) == Routed()
     assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
 
 
-def test_a_router_sees_a_new_route_after_a_while(world: World, routing: Routing) -> None:
+def test_a_router_sees_a_new_route_after_a_while(world: World, routing: RoutingService) -> None:
     assert routing.stray(EVENT).unrouted
-    Routing(world.ports, Directory(world.ports)).put(PutRoute("orders", PATTERN, "desk"))
+    RoutingService(DirectoryService(world.ports)).put(PutRoute("orders", PATTERN, "desk"))
     assert routing.stray(EVENT).unrouted
     world.clock.advance(30_000)
     assert not routing.stray(EVENT).unrouted
 
 
-def test_an_event_gets_a_correlation_id_if_it_has_none(world: World, routing: Routing) -> None:
+def test_an_event_gets_a_correlation_id_if_it_has_none(world: World, routing: RoutingService) -> None:
     first, second = (routing.publish(PutEvent("shop", "Placed", {"n": 7})) for _ in range(2))
     mine = routing.publish(PutEvent("shop", "Placed", {"correlation_id": "mine"}))
     assert first.correlation_id != second.correlation_id
@@ -199,7 +199,7 @@ def test_an_event_gets_a_correlation_id_if_it_has_none(world: World, routing: Ro
         PutEvent("shop", "x", {"much": "x" * 300_000}),
     ],
 )
-def test_an_event_that_may_not_be_is_refused(world: World, routing: Routing, event: PutEvent) -> None:
+def test_an_event_that_may_not_be_is_refused(world: World, routing: RoutingService, event: PutEvent) -> None:
     with pytest.raises(InvalidRequest):
         routing.publish(event)
     assert not world.memory.events.published

@@ -7,7 +7,7 @@ import pytest
 from fanin import names
 from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
-from fanin.app.directory.service import ROOM, Directory
+from fanin.app.directory.service import ROOM, DirectoryService
 from fanin.domain.directory import GRACE, Register
 from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
 from tests.unit.app.conftest import Crash, World
@@ -16,13 +16,13 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def directory(world: World) -> Directory:
+def directory(world: World) -> DirectoryService:
     for url in ("q1", "q2"):
         world.memory.channels.queues[url] = []
-    return Directory(world.ports)
+    return DirectoryService(world.ports)
 
 
-def announced(world: World, directory: Directory) -> list[str]:
+def announced(world: World, directory: DirectoryService) -> list[str]:
     """Hand the table's stream on, and say what the bus was told."""
     changes, world.memory.directory.changes = world.memory.directory.changes, []
     for room, old, new in changes:
@@ -32,7 +32,7 @@ def announced(world: World, directory: Directory) -> list[str]:
     return [event.detail_type for event in told]
 
 
-def test_a_registration_is_there_for_as_long_as_its_lease(world: World, directory: Directory) -> None:
+def test_a_registration_is_there_for_as_long_as_its_lease(world: World, directory: DirectoryService) -> None:
     # Given a registration, kept alive once
     directory.register(Register("cars", "a", "q1", lease=60))
     world.clock.advance(50_000)
@@ -46,7 +46,7 @@ def test_a_registration_is_there_for_as_long_as_its_lease(world: World, director
     assert not list(directory.members("cars"))
 
 
-def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(world: World, directory: Directory) -> None:
+def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(world: World, directory: DirectoryService) -> None:
     directory.register(Register("cars", "a", "q1"))
     writes = world.calls.writes.total()
     world.memory.channels.queues.clear()
@@ -54,7 +54,7 @@ def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(world: World, directo
     assert world.calls.writes.total() == writes + 1
 
 
-def test_the_bus_is_told_of_changes_and_of_no_heartbeat(world: World, directory: Directory) -> None:
+def test_the_bus_is_told_of_changes_and_of_no_heartbeat(world: World, directory: DirectoryService) -> None:
     for request in (
         Register("cars", "a", "q1"),
         Register("cars", "a", "q1"),
@@ -76,7 +76,9 @@ def test_the_bus_is_told_of_changes_and_of_no_heartbeat(world: World, directory:
     ]
 
 
-def test_a_repeated_record_of_the_stream_tells_the_same_event(world: World, directory: Directory) -> None:
+def test_a_repeated_record_of_the_stream_tells_the_same_event(
+    world: World, directory: DirectoryService
+) -> None:
     directory.register(Register("cars", "a", "q1"))
     change = next(one for one in world.memory.directory.changes if one[0] == ROOM + "cars")
     for _ in range(2):
@@ -86,7 +88,7 @@ def test_a_repeated_record_of_the_stream_tells_the_same_event(world: World, dire
 
 
 def test_a_row_that_its_time_to_live_removed_is_told_unless_it_was_told_before(
-    world: World, directory: Directory
+    world: World, directory: DirectoryService
 ) -> None:
     directory.register(Register("cars", "a", "q1"))
     alive = world.memory.directory.changes[-1][2]
@@ -96,13 +98,13 @@ def test_a_row_that_its_time_to_live_removed_is_told_unless_it_was_told_before(
     assert announced(world, directory) == [names.INSTANCE_DEREGISTERED]
 
 
-def test_deregistering_twice_is_no_error(directory: Directory) -> None:
+def test_deregistering_twice_is_no_error(directory: DirectoryService) -> None:
     directory.register(Register("cars", "a", "q1"))
     assert directory.deregister("cars", "a")
     assert not directory.deregister("cars", "a")
 
 
-def test_a_topic_is_listed_by_name_and_attributes_in_pages(directory: Directory) -> None:
+def test_a_topic_is_listed_by_name_and_attributes_in_pages(directory: DirectoryService) -> None:
     for name in "cbad":
         directory.register(Register("cars", name, "q1", {"colour": "red" if name in "ab" else "blue"}))
     page = directory.page("cars", limit=3)
@@ -123,21 +125,21 @@ def test_a_topic_is_listed_by_name_and_attributes_in_pages(directory: Directory)
         Register("cars", "a", "q1", {str(n): "" for n in range(17)}),
     ],
 )
-def test_a_malformed_registration_writes_nothing(world: World, directory: Directory, request_) -> None:
+def test_a_malformed_registration_writes_nothing(world: World, directory: DirectoryService, request_) -> None:
     with pytest.raises(InvalidRequest):
         directory.register(request_)
     assert not world.calls.writes
 
 
-def test_a_queue_that_is_no_channel_writes_nothing(world: World, directory: Directory) -> None:
+def test_a_queue_that_is_no_channel_writes_nothing(world: World, directory: DirectoryService) -> None:
     with pytest.raises(ChannelRefused):
         directory.register(Register("cars", "a", "elsewhere"))
     assert not world.calls.writes
 
 
-def test_two_who_register_at_once_do_not_lose_a_write(world: World, directory: Directory) -> None:
+def test_two_who_register_at_once_do_not_lose_a_write(world: World, directory: DirectoryService) -> None:
     # Given one who registers while another does
-    other = Directory(world.ports)
+    other = DirectoryService(world.ports)
     world.at("directory.put", "before", lambda: None)  # the topic's
     world.at("directory.put", "before", lambda: other.register(Register("cars", "a", "q2")))
     directory.register(Register("cars", "a", "q1"))
@@ -146,9 +148,9 @@ def test_two_who_register_at_once_do_not_lose_a_write(world: World, directory: D
     assert announced(world, directory) == [names.INSTANCE_REGISTERED, names.INSTANCE_MOVED]
 
 
-def test_who_never_gets_through_is_told_to_try_again(world: World, directory: Directory) -> None:
+def test_who_never_gets_through_is_told_to_try_again(world: World, directory: DirectoryService) -> None:
     directory.register(Register("cars", "a", "q1"))
-    other = Directory(world.ports)
+    other = DirectoryService(world.ports)
 
     def disturb() -> None:
         world.at("directory.put", "before", disturb_once)
@@ -165,7 +167,7 @@ def test_who_never_gets_through_is_told_to_try_again(world: World, directory: Di
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", [1, 2])
 def test_a_crash_at_any_write_heals_by_repeating(
-    world: World, directory: Directory, moment: str, write: int
+    world: World, directory: DirectoryService, moment: str, write: int
 ) -> None:
     # Given somebody who dies at the first or second write of a registration
     for _ in range(write - 1):
@@ -180,7 +182,9 @@ def test_a_crash_at_any_write_heals_by_repeating(
     assert Registrar(world.ports).sweep() == Swept(seen=1)
 
 
-def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(world: World, directory: Directory) -> None:
+def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(
+    world: World, directory: DirectoryService
+) -> None:
     # Given one that is well, one whose lease runs out, and two on a queue that goes
     directory.register(Register("cars", "well", "q1", lease=7200))
     directory.register(Register("cars", "over", "q1", lease=60))
@@ -198,7 +202,9 @@ def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(world: World, d
     assert announced(world, directory) == [names.INSTANCE_DEREGISTERED] * 3
 
 
-def test_the_registrar_leaves_alone_who_came_back_while_it_looked(world: World, directory: Directory) -> None:
+def test_the_registrar_leaves_alone_who_came_back_while_it_looked(
+    world: World, directory: DirectoryService
+) -> None:
     directory.register(Register("cars", "a", "q1", lease=60))
     world.clock.advance(HOUR)
     world.at("directory.put", "before", lambda: directory.register(Register("cars", "a", "q1")))
@@ -206,7 +212,7 @@ def test_the_registrar_leaves_alone_who_came_back_while_it_looked(world: World, 
     assert directory.get("cars", "a")
 
 
-def test_a_run_ends_with_its_budget_and_the_next_goes_on(world: World, directory: Directory) -> None:
+def test_a_run_ends_with_its_budget_and_the_next_goes_on(world: World, directory: DirectoryService) -> None:
     for topic in "abc":
         directory.register(Register(topic, "one", "q1", lease=60))
     world.clock.advance(HOUR)
@@ -217,7 +223,7 @@ def test_a_run_ends_with_its_budget_and_the_next_goes_on(world: World, directory
 
 @pytest.mark.parametrize("crash", [False, True])
 def test_a_large_topic_is_looked_at_in_as_many_runs_as_it_needs(
-    world: World, directory: Directory, monkeypatch: pytest.MonkeyPatch, crash: bool
+    world: World, directory: DirectoryService, monkeypatch: pytest.MonkeyPatch, crash: bool
 ) -> None:
     # Given a topic of seven registrations that are over, between two others, and pages of three
     monkeypatch.setattr(registrar, "PAGE", 3)
@@ -241,7 +247,7 @@ def test_a_large_topic_is_looked_at_in_as_many_runs_as_it_needs(
 
 
 def test_a_run_begins_no_page_when_its_time_is_up(
-    world: World, directory: Directory, monkeypatch: pytest.MonkeyPatch
+    world: World, directory: DirectoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registrar, "PAGE", 1)
     for i in range(3):
@@ -252,7 +258,7 @@ def test_a_run_begins_no_page_when_its_time_is_up(
     assert Registrar(world.ports).sweep() == Swept(seen=2)
 
 
-def test_a_place_that_another_version_noted_is_forgotten(world: World, directory: Directory) -> None:
+def test_a_place_that_another_version_noted_is_forgotten(world: World, directory: DirectoryService) -> None:
     directory.register(Register("a", "one", "q1"))
     until = world.clock.at // 1000 + 60
     for noted in ({"cursor": None}, {"topics": None, "topic": "a", "rows": "nonsense"}):
@@ -260,7 +266,7 @@ def test_a_place_that_another_version_noted_is_forgotten(world: World, directory
         assert Registrar(world.ports).sweep() == Swept(seen=1)
 
 
-def test_a_topic_is_listed_for_as_long_as_it_has_rows(world: World, directory: Directory) -> None:
+def test_a_topic_is_listed_for_as_long_as_it_has_rows(world: World, directory: DirectoryService) -> None:
     # Given a registration that is kept alive for two months
     for _ in range(60):
         directory.register(Register("cars", "a", "q1", lease=2 * 86_400))
@@ -271,12 +277,12 @@ def test_a_topic_is_listed_for_as_long_as_it_has_rows(world: World, directory: D
     assert Registrar(world.ports).sweep() == Swept(seen=1, over=1)
 
 
-def test_a_row_outlives_its_lease_by_the_grace(world: World, directory: Directory) -> None:
+def test_a_row_outlives_its_lease_by_the_grace(world: World, directory: DirectoryService) -> None:
     registration = directory.register(Register("cars", "a", "q1", lease=60))
     assert registration.expires_at == registration.until // 1000 + GRACE
 
 
-def test_instances_that_are_told_to_come_and_go_are_followed(directory: Directory) -> None:
+def test_instances_that_are_told_to_come_and_go_are_followed(directory: DirectoryService) -> None:
     directory.follow(names.INSTANCE_CREATED, {"topic": "cars", "name": "a", "channel": "q1", "lease": 60})
     assert directory.get("cars", "a").lease == 60
     directory.follow(names.INSTANCE_DESTROYED, {"topic": "cars", "name": "a"})
@@ -287,6 +293,6 @@ def test_instances_that_are_told_to_come_and_go_are_followed(directory: Director
 @pytest.mark.parametrize(
     "detail", [{}, {"topic": "cars", "name": "a"}, {"topic": 1, "name": "a", "channel": "q1"}, [], "text"]
 )
-def test_a_malformed_detail_is_refused(directory: Directory, detail) -> None:
+def test_a_malformed_detail_is_refused(directory: DirectoryService, detail) -> None:
     with pytest.raises(InvalidRequest):
         directory.follow(names.INSTANCE_CREATED, detail)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.frames.service import Frames
+from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, WordKey
 from fanin.app.services import patterns
@@ -25,7 +25,7 @@ class World:
         self.memory.channels.queues[CHANNEL] = []
         self.told = self.memory.channels.queues[CHANNEL]
         self.ledger = self.process()
-        self.frames = Frames(self.ledger.ports, self.ledger)
+        self.frames = FrameService(self.ledger)
 
     def process(self) -> LedgerService:
         ports = self.memory.ports()
@@ -159,7 +159,7 @@ class TestClaim:
         world.ack(complete, 0)
         world.ledger.cancel(cancelled.frame_id)
 
-        fresh = Frames(world.ledger.ports, world.ledger)
+        fresh = FrameService(world.ledger)
         claims = fresh.claim([Ticket(complete.frame_id, 0), Ticket(cancelled.frame_id, 0)])
         assert [claim.hold for claim in claims] == [Hold.DONE, Hold.ENDED]
 

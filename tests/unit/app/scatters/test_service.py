@@ -12,7 +12,7 @@ from fanin import names
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Kind, State
@@ -43,7 +43,7 @@ class Fleet(World):
         super().__init__()
         self.ports = replace(self.ports, defaults=replace(self.ports.defaults, reply_to=REPLY_TO))
         self.ledger = self.fresh()
-        self.scatters = Scatters(self.ledger)
+        self.scatters = ScatterService(self.ledger)
 
     def fresh(self) -> LedgerService:
         return LedgerService(self.ports, patterns(self.ports))
@@ -61,7 +61,7 @@ class Fleet(World):
         jobs = self.memory.jobs.waiting
         while jobs:
             job = jobs[0]
-            Scatters(self.fresh()).work(job["batch_id"], job["chunk"], job["wave"])
+            ScatterService(self.fresh()).work(job["batch_id"], job["chunk"], job["wave"])
             jobs.pop(0)
 
     def got(self, i: int) -> list[Outgoing]:

@@ -13,7 +13,7 @@ from fanin.app.directory.service import ROOM
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import gather
 from fanin.app.scatters import records as scatter_records
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.domain import limits
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.directory import Registration
@@ -55,7 +55,7 @@ class Town(Fleet):
 
     def ask(self, *, key: str | None = None, at_once: int = 1, **options: object) -> Scattered:
         """A process that starts now asks the whole town."""
-        scatters = Scatters(self.fresh(), at_once=at_once)
+        scatters = ScatterService(self.fresh(), at_once=at_once)
         return scatters.start(Scatter("report!", topic="town", **options), key=key)  # type: ignore[arg-type]
 
     def calm(self) -> None:
@@ -99,7 +99,7 @@ class TestKey:
         town.work()
         town.reply(0)
 
-        again = Scatters(town.fresh()).start(request, key="week 47")
+        again = ScatterService(town.fresh()).start(request, key="week 47")
 
         assert again.batch.batch_id == first.batch.batch_id
         assert again.correlation_id == first.correlation_id
@@ -142,7 +142,7 @@ class TestKey:
         town.ports.batches.expire(first.batch.batch_id, now=town.clock.at)
 
         with pytest.raises(BatchGone):
-            Scatters(town.fresh()).start(request, key="k")
+            ScatterService(town.fresh()).start(request, key="k")
 
     def test_two_at_the_same_time_start_one(self, town: Town) -> None:
         # Given a process that is overtaken by another before it opens the batch, while a car joins
@@ -277,7 +277,7 @@ class TestLargeTopic:
         def other() -> None:
             town.register(1, 13, 39)
             town.leave(20)
-            Scatters(town.fresh()).work(job["batch_id"], None, 0)
+            ScatterService(town.fresh()).work(job["batch_id"], None, 0)
 
         town.at("records.put", "before", other)
         found = town.settled(started)
@@ -294,11 +294,11 @@ class TestLargeTopic:
         job = town.memory.jobs.waiting[0]
         town.work()
 
-        Scatters(town.fresh()).work(job["batch_id"], None, 0)
+        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
 
         assert town.memory.jobs.waiting == []
         town.ledger.cancel(started.batch.batch_id)
-        Scatters(town.fresh()).work(job["batch_id"], None, 0)
+        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
         assert town.memory.jobs.waiting == []
 
     def test_an_alarm_asks_for_the_listing_that_nobody_did(self, town: Town) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.frames.service import Frames
+from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import patterns
+from fanin.app.services import Services, patterns
 from fanin.client.backoff import Backoff
 from fanin.client.consuming.acking import DirectAcks
 from fanin.client.frames.envelopes import Envelope
@@ -50,9 +50,9 @@ class World:
         ports = self.memory.ports()
         return LedgerService(ports, patterns(ports))
 
-    def frames(self) -> Frames:
+    def frames(self) -> FrameService:
         ledger = self.process()
-        return Frames(ledger.ports, ledger)
+        return FrameService(ledger)
 
     def seconds(self) -> float:
         return self.clock.at / 1000
@@ -79,10 +79,8 @@ class World:
 
     def receiver(self, handle: Callable[[Delivery], object], *, lease: int = 30) -> IdempotentReceiver:
         ledger = self.process()
-        deliver = DirectAcks(Tracker(ledger))
-        return IdempotentReceiver(
-            Frames(ledger.ports, ledger), handle, deliver, lease=lease, clock=self.seconds
-        )
+        deliver = DirectAcks(Tracker(Services(ledger.ports)))
+        return IdempotentReceiver(FrameService(ledger), handle, deliver, lease=lease, clock=self.seconds)
 
     def announce(self) -> None:
         """Play the stream of the batches table."""
@@ -208,7 +206,7 @@ class TestReceiver:
         def down(_outcomes: object) -> None:
             raise Throttled("later")
 
-        receiver = IdempotentReceiver(Frames(ledger.ports, ledger), lambda _: None, down, clock=world.seconds)
+        receiver = IdempotentReceiver(FrameService(ledger), lambda _: None, down, clock=world.seconds)
         assert receiver.receive(world.queue) == [Reception.AGAIN]
 
     def test_an_envelope_costs_two_writes(self, world: World) -> None:

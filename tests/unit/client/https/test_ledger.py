@@ -11,7 +11,8 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.client.backoff import Backoff
-from fanin.client.https.ledger import HttpsLedger, error_of
+from fanin.client.https.api import HttpsApi, error_of
+from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import Bearer, Request, Response, SigV4, unsigned
 from fanin.domain.acks import Count, Failure, ItemRange
 from fanin.domain.batch import OpenBatch, State
@@ -80,7 +81,9 @@ def memory() -> LedgerService:
 
 @pytest.fixture
 def ledger_of(waits: Waits) -> Callable[[Script], HttpsLedger]:
-    return lambda script: HttpsLedger(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+    return lambda script: HttpsLedger(
+        HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+    )
 
 
 GROUP = {"batch_id": 7, "id": "00000000-0000-8000-8000-000000000000", "upto": 3}
@@ -172,7 +175,7 @@ class TestRequests:
 
     def test_a_url_that_is_none_is_refused(self):
         with pytest.raises(NotConfigured, match="ApiUrl"):
-            HttpsLedger("abc123.execute-api.eu-west-1.amazonaws.com")
+            HttpsApi("abc123.execute-api.eu-west-1.amazonaws.com")
 
 
 class TestRetries:
@@ -330,10 +333,12 @@ class TestSigning:
         signatures = iter(["one", "two"])
         script = Script(ServiceUnavailable("cut"), ok({"batches": []}))
         ledger = HttpsLedger(
-            URL,
-            sign=lambda request: {**request.headers, "Authorization": next(signatures)},
-            transport=script,
-            backoff=waits.backoff,
+            HttpsApi(
+                URL,
+                sign=lambda request: {**request.headers, "Authorization": next(signatures)},
+                transport=script,
+                backoff=waits.backoff,
+            )
         )
         ledger.ack(["1:g:0"])
         assert [request.headers["Authorization"] for request in script.requests] == ["one", "two"]

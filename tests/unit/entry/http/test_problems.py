@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from fanin import errors
 from fanin.adapters.memory import Memory
-from fanin.app.services import Services
 from fanin.entry.http.application import application
 from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
@@ -144,7 +145,7 @@ class Failing:
 
 
 def failing(error: Exception) -> Client:
-    return Client(application(lambda: Services(Failing(error))))
+    return Client(application(lambda: SimpleNamespace(ledger=Failing(error))))
 
 
 def test_a_defect_is_500_and_tells_nothing_but_the_request_id(caplog) -> None:

@@ -88,8 +88,8 @@ class SqsQueues:
                 if error_code(error) not in _GONE:
                     raise
 
-    def receive(self, queue: str, *, most: int, wait: int, hide: int | None) -> list[Received]:
-        hidden = {} if hide is None else {"VisibilityTimeout": hide}
+    def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
+        hidden = {} if visibility_timeout is None else {"VisibilityTimeout": visibility_timeout}
         with _usable(queue):
             answer = self._client.receive_message(
                 QueueUrl=queue,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fanin.app.buffers.service import Buffers
-from fanin.app.directory.routing import Routing
-from fanin.app.directory.service import Directory
+from fanin.app.buffers.service import BufferService
+from fanin.app.directory.routing import RoutingService
+from fanin.app.directory.service import DirectoryService
 from fanin.app.frames.notices import FrameNotices
-from fanin.app.frames.service import Frames
+from fanin.app.frames.service import FrameService
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.domain.batch import Kind
 
 
@@ -28,31 +28,38 @@ def patterns(ports: Ports) -> Kinds:
 
 
 class Services:
-    """One process's use cases; each pattern is made with its first use.
+    """Implements ``fanin.app.api.Fanin`` over ports: one process's use cases, each made with its first use.
+
+    Every service is made of what it stands on: the ledger and the directory of the ports, the patterns of
+    the ledger, routing of the directory.
 
     Args:
-        ledger: what all of them stand on; its ports are theirs.
+        ports: the stores and the rest of the world.
     """
 
-    def __init__(self, ledger: LedgerService) -> None:
-        self.ledger = ledger
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
 
     @cached_property
-    def directory(self) -> Directory:
-        return Directory(self.ledger.ports)
+    def ledger(self) -> LedgerService:
+        return LedgerService(self.ports, patterns(self.ports))
 
     @cached_property
-    def routing(self) -> Routing:
-        return Routing(self.ledger.ports, self.directory)
+    def directory(self) -> DirectoryService:
+        return DirectoryService(self.ports)
 
     @cached_property
-    def scatters(self) -> Scatters:
-        return Scatters(self.ledger)
+    def routing(self) -> RoutingService:
+        return RoutingService(self.directory)
 
     @cached_property
-    def frames(self) -> Frames:
-        return Frames(self.ledger.ports, self.ledger)
+    def scatters(self) -> ScatterService:
+        return ScatterService(self.ledger)
 
     @cached_property
-    def buffers(self) -> Buffers:
-        return Buffers(self.ledger.ports, self.ledger)
+    def frames(self) -> FrameService:
+        return FrameService(self.ledger)
+
+    @cached_property
+    def buffers(self) -> BufferService:
+        return BufferService(self.ledger)

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from fanin.app.frames.service import DEFAULT_LEASE
 from fanin.cli import parsing
 from fanin.cli.options import Cursor, PageSize, UserKey
 from fanin.cli.session import session
 from fanin.client.friendly import seconds
-from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
+from fanin.domain.frames import DEFAULT_LEASE, DEFAULT_TTL, OpenFrame, Ticket
 from fanin.wire import frames as wire
 
 app = typer.Typer(name="frame", help="Frames: envelopes that are delivered for sure, and handled once.")

@@ -1,84 +1,17 @@
-"""Bounded buffers from the outside: over HTTPS, and as a producer and a taker that wait for each other."""
+"""The two ends of a bounded buffer: a producer that waits for room, and a taker that waits for work."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
-from urllib.parse import quote
+from typing import Final
 
-from fanin.app.api import Ledger
-from fanin.app.ledger.service import LedgerService
+from fanin.app.api import Buffers
 from fanin.client.backoff import Backoff
-from fanin.client.https.ledger import HttpsLedger
-from fanin.domain.buffer import Accepted, Buffer, Buffers, Level, Released, Work
-from fanin.errors import LimitReached, NotConfigured
-from fanin.names import IDEMPOTENCY_HEADER
-from fanin.wire import buffers as wire
+from fanin.domain.buffer import Accepted, Released, Work
+from fanin.errors import LimitReached
 
 _WAIT: Final = 20  # seconds: the longest that one call waits for work
-
-
-class BufferCalls(Protocol):
-    """What one can ask of buffers, wherever they are; see ``fanin.app.buffers.service.Buffers``."""
-
-    def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer: ...
-    def delete(self, name: str) -> None: ...
-    def status(self, name: str) -> Level: ...
-    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted: ...
-    def take(
-        self, name: str, *, most: int = 1, wait: int = _WAIT, hide: int | None = None
-    ) -> Sequence[Work]: ...
-    def done(self, name: str, tokens: Sequence[str]) -> Released: ...
-    def list(self, *, cursor: str | None = None, limit: int = 100) -> Buffers: ...
-
-
-class HttpsBuffers:
-    """Buffers of a deployed API.
-
-    A put without a key is not sent again when its answer was lost, since it could put the work in twice.
-
-    Args:
-        api: the API.
-    """
-
-    def __init__(self, api: HttpsLedger) -> None:
-        self._api = api
-
-    def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
-        body = {"limit": limit, "queue": queue}
-        return self._api.call(wire.decode_buffer, "PUT", _path(name), body)
-
-    def delete(self, name: str) -> None:
-        self._api.call(lambda _: None, "DELETE", _path(name))
-
-    def status(self, name: str) -> Level:
-        return self._api.call(wire.decode_level, "GET", _path(name))
-
-    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
-        return self._api.call(
-            wire.decode_accepted,
-            "POST",
-            _path(name, "/put"),
-            {"payloads": list(payloads)},
-            headers={} if key is None else {IDEMPOTENCY_HEADER: key},
-            repeatable=key is not None,
-        )
-
-    def take(self, name: str, *, most: int = 1, wait: int = _WAIT, hide: int | None = None) -> Sequence[Work]:
-        body = {"most": most, "wait": wait, "hide": hide}
-        return self._api.call(wire.decode_work, "POST", _path(name, "/take"), body)
-
-    def done(self, name: str, tokens: Sequence[str]) -> Released:
-        return self._api.call(wire.decode_released, "POST", _path(name, "/done"), {"receipts": list(tokens)})
-
-    def list(self, *, cursor: str | None = None, limit: int = 100) -> Buffers:
-        query = {"cursor": cursor, "limit": limit}
-        return self._api.call(wire.decode_buffers, "GET", "/buffers", query=query)
-
-
-def _path(name: str, rest: str = "") -> str:
-    return f"/buffers/{quote(name, safe='')}{rest}"
 
 
 class Producer:
@@ -96,7 +29,7 @@ class Producer:
 
     def __init__(
         self,
-        buffers: BufferCalls,
+        buffers: Buffers,
         name: str,
         *,
         backoff: Backoff | None = None,
@@ -150,27 +83,29 @@ class Taker:
         name: of the buffer.
         most: payloads to ask for at a time.
         wait: seconds to wait for work in one call.
-        hide: seconds until work that is not done comes again; by default as long as the queue says.
+        visibility_timeout: seconds until work that is not done comes again; by default the queue's own.
     """
 
     def __init__(
         self,
-        buffers: BufferCalls,
+        buffers: Buffers,
         name: str,
         *,
         most: int = 10,
         wait: int = _WAIT,
-        hide: int | None = None,
+        visibility_timeout: int | None = None,
     ) -> None:
         self._buffers = buffers
         self._name = name
         self._most = most
         self._wait = wait
-        self._hide = hide
+        self._visibility_timeout = visibility_timeout
 
     def take(self) -> Sequence[Work]:
         """Take work, none if none came in time."""
-        return self._buffers.take(self._name, most=self._most, wait=self._wait, hide=self._hide)
+        return self._buffers.take(
+            self._name, most=self._most, wait=self._wait, visibility_timeout=self._visibility_timeout
+        )
 
     def done(self, *work: Work) -> Released:
         """Give back the slots of work that is done."""
@@ -199,18 +134,3 @@ class Taker:
                 if finished:
                     total += self.done(*finished).done
         return total
-
-
-def buffers_of(ledger: Ledger) -> BufferCalls:
-    """Buffers of wherever the ledger is kept: the API, or tables.
-
-    Raises:
-        NotConfigured: the ledger is another one.
-    """
-    if isinstance(ledger, HttpsLedger):
-        return HttpsBuffers(ledger)
-    if isinstance(ledger, LedgerService):
-        from fanin.app.buffers.service import Buffers as Direct  # noqa: PLC0415 - most trackers have no buffers
-
-        return Direct(ledger.ports, ledger)
-    raise NotConfigured("this ledger has no buffers; make the tracker over an API or over tables")

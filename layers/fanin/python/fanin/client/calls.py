@@ -32,7 +32,7 @@ _REQUEST_BYTES: Final = 900_000  # of the API's 1 MiB, less what JSON puts aroun
 _POLLS: Final = Backoff(first=0.25, most=5, chance=lambda: 1.0)
 
 
-class Calls:
+class LedgerCalls:
     """What one can ask of a ledger, whichever it is.
 
     Every call raises the errors of ``fanin.errors`` that ``fanin.app.api.Ledger`` names.

@@ -13,9 +13,10 @@ from botocore.config import Config
 from fanin.adapters.aws import LEAN
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock, SystemRandom
-from fanin.app.api import Ledger
-from fanin.app.ledger.service import LedgerService
-from fanin.client.https.ledger import HttpsLedger
+from fanin.app.api import Fanin
+from fanin.app.services import Services
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
@@ -33,7 +34,7 @@ _LOCAL_READ_TIMEOUT: Final = 120.0  # a burst of first calls starts a process fo
 class Connection(NamedTuple):
     """What a tracker needs, in the order of its constructor."""
 
-    ledger: Ledger
+    services: Fanin
     sqs: Callable[[], SQSClient]
     ack_queue_url: str | None
 
@@ -76,8 +77,8 @@ def local(start: Path | None = None) -> Connection:
         raise NotConfigured(f"{found} is not of this version; run `fanin local up` again") from error
     session = boto3.Session(*keys, region_name=region)
     transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
-    ledger = HttpsLedger(api_url, sign=SigV4(session, region), transport=transport)
-    return Connection(ledger, lambda: sqs_client(session, endpoint_url), ack_queue_url)
+    api = HttpsApi(api_url, sign=SigV4(session, region), transport=transport)
+    return Connection(HttpsServices(api), lambda: sqs_client(session, endpoint_url), ack_queue_url)
 
 
 def over_https(
@@ -89,8 +90,8 @@ def over_https(
     ack_queue_url: str | None = None,
 ) -> Connection:
     """The API at a URL; see ``Tracker.over_https``."""
-    ledger = HttpsLedger(url, sign=sign or SigV4(session, region))
-    return Connection(ledger, lambda: sqs_client(session), ack_queue_url)
+    api = HttpsApi(url, sign=sign or SigV4(session, region))
+    return Connection(HttpsServices(api), lambda: sqs_client(session), ack_queue_url)
 
 
 def direct(settings: Settings | None = None) -> Connection:
@@ -98,14 +99,14 @@ def direct(settings: Settings | None = None) -> Connection:
     from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other ledger needs
 
     named = settings or Settings.from_env()
-    ledger = LedgerService(wiring.connect(named))
-    return Connection(ledger, sqs_client, named.environment.get(ENV_ACK_QUEUE_URL))
+    services = Services(wiring.connect(named))
+    return Connection(services, sqs_client, named.environment.get(ENV_ACK_QUEUE_URL))
 
 
 def in_memory() -> Connection:
     """A ledger of this process; its queues are still SQS."""
     memory = Memory(clock=SystemClock(), random=SystemRandom())
-    return Connection(LedgerService(memory.ports()), sqs_client, None)
+    return Connection(Services(memory.ports()), sqs_client, None)
 
 
 def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:

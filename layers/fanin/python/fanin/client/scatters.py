@@ -1,17 +1,13 @@
-"""Scatter-gather from the outside: scatters over HTTPS, and those of any ledger."""
+"""Scatter-gather for people: what a tracker's ``scatters`` offers."""
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fanin.app.api import Ledger, Scattering
-from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
+from fanin.app.api import Scatters
 from fanin.client.friendly import Span, seconds
-from fanin.client.https.ledger import HttpsLedger
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import followed
 from fanin.client.queues import queue_errors
@@ -21,7 +17,6 @@ from fanin.domain.scatter import (
     TIMEOUT,
     ClaimCheck,
     ClaimCheckRequest,
-    Gathered,
     GatheredReply,
     Recipient,
     Reply,
@@ -29,8 +24,8 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
-from fanin.errors import InvalidRequest, NotConfigured
-from fanin.names import ATTRIBUTE_REPLY_TO, IDEMPOTENCY_HEADER
+from fanin.errors import InvalidRequest
+from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import scatters as wire
 
 if TYPE_CHECKING:
@@ -38,46 +33,6 @@ if TYPE_CHECKING:
 
 To: TypeAlias = "str | Iterable[str | Recipient]"
 """Whom to send to: a topic; or queues by URL or ARN, registrations as ``topic/name``, or ``Recipient``."""
-
-
-class HttpsScatters:
-    """Implements ``Scattering`` against a deployed API."""
-
-    def __init__(self, api: HttpsLedger) -> None:
-        self._api = api
-
-    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
-        body, headers = wire.encode_scatter(scatter), {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
-        return self._api.call(wire.decode_scattered, "POST", "/scatters", body, headers=headers)
-
-    def status(self, batch_id: int) -> Scattered:
-        return self._api.call(wire.decode_scattered, "GET", f"/scatters/{batch_id}")
-
-    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
-        query = {"cursor": cursor, "limit": limit}
-        return self._api.call(wire.decode_gathered, "GET", f"/scatters/{batch_id}/replies", query=query)
-
-    def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        return self._api.call(wire.decode_reply_receipts, "POST", "/replies", wire.encode_replies(replies))
-
-    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        body = wire.encode_claim_check_request(request)
-        return self._api.call(wire.decode_claim_check, "POST", "/claim-checks", body)
-
-
-def scatters_of(ledger: Ledger) -> Scattering:
-    """The scatters that stand on a ledger, reached the way it is.
-
-    Raises:
-        NotConfigured: it is neither the service's own nor that of an API.
-    """
-    match ledger:
-        case HttpsLedger():
-            return HttpsScatters(ledger)
-        case LedgerService():
-            return Scatters(ledger)
-        case _:
-            raise NotConfigured("scatters need a tracker over HTTPS, straight on the tables, or in memory")
 
 
 class ScatterCalls:
@@ -88,7 +43,7 @@ class ScatterCalls:
         sqs: gives the client that replies by queue are sent with.
     """
 
-    def __init__(self, scatters: Scattering, sqs: Callable[[], SQSClient]) -> None:
+    def __init__(self, scatters: Scatters, sqs: Callable[[], SQSClient]) -> None:
         self.calls = scatters
         self._sqs = sqs
 

@@ -7,20 +7,17 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
-from fanin.app.api import Ledger
-from fanin.app.frames.service import FrameCalls
+from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client import connecting
-from fanin.client.buffers import BufferCalls, Producer, Taker, buffers_of
-from fanin.client.calls import Calls
+from fanin.client.buffers import Producer, Taker
+from fanin.client.calls import LedgerCalls
 from fanin.client.consuming.acking import Deliver, DirectAcks, Outcome, QueuedAcks
 from fanin.client.consuming.consumer import Consumer
 from fanin.client.consuming.handler import SqsHandler
 from fanin.client.consuming.handling import Handle
-from fanin.client.directory import DirectoryCalls, RoutingCalls, directory_of, routing_of
-from fanin.client.https.frames import frames_of
 from fanin.client.https.transport import Sign
 from fanin.client.producing.batch import TrackedBatch
-from fanin.client.scatters import ScatterCalls, scatters_of
+from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
 from fanin.entry.settings import Settings
 from fanin.errors import FaninError, NotConfigured
@@ -34,7 +31,7 @@ Via: TypeAlias = Literal["api", "queue"]
 """How a consumer's outcomes reach the ledger: asked at once, or left in the ack queue."""
 
 
-class Tracker(Calls):
+class Tracker(LedgerCalls):
     """The face of fanin: batches, acknowledgements, producers and consumers.
 
     Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; all have the same
@@ -47,18 +44,19 @@ class Tracker(Calls):
         [True]
 
     Args:
-        ledger: who keeps the batches.
+        services: where the batches are kept, and the patterns on them.
         sqs: makes the client that producers and consumers use.
         ack_queue_url: the queue of ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
     """
 
     def __init__(
         self,
-        ledger: Ledger,
+        services: Fanin,
         sqs: Callable[[], SQSClient] = connecting.sqs_client,
         ack_queue_url: str | None = None,
     ) -> None:
-        super().__init__(ledger)
+        super().__init__(services.ledger)
+        self.services = services
         self._make_sqs = sqs
         self._ack_queue_url = ack_queue_url
 
@@ -130,38 +128,40 @@ class Tracker(Calls):
         """The client for queues, made with its first use."""
         return self._make_sqs()
 
-    @cached_property
-    def frames(self) -> FrameCalls:
+    @property
+    def frames(self) -> Frames:
         """Frames, for a ``Repeater`` and an ``IdempotentReceiver``."""
-        return frames_of(self.ledger)
+        return self.services.frames
 
     @cached_property
     def scatters(self) -> ScatterCalls:
         """Scatter-gather: to send a message to many, to reply, and to read the replies."""
-        return ScatterCalls(scatters_of(self.ledger), lambda: self.sqs)
+        return ScatterCalls(self.services.scatters, lambda: self.sqs)
 
-    @cached_property
-    def directory(self) -> DirectoryCalls:
+    @property
+    def directory(self) -> Directory:
         """Who listens where: to register, keep alive, move and leave."""
-        return directory_of(self.ledger)
+        return self.services.directory
 
-    @cached_property
-    def routing(self) -> RoutingCalls:
+    @property
+    def routing(self) -> Routing:
         """Which events go to whom, and events to be routed."""
-        return routing_of(self.ledger)
+        return self.services.routing
 
-    @cached_property
-    def buffers(self) -> BufferCalls:
+    @property
+    def buffers(self) -> Buffers:
         """Bounded buffers: to define, look at and delete them."""
-        return buffers_of(self.ledger)
+        return self.services.buffers
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, waiting while it is full."""
         return Producer(self.buffers, buffer)
 
-    def taker(self, buffer: str, *, most: int = 10, wait: int = 20, hide: int | None = None) -> Taker:
+    def taker(
+        self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
+    ) -> Taker:
         """Make a taker that takes work out of a buffer. See ``Taker``."""
-        return Taker(self.buffers, buffer, most=most, wait=wait, hide=hide)
+        return Taker(self.buffers, buffer, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
     @contextmanager
     def batch(

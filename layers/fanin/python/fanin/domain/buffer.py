@@ -93,7 +93,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffers:
+class BufferPage:
     """One page of buffers, by name."""
 
     buffers: tuple[Buffer, ...]

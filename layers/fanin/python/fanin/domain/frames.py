@@ -20,6 +20,9 @@ REPLY_TO: Final = "reply_to"
 DEFAULT_TTL: Final = 3_600
 """Seconds without progress until a frame counts as stale."""
 
+DEFAULT_LEASE: Final = 30
+"""Seconds for which an envelope is claimed."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenFrame:

@@ -45,8 +45,10 @@ BUFFER_NAME: Final = "[A-Za-z0-9][A-Za-z0-9_-]{0,47}"
 MAX_WORK: Final = 10  # payloads of a put, of a take
 MAX_PAYLOAD: Final = 200 * 1024  # bytes of the payloads of one put
 MAX_WAIT: Final = 20  # seconds
-MAX_HIDE: Final = 43_200  # seconds
+MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
+MAX_CLAIMS: Final = 1_000  # envelopes of one call
+MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; SQS hides a message for no longer than that
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 
 

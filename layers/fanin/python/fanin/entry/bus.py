@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fanin import names
-from fanin.app.directory.routing import Routing
-from fanin.app.directory.service import Directory
+from fanin.app.directory.routing import RoutingService
+from fanin.app.directory.service import DirectoryService
 from fanin.entry.observe import count, logger
 from fanin.errors import ChannelRefused, InvalidRequest
 
@@ -17,7 +17,7 @@ Keep: TypeAlias = Callable[[Event], None]
 INSTANCES = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
 
 
-def follow(event: Event, directory: Directory, park: Keep) -> None:
+def follow(event: Event, directory: DirectoryService, park: Keep) -> None:
     """Register or drop the instance that an event tells of; one that cannot be is parked.
 
     Args:
@@ -33,7 +33,7 @@ def follow(event: Event, directory: Directory, park: Keep) -> None:
         count(names.METRIC_PARKED)
 
 
-def route(event: Event, routing: Routing, keep: Keep) -> None:
+def route(event: Event, routing: RoutingService, keep: Keep) -> None:
     """Send an event on as its route says; one that nobody gets is counted and kept.
 
     Args:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fanin import names
-from fanin.app.api import Scattering
-from fanin.app.scatters.service import Scatters
+from fanin.app.api import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError
@@ -17,7 +17,7 @@ from fanin.wire.scatters import decode_replies
 Message: TypeAlias = Mapping[str, Any]
 
 
-def work(event: Message, scatters: Scatters) -> dict[str, Any]:
+def work(event: Message, scatters: ScatterService) -> dict[str, Any]:
     """Do jobs of the worker.
 
     Returns:
@@ -36,7 +36,7 @@ def work(event: Message, scatters: Scatters) -> dict[str, Any]:
     return _each(event, send)
 
 
-def take(event: Message, scatters: Scattering) -> dict[str, Any]:
+def take(event: Message, scatters: Scatters) -> dict[str, Any]:
     """Take the messages of the reply queue: bodies of POST /v1/replies.
 
     Returns:

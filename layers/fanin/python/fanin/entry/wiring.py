@@ -26,7 +26,7 @@ from fanin.app.ports.events import Event, Events
 from fanin.app.ports.rules import Rules
 from fanin.app.ports.system import Clock
 from fanin.app.ports.timers import Timers
-from fanin.app.services import Services, patterns
+from fanin.app.services import Services
 from fanin.domain.scatter import ClaimCheck
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
@@ -74,13 +74,13 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 @cache
 def ledger() -> LedgerService:
     """The ledger over ``ports``."""
-    return LedgerService(ports(), patterns(ports()))
+    return services().ledger
 
 
 @cache
 def services() -> Services:
     """The ledger and the patterns on it."""
-    return Services(ledger())
+    return Services(ports())
 
 
 @cache

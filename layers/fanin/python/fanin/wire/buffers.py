@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fanin.domain.buffer import Accepted, Buffer, Buffers, Level, Outcome, Released, Work
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Outcome, Released, Work
 from fanin.wire.ledger import Json
 
 
@@ -22,12 +22,12 @@ def decode_buffer(body: Json) -> Buffer:
     return Buffer(body["name"], body["limit"], body["queue"], body["owned"], body["batch_id"])
 
 
-def encode_buffers(page: Buffers) -> Json:
+def encode_buffers(page: BufferPage) -> Json:
     return {"buffers": [encode_buffer(buffer) for buffer in page.buffers], "cursor": page.cursor}
 
 
-def decode_buffers(body: Json) -> Buffers:
-    return Buffers(tuple(decode_buffer(buffer) for buffer in body["buffers"]), body["cursor"])
+def decode_buffers(body: Json) -> BufferPage:
+    return BufferPage(tuple(decode_buffer(buffer) for buffer in body["buffers"]), body["cursor"])
 
 
 def encode_level(level: Level) -> Json:

@@ -7,7 +7,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.service import Scatters
+from fanin.app.scatters.service import ScatterService
 from fanin.domain.directory import Registration
 from fanin.entry.http.components import SCHEMAS
 from fanin.entry.http.schemas import ref
@@ -24,7 +24,7 @@ def items(memory: Memory, ledger: LedgerService):
 
     def sent() -> list[str]:
         for job in memory.jobs.waiting:
-            Scatters(ledger).send(job["batch_id"], job["chunk"], job["wave"])
+            ScatterService(ledger).send(job["batch_id"], job["chunk"], job["wave"])
         memory.jobs.waiting.clear()
         return [message.attributes[names.ITEM_ATTRIBUTE] for message in memory.channels.queues[QUEUE]]
 
@@ -109,7 +109,7 @@ def test_a_large_topic_is_said_to_be_starting(call, memory: Memory, ledger: Ledg
 
     assert (started["starting"], started["recipients"], started["ready"]) == (True, 0, False)
     (job,) = memory.jobs.waiting
-    Scatters(ledger).work(job["batch_id"], job["chunk"], job["wave"])
+    ScatterService(ledger).work(job["batch_id"], job["chunk"], job["wave"])
     listed = call("GET", f"/v1/scatters/{started['batch']['batch_id']}").json
     assert (listed["starting"], listed["recipients"], listed["missing"]) == (False, 10_001, 10_001)
 

@@ -30,12 +30,12 @@ class MemoryQueues:
     A receive does not wait: time only passes when its clock is moved.
 
     Attributes:
-        hide: seconds that a received message is hidden.
+        visibility_timeout: seconds that a received message is hidden.
         retention: seconds that a message is kept.
     """
 
     def __init__(self, channels: MemoryChannels, calls: Calls, clock: Clock) -> None:
-        self.hide = 30
+        self.visibility_timeout = 30
         self.retention = 345_600
         self._channels = channels
         self._calls = calls
@@ -56,15 +56,18 @@ class MemoryQueues:
 
         self._calls.send("queues.delete", forget)
 
-    def receive(self, queue: str, *, most: int, wait: int, hide: int | None) -> list[Received]:  # noqa: ARG002
-        return self._calls.send("queues.receive", lambda: self._receive(queue, most, hide))
+    def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:  # noqa: ARG002
+        return self._calls.send("queues.receive", lambda: self._receive(queue, most, visibility_timeout))
 
-    def _receive(self, queue: str, most: int, hide: int | None) -> list[Received]:
+    def _receive(self, queue: str, most: int, visibility_timeout: int | None) -> list[Received]:
         now = self._clock.now()
         received: list[Received] = []
         for held in self._kept(queue):
             if held.hidden_until <= now and len(received) < most:
-                held.hidden_until = now + (self.hide if hide is None else hide) * 1000
+                held.hidden_until = (
+                    now
+                    + (self.visibility_timeout if visibility_timeout is None else visibility_timeout) * 1000
+                )
                 held.handle = f"delivery-{next(self._numbers)}"
                 message = held.message
                 received.append(Received(held.handle, message.body, message.attributes, held.sent_at))

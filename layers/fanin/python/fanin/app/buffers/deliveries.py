@@ -28,10 +28,12 @@ class Deliveries:
         self._ledger = ledger
         self._records = records
 
-    def receive(self, buffer: Buffer, most: int, wait: int, hide: int | None) -> list[Work]:
+    def receive(self, buffer: Buffer, most: int, wait: int, visibility_timeout: int | None) -> list[Work]:
         """Receive work, waiting so many seconds for the first; void messages do not count."""
         queues = self._ports.queues
-        while received := queues.receive(buffer.queue, most=most, wait=wait, hide=hide):
+        while received := queues.receive(
+            buffer.queue, most=most, wait=wait, visibility_timeout=visibility_timeout
+        ):
             work, void = self._sift(buffer, received)
             if void:
                 queues.remove(buffer.queue, void)

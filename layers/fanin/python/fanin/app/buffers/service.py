@@ -17,29 +17,26 @@ from fanin.app.buffers.deliveries import Deliveries
 from fanin.app.buffers.records import ROOM, BufferRecords, Entry, check_name, entry_of
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports import Ports
 from fanin.app.ports.channels import Outgoing
-from fanin.domain import buffer as domain
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import State
-from fanin.domain.buffer import Accepted, Buffer, Level, Outcome, Released, Work
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Outcome, Released, Work
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest, Throttled
 
 SEND_MS: Final = 300_000
 """A put that took longer than this, from its slot to its message, is not accepted."""
 
 
-class Buffers:
-    """The use cases of buffers, over any ports.
+class BufferService:
+    """Implements ``fanin.app.api.Buffers`` over the ledger.
 
     Args:
-        ports: the stores and the queues.
-        ledger: keeps the batches.
+        ledger: keeps the batches; its ports are used.
     """
 
-    def __init__(self, ports: Ports, ledger: LedgerService) -> None:
-        self._ports = ports
+    def __init__(self, ledger: LedgerService) -> None:
+        self._ports = ports = ledger.ports
         self._ledger = ledger
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
@@ -133,28 +130,30 @@ class Buffers:
         self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
         return Accepted(outcome, tuple(items))
 
-    def take(self, name: str, *, most: int = 1, wait: int = 20, hide: int | None = None) -> list[Work]:
+    def take(
+        self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None
+    ) -> list[Work]:
         """Take work out, to be given back with ``done``; what is not comes again.
 
         Args:
             name: of the buffer.
             most: 1 to 10.
             wait: seconds to wait for work if there is none, at most 20.
-            hide: seconds until the work comes again; by default as long as the queue says.
+            visibility_timeout: seconds until the work comes again; by default as long as the queue says.
         """
         limits.whole("most", most, 1, limits.MAX_WORK)
         limits.whole("wait", wait, 0, limits.MAX_WAIT)
-        if hide is not None:
-            limits.whole("hide", hide, 1, limits.MAX_HIDE)
+        if visibility_timeout is not None:
+            limits.whole("visibility_timeout", visibility_timeout, 1, limits.MAX_VISIBILITY_TIMEOUT)
         buffer = self._records.get(name).buffer
         until = self._ports.clock.now() + wait * 1000
-        if (work := self._deliveries.receive(buffer, most, min(wait, 1), hide)) or not wait:
+        if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
         waiter, room = self._ports.random.bytes(8).hex(), f"{ROOM}/{name}"
         self._ports.directory.put(room, waiter, {}, expires_at=until // 1000 + 5)
         try:
             left = max(1, (until - self._ports.clock.now()) // 1000)
-            return self._deliveries.receive(buffer, most, left, hide)
+            return self._deliveries.receive(buffer, most, left, visibility_timeout)
         finally:
             self._ports.directory.delete(room, waiter)
 
@@ -179,12 +178,12 @@ class Buffers:
         self._ports.queues.remove(entry.buffer.queue, [item.handle for item in read])
         return Released(done, len(read) - done)
 
-    def list(self, *, cursor: str | None = None, limit: int = 100) -> domain.Buffers:
+    def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         """One page of the buffers, by name."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(ROOM, cursor=cursor, limit=limit)
         entries = map(entry_of, page.records)
-        return domain.Buffers(tuple(entry.buffer for entry in entries if not entry.going), page.cursor)
+        return BufferPage(tuple(entry.buffer for entry in entries if not entry.going), page.cursor)
 
     def _send(self, queue: str, payloads: Sequence[str], items: Sequence[str], started: int) -> None:
         messages = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
-from fanin.app.directory.service import ROOM, TOPICS, Directory
+from fanin.app.directory.service import ROOM, TOPICS, DirectoryService
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain.directory import Left, Registration
@@ -93,7 +93,7 @@ class Registrar:
 
     def _look(self, topic: str, cursor: str | None, total: Swept) -> tuple[Swept, str | None]:
         """Look at one page of a topic."""
-        directory = Directory(self.ports)
+        directory = DirectoryService(self.ports)
         page = self.ports.directory.page(ROOM + topic, cursor=cursor, limit=PAGE)
         for row in page.records:
             reason = self._fault(topic, row)

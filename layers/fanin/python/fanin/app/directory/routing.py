@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fanin import names
-from fanin.app.directory.service import Directory
-from fanin.app.ports import Ports
+from fanin.app.directory.service import DirectoryService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
@@ -40,20 +39,19 @@ class Routed:
     unrouted: bool = False
 
 
-class Routing:
-    """Which events go to whom.
+class RoutingService:
+    """Implements ``fanin.app.api.Routing`` over the directory.
 
     The row of a route is the truth; its rule on the bus follows. ``settle`` makes the rule as the row says,
     and is called by whoever changes the row and again by the table's stream, so that a crash between the two
     heals.
 
     Args:
-        ports: the rules, the bus, the directory and its channels.
-        directory: whose registrations get what is routed.
+        directory: whose registrations get what is routed; its ports are used.
     """
 
-    def __init__(self, ports: Ports, directory: Directory) -> None:
-        self._ports = ports
+    def __init__(self, directory: DirectoryService) -> None:
+        self._ports = directory.ports
         self._directory = directory
         self._routes: list[Route] = []
         self._read_at = -_FRESH

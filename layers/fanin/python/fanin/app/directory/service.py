@@ -22,8 +22,8 @@ TRIES: Final = 5
 _MONTH: Final = 30 * 86_400
 
 
-class Directory:
-    """Who listens where.
+class DirectoryService:
+    """Implements ``fanin.app.api.Directory`` over ports.
 
     A registration is one row, and whatever happens to it is one write of that row: so no step can be half
     done, and the table's stream tells every change, in order. Readers take a lease that is over for over,
@@ -34,7 +34,7 @@ class Directory:
     """
 
     def __init__(self, ports: Ports) -> None:
-        self._ports = ports
+        self.ports = self._ports = ports
 
     def register(self, request: Register) -> Registration:
         """Register an instance, or renew its lease, or move it to another channel or other attributes.

@@ -8,64 +8,26 @@ comes back finds what is missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
 
-from fanin.app.api import Ledger
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ports import Ports
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Claim as Lease
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind, State
-from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
+from fanin.domain.frames import DEFAULT_LEASE, Claim, Frame, Hold, OpenFrame, Ticket
 from fanin.errors import BatchNotFound, InvalidRequest
 
-MAX_CLAIMS: Final = 1_000
-MAX_LEASE: Final = 43_200
-"""Seconds; SQS hides a message for no longer than that."""
-DEFAULT_LEASE: Final = 30
 
-
-class FrameCalls(Protocol):
-    """What senders and receivers ask of frames, over HTTPS or straight on the tables."""
-
-    def open(self, request: OpenFrame) -> Frame:
-        """Ask for a frame.
-
-        Raises:
-            ChannelRefused: the reply channel is no queue that fanin may use.
-        """
-        ...
-
-    def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
-        """A frame and a page of what is missing.
-
-        Raises:
-            BatchNotFound: there is no such frame.
-            BatchGone: it is past its lifetime.
-        """
-        ...
-
-    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
-        """Ask for envelopes, each for ``lease`` seconds; one answer for each, in order.
-
-        Raises:
-            BatchNotFound: there is no such frame.
-            BatchGone: it is past its lifetime.
-        """
-        ...
-
-
-class Frames:
-    """Implements ``FrameCalls`` over the ledger.
+class FrameService:
+    """Implements ``fanin.app.api.Frames`` over the ledger.
 
     Args:
-        ports: the stores and the channels.
-        ledger: opens the batches, and lists what is missing.
+        ledger: opens the batches, and lists what is missing; its ports are used.
     """
 
-    def __init__(self, ports: Ports, ledger: Ledger) -> None:
-        self._ports = ports
+    def __init__(self, ledger: LedgerService) -> None:
+        self._ports = ports = ledger.ports
         self._ledger = ledger
         self._known = KnownBatches(ports.batches, ports.clock)
 
@@ -90,8 +52,8 @@ class Frames:
         return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
-        limits.at_most("claims", tickets, MAX_CLAIMS)
-        limits.whole("lease", lease, 1, MAX_LEASE)
+        limits.at_most("claims", tickets, limits.MAX_CLAIMS)
+        limits.whole("lease", lease, 1, limits.MAX_ENVELOPE_LEASE)
         if len(set(tickets)) < len(tickets):
             raise InvalidRequest("an envelope is claimed twice in one call; name each once")
         frames = self._known.get({ticket.frame_id for ticket in tickets})

@@ -49,14 +49,14 @@ class Queues(Protocol):
         """Delete a queue; none being there is no error."""
         ...
 
-    def receive(self, queue: str, *, most: int, wait: int, hide: int | None) -> list[Received]:
+    def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
         """Receive messages, waiting for the first.
 
         Args:
             queue: URL.
             most: messages, at most 10.
             wait: seconds.
-            hide: seconds; None for the queue's own.
+            visibility_timeout: seconds; None for the queue's own.
 
         Raises:
             ChannelRefused: the queue is gone, or cannot be received from.

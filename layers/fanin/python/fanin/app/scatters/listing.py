@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 
-from fanin.app.directory.service import Directory
+from fanin.app.directory.service import DirectoryService
 from fanin.app.ports import Ports
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.records import Chunk, put_chunk, read_chunk
@@ -31,7 +31,7 @@ class Listing:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._directory = Directory(ports)
+        self._directory = DirectoryService(ports)
 
     def go_on(self, batch: Batch, scatter: Scatter, *, until: int, most: int | None = None) -> int | None:
         """List recipients from where the listing stands.

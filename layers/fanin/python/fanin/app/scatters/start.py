@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.directory.service import Directory
+from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.reservation import Reservation
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
@@ -58,7 +58,7 @@ class Starting:
         self._listing = Listing(ledger.ports)
 
     def start(self, scatter: Scatter, key: str | None) -> Batch:
-        """See ``Scattering.start``.
+        """See ``Scatters.start``.
 
         What belongs to the batch is written before its row, and the jobs are sent after it. Who dies in
         between leaves a scatter that the next call with the key finishes; without one, its first deadline
@@ -178,7 +178,9 @@ class Starting:
             ChannelRefused: a queue is not there, or does not carry the tag.
             NotRegistered: a registration is not there, or no longer.
         """
-        registered = Directory(self._ports).named({to.channel for to in recipients if _is_name(to.channel)})
+        registered = DirectoryService(self._ports).named(
+            {to.channel for to in recipients if _is_name(to.channel)}
+        )
         found: dict[str, Recipient] = {
             place: Recipient(one.name, one.channel) for place, one in registered.items()
         }

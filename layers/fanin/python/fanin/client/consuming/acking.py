@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fanin.client.calls import Calls
+from fanin.client.calls import LedgerCalls
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
@@ -57,7 +57,7 @@ def split(outcomes: Iterable[Outcome]) -> tuple[list[str], list[Failure]]:
 class DirectAcks:
     """Tells the ledger itself, so that a return means: marked."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: LedgerCalls) -> None:
         self._calls = calls
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:

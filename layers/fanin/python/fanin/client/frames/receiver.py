@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from fanin.app.frames.service import DEFAULT_LEASE, FrameCalls
+from fanin.app.api import Frames
 from fanin.client.consuming.acking import Deliver, Outcome, undelivered
 from fanin.client.frames.envelopes import Envelope
-from fanin.domain.frames import Claim, Hold, Ticket
+from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
@@ -75,7 +75,7 @@ class IdempotentReceiver:
 
     def __init__(
         self,
-        frames: FrameCalls,
+        frames: Frames,
         handle: Handle,
         deliver: Deliver,
         *,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from fanin import names
-from fanin.app.frames.service import FrameCalls
+from fanin.app.api import Frames
 from fanin.client.backoff import Backoff
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.repeat_buffer import RepeatBuffer, Span
@@ -79,7 +79,7 @@ class Repeater:
 
     def __init__(
         self,
-        frames: FrameCalls,
+        frames: Frames,
         transport: Transport,
         buffer: RepeatBuffer,
         *,

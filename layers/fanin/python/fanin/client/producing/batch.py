@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fanin.client.backoff import Backoff
-from fanin.client.calls import Calls
+from fanin.client.calls import LedgerCalls
 from fanin.client.friendly import Span
 from fanin.client.messages import Attribute, Message, Sendable
 from fanin.client.paging import pages
@@ -37,7 +37,7 @@ class TrackedBatch:
 
     def __init__(
         self,
-        calls: Calls,
+        calls: LedgerCalls,
         row: Batch,
         sqs: Callable[[], SQSClient],
         *,

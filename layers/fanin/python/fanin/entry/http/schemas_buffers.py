@@ -57,7 +57,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             "most": whole(1, limits.MAX_WORK) | {"default": 1},
             "wait": whole(0, limits.MAX_WAIT) | {"default": limits.MAX_WAIT, "description": "seconds"},
-            "hide": or_null(whole(1, limits.MAX_HIDE)) | {"description": "seconds until it comes again"},
+            "visibility_timeout": or_null(whole(1, limits.MAX_VISIBILITY_TIMEOUT))
+            | {"description": "seconds until it comes again"},
         },
     ),
     "Taken": record({"work": many(_WORK)}),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.app.frames.service import DEFAULT_LEASE, MAX_CLAIMS, MAX_LEASE
 from fanin.domain import limits
 from fanin.domain.batch import State
-from fanin.domain.frames import DEFAULT_TTL, Hold
+from fanin.domain.frames import DEFAULT_LEASE, DEFAULT_TTL, Hold
 from fanin.domain.ids import MAX_COUNT
+from fanin.domain.limits import MAX_CLAIMS, MAX_ENVELOPE_LEASE
 from fanin.entry.http.schemas import BATCH_ID, CURSOR, ITEM_ID, NUMBER, Schema, many, record, text, whole
 
 _STATE: Final[Schema] = {"type": "string", "enum": [state.value for state in State]}
@@ -41,7 +41,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     ),
     "Claims": record(
         {"claims": many(record(_TICKET), MAX_CLAIMS)},
-        {"lease": whole(1, MAX_LEASE) | {"default": DEFAULT_LEASE, "description": "seconds"}},
+        {"lease": whole(1, MAX_ENVELOPE_LEASE) | {"default": DEFAULT_LEASE, "description": "seconds"}},
     ),
     "Claimed": record({"claims": many(record({**_TICKET, "hold": _HOLD, "item": ITEM_ID, "until": NUMBER}))}),
 }

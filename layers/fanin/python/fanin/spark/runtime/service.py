@@ -11,6 +11,7 @@ from typing import Final
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.client.tracker import Tracker
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
@@ -76,6 +77,6 @@ def _connection(service: Service) -> Connection:
 @cache
 def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
     connection = service.connection()
-    ledger = LedgerService(wiring.connect(service.settings(), connection))
+    services = Services(wiring.connect(service.settings(), connection))
     meter = Meter(connection.client, connection.once)
-    return Tracker(ledger), ledger, meter
+    return Tracker(services), services.ledger, meter

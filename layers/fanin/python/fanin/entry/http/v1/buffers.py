@@ -59,7 +59,7 @@ def _take(services: Services, request: Request) -> Json:
         request.path["name"],
         most=body.get("most", 1),
         wait=body.get("wait", limits.MAX_WAIT),
-        hide=body.get("hide"),
+        visibility_timeout=body.get("visibility_timeout"),
     )
     for one in work:
         gauge(names.METRIC_BUFFER_WAIT, one.waited_ms)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from fanin import names
-from fanin.app.frames.service import DEFAULT_LEASE
 from fanin.app.services import Services
 from fanin.domain import limits
+from fanin.domain.frames import DEFAULT_LEASE
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.schemas import text, whole

@@ -1,59 +1,26 @@
-"""The directory and routing from the outside: the same calls as of the use cases, answered by the API."""
+"""The directory and content-based routing over HTTPS."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 from urllib.parse import quote
 
-from fanin.app.api import Ledger
-from fanin.app.directory.routing import Routing
-from fanin.app.directory.service import Directory
-from fanin.app.ledger.service import LedgerService
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.api import HttpsApi
 from fanin.client.paging import followed
 from fanin.domain.directory import Register, Registration, Registrations
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
-from fanin.errors import NotConfigured
 from fanin.wire import directory as wire
 
 
-class DirectoryCalls(Protocol):
-    """What one can ask of the directory, wherever it is; see ``fanin.app.directory.service.Directory``."""
-
-    def register(self, request: Register) -> Registration: ...
-    def deregister(self, topic: str, name: str) -> bool: ...
-    def get(self, topic: str, name: str) -> Registration: ...
-    def page(
-        self,
-        topic: str,
-        *,
-        attributes: Mapping[str, str] | None = None,
-        cursor: str | None = None,
-        limit: int = 100,
-    ) -> Registrations: ...
-    def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]: ...
-
-
-class RoutingCalls(Protocol):
-    """What one can ask of routing, wherever it is; see ``fanin.app.directory.routing.Routing``."""
-
-    def put(self, request: PutRoute) -> Route: ...
-    def delete(self, name: str) -> bool: ...
-    def get(self, name: str) -> Route: ...
-    def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes: ...
-    def publish(self, event: PutEvent) -> Sent: ...
-
-
 class HttpsDirectory:
-    """The directory of a deployed API.
+    """Implements ``fanin.app.api.Directory`` against a deployed API.
 
     Args:
         api: the API.
     """
 
-    def __init__(self, api: HttpsLedger) -> None:
+    def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
     def register(self, request: Register) -> Registration:
@@ -86,13 +53,13 @@ class HttpsDirectory:
 
 
 class HttpsRouting:
-    """The routes of a deployed API.
+    """Implements ``fanin.app.api.Routing`` against a deployed API.
 
     Args:
         api: the API.
     """
 
-    def __init__(self, api: HttpsLedger) -> None:
+    def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
     def put(self, request: PutRoute) -> Route:
@@ -112,34 +79,6 @@ class HttpsRouting:
         """Put an event on the bus; one whose answer was lost is not put again, since it may be there."""
         body = wire.encode_event(event)
         return self._api.call(wire.decode_sent, "POST", "/events", body, repeatable=False)
-
-
-def directory_of(ledger: Ledger) -> DirectoryCalls:
-    """The directory beside a ledger.
-
-    Raises:
-        NotConfigured: the ledger is of a kind of its own.
-    """
-    match ledger:
-        case HttpsLedger():
-            return HttpsDirectory(ledger)
-        case LedgerService():
-            return Directory(ledger.ports)
-    raise NotConfigured("this ledger has no directory beside it")
-
-
-def routing_of(ledger: Ledger) -> RoutingCalls:
-    """The routes beside a ledger.
-
-    Raises:
-        NotConfigured: the ledger is of a kind of its own.
-    """
-    match ledger:
-        case HttpsLedger():
-            return HttpsRouting(ledger)
-        case LedgerService():
-            return Routing(ledger.ports, Directory(ledger.ports))
-    raise NotConfigured("this ledger has no routes beside it")
 
 
 def _path(*parts: str) -> str:

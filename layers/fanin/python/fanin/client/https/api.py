@@ -1,0 +1,152 @@
+"""The API of a deployed stack: requests, repeats, and what a refusal means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+from fanin.client.backoff import Backoff
+from fanin.client.https.transport import Request, Response, Sign, SigV4, Transport, Urllib3Transport
+from fanin.entry.http.statuses import STATUS
+from fanin.errors import (
+    AccessDenied,
+    FaninError,
+    InvalidRequest,
+    NotConfigured,
+    RequestTooLarge,
+    ServiceUnavailable,
+    Throttled,
+)
+from fanin.names import API_ROOT
+from fanin.wire.ledger import Json
+
+T = TypeVar("T")
+
+_BY_CODE: Final = {error.code: error for error in STATUS}
+
+
+class HttpsApi:
+    """Makes calls of a deployed API.
+
+    Faults of the way there (no answer, 5xx, throttling) are tried again where the call may be repeated. What
+    the service decided, a full batch included, is raised at once, as on the tables.
+
+    Args:
+        url: the API's root, the stack's output ``ApiUrl``.
+        sign: how requests are authorized.
+        transport: sends a request.
+        attempts: tries in all.
+        backoff: how long to wait between them; a Retry-After of the service is kept up to its bound.
+
+    Raises:
+        NotConfigured: the URL is not an http or https URL.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        sign: Sign | None = None,
+        transport: Transport | None = None,
+        attempts: int = 6,
+        backoff: Backoff | None = None,
+    ) -> None:
+        if not url.startswith(("https://", "http://")):
+            raise NotConfigured(f"{url!r} is not the URL of an API; take the output ApiUrl of the stack")
+        self._root = url.rstrip("/") + API_ROOT
+        self._sign = sign or SigV4()
+        self._transport = transport or Urllib3Transport()
+        self._attempts = attempts
+        self._backoff = backoff or Backoff()
+
+    def call(
+        self,
+        decode: Callable[[Json], T],
+        method: str,
+        path: str,
+        body: Json | None = None,
+        *,
+        query: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        repeatable: bool = True,
+    ) -> T:
+        """Make a call of the API, the patterns' included.
+
+        Args:
+            decode: reads the answer.
+            method: of HTTP.
+            path: below the API's root, percent-encoded.
+            body: JSON, if the route takes one.
+            query: parameters; None leaves one out.
+            headers: besides those that every request has.
+            repeatable: whether it may be sent again when its answer was lost.
+        """
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
+        payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        request = Request(method, url, {"Content-Type": "application/json", **(headers or {})}, payload)
+        attempt = 0
+        while True:
+            try:
+                return self._once(request, decode)
+            except (ServiceUnavailable, Throttled) as error:
+                attempt += 1
+                lost = isinstance(error, ServiceUnavailable)
+                if attempt >= self._attempts or (lost and not repeatable):
+                    raise
+                self._backoff.wait(attempt - 1, error.retry_after)
+
+    def _once(self, request: Request, decode: Callable[[Json], T]) -> T:
+        response = self._transport(request._replace(headers=self._sign(request)))
+        if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+            raise error_of(response)
+        try:
+            return decode(json.loads(response.body) if response.body else {})
+        except (ValueError, KeyError, TypeError, InvalidRequest) as error:
+            raise ServiceUnavailable(
+                f"the answer to {request.method} {request.url} is not of the API's form; "
+                "check that the URL is that of a fanin API of this version"
+            ) from error
+
+
+def error_of(response: Response) -> FaninError:
+    """The error that a refusal stands for: by its problem type, or by its status where it has none.
+
+    API Gateway and proxies refuse in their own words, so a body that is no problem document is no fault.
+    """
+    try:
+        parsed = json.loads(response.body)
+    except ValueError:
+        parsed = None
+    problem: Json = parsed if isinstance(parsed, dict) else {}
+    code = str(problem.get("type", "")).rpartition(":")[2]
+    after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
+    known = _BY_CODE.get(code)
+    if known is not None:
+        return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
+    said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
+    return _by_status(response.status, f"HTTP {response.status}: {said}", after)
+
+
+def _by_status(status: int, said: str, after: int | None) -> FaninError:
+    match status:
+        case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
+            return AccessDenied(f"{said}; check that your credentials may call this API")
+        case HTTPStatus.NOT_FOUND | HTTPStatus.METHOD_NOT_ALLOWED:
+            return NotConfigured(f"{said}; there is no such route, check the URL of the API")
+        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return RequestTooLarge(said)
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return Throttled(said, retry_after=after)
+        case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ServiceUnavailable(said, retry_after=after)
+        case _:
+            return InvalidRequest(said)
+
+
+def _seconds(value: object) -> int | None:
+    text = str(value)
+    return int(text) if text.isdecimal() else None

@@ -1,0 +1,44 @@
+"""Scatter-gather over HTTPS."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from fanin.client.https.api import HttpsApi
+from fanin.domain.scatter import (
+    ClaimCheck,
+    ClaimCheckRequest,
+    Gathered,
+    Reply,
+    ReplyReceipt,
+    Scatter,
+    Scattered,
+)
+from fanin.names import IDEMPOTENCY_HEADER
+from fanin.wire import scatters as wire
+
+
+class HttpsScatters:
+    """Implements ``fanin.app.api.Scatters`` against a deployed API."""
+
+    def __init__(self, api: HttpsApi) -> None:
+        self._api = api
+
+    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
+        body, headers = wire.encode_scatter(scatter), {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
+        return self._api.call(wire.decode_scattered, "POST", "/scatters", body, headers=headers)
+
+    def status(self, batch_id: int) -> Scattered:
+        return self._api.call(wire.decode_scattered, "GET", f"/scatters/{batch_id}")
+
+    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
+        query = {"cursor": cursor, "limit": limit}
+        return self._api.call(wire.decode_gathered, "GET", f"/scatters/{batch_id}/replies", query=query)
+
+    def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
+        return self._api.call(wire.decode_reply_receipts, "POST", "/replies", wire.encode_replies(replies))
+
+    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
+        body = wire.encode_claim_check_request(request)
+        return self._api.call(wire.decode_claim_check, "POST", "/claim-checks", body)

@@ -1,0 +1,47 @@
+"""All of fanin over HTTPS."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.buffers import HttpsBuffers
+from fanin.client.https.directory import HttpsDirectory, HttpsRouting
+from fanin.client.https.frames import HttpsFrames
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.scatters import HttpsScatters
+
+
+class HttpsServices:
+    """Implements ``fanin.app.api.Fanin`` against a deployed API.
+
+    Args:
+        api: the API.
+    """
+
+    def __init__(self, api: HttpsApi) -> None:
+        self._api = api
+
+    @cached_property
+    def ledger(self) -> HttpsLedger:
+        return HttpsLedger(self._api)
+
+    @cached_property
+    def scatters(self) -> HttpsScatters:
+        return HttpsScatters(self._api)
+
+    @cached_property
+    def frames(self) -> HttpsFrames:
+        return HttpsFrames(self._api)
+
+    @cached_property
+    def buffers(self) -> HttpsBuffers:
+        return HttpsBuffers(self._api)
+
+    @cached_property
+    def directory(self) -> HttpsDirectory:
+        return HttpsDirectory(self._api)
+
+    @cached_property
+    def routing(self) -> HttpsRouting:
+        return HttpsRouting(self._api)
