@@ -11,6 +11,7 @@ from fanin import names
 from fanin.adapters.dynamodb import rows
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.entry import wiring
@@ -30,6 +31,7 @@ def memory() -> Memory:
 def ledger(memory: Memory, monkeypatch) -> LedgerService:
     ledger = LedgerService(memory.ports())
     monkeypatch.setattr(wiring, "ledger", lambda: ledger)
+    monkeypatch.setattr(wiring, "services", lambda: Services(ledger.ports))
     return ledger
 
 
