@@ -11,7 +11,6 @@ import fanin
 from fanin import Count, Failure, ItemFailed, ItemRange, SendFailed, Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import Services
 from fanin.domain.batch import Mode, State
 from fanin.errors import BatchClosed, InvalidRequest, NotConfigured, ServiceUnavailable
 

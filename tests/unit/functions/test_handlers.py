@@ -11,8 +11,8 @@ from fanin import names
 from fanin.adapters.dynamodb import rows
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import Services
 from fanin.app.ports.words import Clear, WordKey
+from fanin.app.services import Services
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.entry import wiring
 from fanin.entry.http import application
