@@ -20,9 +20,10 @@ A wrong secret of these is refused (``SignatureDoesNotMatch`` or ``InvalidSignat
 and so is any other key (``UnrecognizedClientException`` or ``InvalidClientTokenId``).
 """
 
+from fanin.client.local_stack import Stack, read
 from fanin.local.deploy import deploy
+from fanin.local.outputs import environment
 from fanin.local.stack import Status, down, status, up
-from fanin.local.state import Stack, environment, read
 from fanin.local.synth import synthesize
 
 __all__ = ["Stack", "Status", "deploy", "down", "environment", "read", "status", "synthesize", "up"]

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from fanin.client import local_stack
+from fanin.client.local_stack import FOLDER, Stack
 from fanin.errors import LocalStackFailed
-from fanin.local import emulator, locks, state
+from fanin.local import emulator, locks, outputs
 from fanin.local.deploy import deploy, fingerprint
-from fanin.local.state import Stack
 from fanin.local.synth import synthesize
 
 CHECKOUT: Final = Path(__file__).resolve().parents[5]
-EMULATOR_HOME: Final = CHECKOUT / state.FOLDER / "emulator"
+EMULATOR_HOME: Final = CHECKOUT / FOLDER / "emulator"
 INPUTS: Final = ("app.py", "cdk.json", "infra", "functions", "layers")
 
 # Nobody wants to wait for a full ack window, or for a table that outlives its stack, on a laptop.
@@ -65,19 +66,19 @@ def up(
         LocalStackFailed: the port is taken, the app does not synthesize, or a resource failed; says which.
     """
     root = root or CHECKOUT
-    folder = root / state.FOLDER
+    folder = root / FOLDER
     with locks.exclusive(folder / "up.lock"):
         running = _emulator(folder, port, auth, report)
         assembly = _assembly({**CONTEXT, **(context or {})}, report)
         wanted = fingerprint(assembly)
-        known = state.read(root)
-        if known and known.runs_on(running) and known.fingerprint == wanted:
+        known = local_stack.read(root)
+        if known and outputs.runs_on(known, running) and known.fingerprint == wanted:
             return known
-        state.remove(root)
+        local_stack.remove(root)
         report("deploying")
-        outputs = deploy(assembly, running.endpoint_url)
-        stack = Stack.of(running, outputs, log_file=emulator.log_file(folder), fingerprint=wanted)
-        state.write(root, stack)
+        deployed = deploy(assembly, running.endpoint_url)
+        stack = outputs.describe(running, deployed, log_file=emulator.log_file(folder), fingerprint=wanted)
+        local_stack.write(root, stack)
         return stack
 
 
@@ -91,22 +92,22 @@ def down(root: Path | None = None) -> bool:
         Whether one was running.
     """
     root = root or CHECKOUT
-    with locks.exclusive(root / state.FOLDER / "up.lock"):
-        state.remove(root)
-        return emulator.stop(root / state.FOLDER)
+    with locks.exclusive(root / FOLDER / "up.lock"):
+        local_stack.remove(root)
+        return emulator.stop(root / FOLDER)
 
 
 def status(root: Path | None = None) -> Status:
     """Look at the local stack without changing it."""
     root = root or CHECKOUT
-    folder = root / state.FOLDER
-    running, known = emulator.running(folder), state.read(root)
+    folder = root / FOLDER
+    running, known = emulator.running(folder), local_stack.read(root)
     log_file = emulator.log_file(folder)
     if running is None:
         return Status("down", None, log_file)
     if not running.healthy():
         return Status("unhealthy", None, log_file)
-    if known is None or not known.runs_on(running):
+    if known is None or not outputs.runs_on(known, running):
         return Status("starting", None, log_file)
     return Status("up", known, log_file)
 
@@ -130,7 +131,7 @@ def _assembly(context: Mapping[str, object], report: Callable[[str], None]) -> P
         raise LocalStackFailed(
             "the local stack needs a checkout: clone the repository and pip install -e .[dev]"
         )
-    assembly = CHECKOUT / state.FOLDER / "cdk.out" / _name(context)
+    assembly = CHECKOUT / FOLDER / "cdk.out" / _name(context)
     report("synthesizing the stack, if it has changed")
     synthesize(app, assembly, inputs=[CHECKOUT / name for name in INPUTS], context=context)
     return assembly
