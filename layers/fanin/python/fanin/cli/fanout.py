@@ -12,7 +12,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import Deadline, Limit, Metadata, UserKey
-from fanin.cli.rows import Format, Malformed, bodies, format_of
+from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
 from fanin.cli.session import Session, session
 from fanin.cli.watching import complete, follow
 from fanin.domain.acks import Failure
@@ -34,7 +34,7 @@ def fanout(
     file: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file; - is stdin.")],
     queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue.")],
     kind: Annotated[
-        Format | None, typer.Option("--format", help="Format, where the file's name does not tell it.")
+        RowFormat | None, typer.Option("--format", help="Format, where the file's name does not tell it.")
     ] = None,
     user_key: UserKey = "",
     deadline: Deadline = None,

@@ -14,21 +14,21 @@ from fanin.errors import InvalidRequest, NotConfigured
 _NAMED: Final = 100
 
 
-class Format(StrEnum):
+class RowFormat(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"
     PARQUET = "parquet"
 
 
 _SUFFIXES: Final = {
-    ".csv": Format.CSV,
-    ".jsonl": Format.JSONL,
-    ".ndjson": Format.JSONL,
-    ".parquet": Format.PARQUET,
+    ".csv": RowFormat.CSV,
+    ".jsonl": RowFormat.JSONL,
+    ".ndjson": RowFormat.JSONL,
+    ".parquet": RowFormat.PARQUET,
 }
 
 
-def format_of(name: str) -> Format:
+def format_of(name: str) -> RowFormat:
     """The format that a file's name tells.
 
     Raises:
@@ -63,7 +63,7 @@ class _Bad(ValueError):
     """A row that makes no message."""
 
 
-def bodies(file: BinaryIO, kind: Format, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
+def bodies(file: BinaryIO, kind: RowFormat, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
     """Read rows, one after the other, as JSON objects.
 
     Args:
@@ -79,12 +79,12 @@ def bodies(file: BinaryIO, kind: Format, malformed: Malformed, *, most_bytes: in
         NotConfigured: Parquet without pyarrow.
         InvalidRequest: the file as a whole is not of the format.
     """
-    if kind is Format.PARQUET:
+    if kind is RowFormat.PARQUET:
         rows = _parquet(file, malformed)
     else:
         # Surrogates stand for bytes that are not UTF-8, so that one bad row does not end the reading.
         text = _text(file)
-        rows = _csv(text, malformed) if kind is Format.CSV else _json_lines(text, malformed)
+        rows = _csv(text, malformed) if kind is RowFormat.CSV else _json_lines(text, malformed)
     for number, body in rows:
         try:
             size = len(body.encode())
