@@ -94,7 +94,7 @@ class TestRows:
         assert (found, malformed.count) == ([], 1)
 
     def test_what_is_no_parquet_is_refused(self):
-        with pytest.raises(InvalidRequest, match="no Parquet"):
+        with pytest.raises(InvalidRequest, match="not Parquet"):
             read(b"PAR0" * 10, RowFormat.PARQUET)
 
     def test_names_of_malformed_rows_are_bounded(self):
@@ -142,7 +142,7 @@ class TestFanout:
     def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file):
         screen = io.StringIO()
         session = Session(given=tracker)
-        session.aside = Console(file=screen, force_terminal=True, width=100)
+        session.stderr = Console(file=screen, force_terminal=True, width=100)
         result = CliRunner().invoke(app, ["fanout", str(csv_file), "--queue", queue], obj=session)
         assert result.exit_code == 0, result.exception
         assert "25/?" in screen.getvalue()
