@@ -1,4 +1,4 @@
-"""From what was deployed to a description of it, and from that to variables of the environment."""
+"""Turns the outputs of the deployed stack into its description, and that into environment variables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fanin.errors import LocalStackFailed
 from fanin.local import aws
 from fanin.local.emulator import Emulator
 
-# The stack's output behind each field.
+# Field of the description → output of the stack.
 OUTPUTS: Final = {
     "batches_table": names.OUTPUT_BATCHES_TABLE,
     "words_table": names.OUTPUT_WORDS_TABLE,
@@ -32,7 +32,7 @@ OUTPUTS: Final = {
     "buffer_prefix": names.OUTPUT_BUFFER_PREFIX,
 }
 
-# The field behind each variable of the library's and the functions' environment.
+# Environment variable of the library and the functions → field of the description.
 VARIABLES: Final = {
     names.ENV_API_URL: "api_url",
     names.ENV_BATCHES_TABLE: "batches_table",
@@ -66,7 +66,9 @@ def describe(emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, 
         LocalStackFailed: the stack lacks an output; the message names it.
     """
     if absent := {names.OUTPUT_API_URL, *OUTPUTS.values()} - outputs.keys():
-        raise LocalStackFailed(f"the stack has no output {', '.join(sorted(absent))}")
+        raise LocalStackFailed(
+            f"the stack has no output {', '.join(sorted(absent))}; it is not a stack of this version"
+        )
     return Stack(
         endpoint_url=emulator.endpoint_url,
         api_url=api_url(emulator.endpoint_url, outputs[names.OUTPUT_API_URL]),
@@ -89,19 +91,19 @@ def runs_on(stack: Stack, emulator: Emulator) -> bool:
 
 
 def api_url(endpoint_url: str, output: str) -> str:
-    """The emulator's address of an API that CloudFormation names ``https://<id>.execute-api.…``."""
+    """The URL in the emulator of an API whose URL on AWS would be ``https://<id>.execute-api.…``."""
     api_id = output.split("//", 1)[1].split(".", 1)[0]
     return f"{endpoint_url}/_aws/execute-api/{api_id}"
 
 
 def environment(stack: Stack) -> dict[str, str]:
-    """Variables with which boto3, the AWS CLI, the library and the functions' code use the local stack."""
+    """Environment variables that lead boto3, the AWS CLI, the library and the jobs to the local stack."""
     return {
         "AWS_ENDPOINT_URL": stack.endpoint_url,
         "AWS_REGION": stack.region,
         "AWS_DEFAULT_REGION": stack.region,
         "AWS_ACCESS_KEY_ID": stack.access_key_id,
         "AWS_SECRET_ACCESS_KEY": stack.secret_access_key,
-        "AWS_SESSION_TOKEN": "",  # one left over from a real account would be refused
+        "AWS_SESSION_TOKEN": "",  # the emulator would refuse one that is left over from a real account
         **{variable: str(getattr(stack, field)) for variable, field in VARIABLES.items()},
     }
