@@ -31,7 +31,7 @@ from examples.catalog.site import Site, metered, site
 from fanin import FaninError, Tracker
 from fanin.client import connecting
 from fanin.local.stack import CHECKOUT
-from fanin.wire.ledger import decode_time
+from fanin.wire.times import decode_time
 
 HOME = CHECKOUT / ".fanin" / "demo"
 LONGEST = 900  # seconds; the demo gives up then

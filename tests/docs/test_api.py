@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fanin.entry.http.schemas import SCHEMAS
+
 from fanin.domain import limits
 from fanin.domain.ids import MAX_COUNT
 from fanin.entry.http.route import MAX_BODY
-from fanin.entry.http.schemas import SCHEMAS
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 

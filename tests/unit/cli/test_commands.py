@@ -21,7 +21,7 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
 
 
 @pytest.fixture

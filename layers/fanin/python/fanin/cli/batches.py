@@ -11,8 +11,7 @@ from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metad
 from fanin.cli.session import session
 from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.reports import Batches
-from fanin.wire import ledger as wire
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import BATCH, BATCHES, GROUP
 
 app = typer.Typer()
 
@@ -54,7 +53,7 @@ def open_batch(
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )
-    run.answer(wire.encode_batch(batch), str(batch.batch_id))
+    run.answer(BATCH.encode(batch), str(batch.batch_id))
 
 
 @app.command()
@@ -77,7 +76,7 @@ def add(
         for item in group:
             typer.echo(item)
     else:
-        run.answer(wire.encode_group(group), group.prefix)
+        run.answer(GROUP.encode(group), group.prefix)
 
 
 @app.command()
@@ -85,7 +84,7 @@ def close(ctx: typer.Context, batch: BatchId) -> None:
     """Close a batch; it completes with its last item."""
     run = session(ctx)
     row = run.tracker.close(batch)
-    run.answer(wire.encode_batch(row), str(row.state))
+    run.answer(BATCH.encode(row), str(row.state))
 
 
 @app.command()
@@ -93,7 +92,7 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
     """Cancel a batch; one that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
-    run.answer(wire.encode_batch(row), str(row.state))
+    run.answer(BATCH.encode(row), str(row.state))
 
 
 @app.command("list")
@@ -112,5 +111,5 @@ def list_batches(
         page = Batches(tuple(run.tracker.iter_batches(state)))
     else:
         page = run.tracker.list(state, cursor=cursor, limit=limit)
-    run.answer(wire_reports.encode_batches(page), batches_table(page.batches))
+    run.answer(BATCHES.encode(page), batches_table(page.batches))
     run.more(page.cursor)

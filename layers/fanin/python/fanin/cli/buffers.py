@@ -29,7 +29,7 @@ def define(
     """Make a buffer, or change its limit; prints the URL of its queue."""
     run = session(ctx)
     buffer = run.tracker.buffers.define(name, limit, queue=queue)
-    run.answer(wire.encode_buffer(buffer), buffer.queue)
+    run.answer(wire.BUFFER.encode(buffer), buffer.queue)
 
 
 @app.command()
@@ -37,7 +37,7 @@ def status(ctx: typer.Context, name: Name) -> None:
     """Say how full a buffer is."""
     run = session(ctx)
     level = run.tracker.buffers.status(name)
-    run.answer(wire.encode_level(level), _told(level))
+    run.answer(wire.LEVEL.encode(level), _told(level))
 
 
 @app.command("list")
@@ -45,7 +45,7 @@ def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = 
     """List the buffers, with their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    run.answer(wire.encode_buffers(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
+    run.answer(wire.BUFFERS.encode(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
     run.more(page.cursor)
 
 
@@ -77,7 +77,7 @@ def take(
     """Take work out; prints a receipt, a space and a payload on each line."""
     run = session(ctx)
     work = run.tracker.buffers.take(name, most=most, wait=wait)
-    run.answer(wire.encode_work(work))
+    run.answer(wire.TAKEN.encode(work))
     if not run.as_json:
         for one in work:
             typer.echo(f"{one.receipt} {one.payload}")  # as it is: a console would expand its tabs
@@ -92,7 +92,7 @@ def done(
     """Give back the slots of work that is done."""
     run = session(ctx)
     released = run.tracker.buffers.done(name, receipts)
-    run.answer(wire.encode_released(released), f"{released.done} done, {released.late} late")
+    run.answer(wire.RELEASED.encode(released), f"{released.done} done, {released.late} late")
 
 
 @app.command()

@@ -40,7 +40,7 @@ def open_frame(
     run = session(ctx)
     patience = seconds(parsing.span(ttl)) or 0
     frame = run.tracker.frames.open(OpenFrame(size, source, destination, reply_to, patience, user_key))
-    run.answer(wire.encode_frame(frame), str(frame.frame_id))
+    run.answer(wire.FRAME.encode(frame), str(frame.frame_id))
 
 
 @app.command()
@@ -49,7 +49,7 @@ def status(ctx: typer.Context, frame: FrameId, *, limit: PageSize = 100, cursor:
     run = session(ctx)
     seen = run.tracker.frames.status(frame, cursor=cursor, limit=limit)
     spans = (f"missing {start}..{stop}" for start, stop in seen.missing)
-    run.answer(wire.encode_frame(seen), f"{seen.state}, {seen.size} envelopes", *spans)
+    run.answer(wire.FRAME.encode(seen), f"{seen.state}, {seen.size} envelopes", *spans)
     run.more(seen.cursor)
 
 
@@ -64,4 +64,4 @@ def claim(
     """Claim envelopes to handle; prints what may be done and the item id to ack, a line each."""
     run = session(ctx)
     claims = run.tracker.frames.claim([Ticket(frame, index) for index in indices], lease=lease)
-    run.answer(wire.encode_claims(claims), *(f"{claim.hold} {claim.item}" for claim in claims))
+    run.answer(wire.CLAIMS.encode(claims), *(f"{claim.hold} {claim.item}" for claim in claims))

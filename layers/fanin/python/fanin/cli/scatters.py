@@ -66,7 +66,7 @@ def start(
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )
-    run.answer(wire.encode_scattered(started), str(started.batch.batch_id))
+    run.answer(wire.SCATTERED.encode(started), str(started.batch.batch_id))
 
 
 @scatter.command()
@@ -76,7 +76,7 @@ def show(ctx: typer.Context, batch: BatchId) -> None:
 
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
-    run.answer(wire.encode_scattered(found), facts(_facts(found)))
+    run.answer(wire.SCATTERED.encode(found), facts(_facts(found)))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def replies(
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)
-    run.answer(wire.encode_gathered(page), shown if page.replies else "nobody has replied")
+    run.answer(wire.GATHERED.encode(page), shown if page.replies else "nobody has replied")
     run.more(page.cursor)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.reports import Progress
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
 
 
 def table(*columns: str, right: Sequence[str] = ()) -> Table:

@@ -16,7 +16,7 @@ from fanin.domain.acks import Acks, Failure
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
-from fanin.wire.ledger import decode_acks
+from fanin.wire.items import QUEUED_ACKS
 
 Message: TypeAlias = Mapping[str, Any]
 Park: TypeAlias = Callable[[Message], None]
@@ -47,7 +47,7 @@ def acknowledge(event: Message, ledger: Ledger) -> dict[str, Any]:
     accepted: list[tuple[Message, Acks]] = []
     for message in event["Records"]:
         try:
-            accepted.append((message, decode_acks(parse("QueuedAcks", message["body"]))))
+            accepted.append((message, parse(QUEUED_ACKS, message["body"])))
         except InvalidRequest as error:
             _refuse(outcome, message, error)
     for window in _windows(accepted):

@@ -12,7 +12,7 @@ from fanin.app.scatters.service import ScatterService
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError
-from fanin.wire.scatters import decode_replies
+from fanin.wire.scatters import REPLIES
 
 Message: TypeAlias = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ def take(event: Message, scatters: Scatters) -> dict[str, Any]:
     """
 
     def reply(message: Message) -> None:
-        receipts = scatters.reply(decode_replies(parse("Replies", message["body"])))
+        receipts = scatters.reply(parse(REPLIES, message["body"]))
         count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts))
 
     return _each(event, reply)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from fanin.entry.http.components import SCHEMAS
+
 from fanin.entry.http.validation import compiled
 
 

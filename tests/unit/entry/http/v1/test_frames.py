@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from fanin.adapters.memory import Memory
 from fanin.entry.http.components import SCHEMAS
 from fanin.entry.http.schemas import ref
+
+from fanin.adapters.memory import Memory
 from fanin.entry.http.v1.frames import ROUTES
 from fanin.entry.http.validation import compiled
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fanin.entry.http.components import SCHEMAS
+from fanin.entry.http.schemas import ref
+
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import OpenBatch
 from fanin.entry.http import carlyle_v1
-from fanin.entry.http.components import SCHEMAS
-from fanin.entry.http.schemas import ref
 from fanin.entry.http.table import ROUTES
 from fanin.entry.http.v1 import ledger as v1
 from fanin.entry.http.validation import compiled

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from fanin.entry.http.components import SCHEMAS
+from fanin.entry.http.schemas import ref
 
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.domain.directory import Registration
-from fanin.entry.http.components import SCHEMAS
-from fanin.entry.http.schemas import ref
 from fanin.entry.http.v1.scatters import ROUTES
 from fanin.entry.http.validation import compiled
 
