@@ -48,7 +48,8 @@ class HttpsBuffers:
         self, name: str, *, most: int = 1, wait: int = MAX_WAIT, visibility_timeout: int | None = None
     ) -> Sequence[Work]:
         body = {"most": most, "wait": wait, "visibility_timeout": visibility_timeout}
-        return self._api.call(wire.TAKEN, "POST", _path(name, "/take"), body)
+        work = self._api.call(wire.TAKEN, "POST", _path(name, "/take"), body)
+        return list(work)
 
     def done(self, name: str, tokens: Sequence[str]) -> Released:
         return self._api.call(wire.RELEASED, "POST", _path(name, "/done"), wire.DONE_WORK.encode(tokens))
