@@ -21,8 +21,21 @@ and so is any other key (``UnrecognizedClientException`` or ``InvalidClientToken
 """
 
 from fanin.local.deploy import deploy
-from fanin.local.stack import Status, down, status, up
+from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, Status, down, status, up
 from fanin.local.state import Stack, environment, read
 from fanin.local.synth import synthesize
 
-__all__ = ["Stack", "Status", "deploy", "down", "environment", "read", "status", "synthesize", "up"]
+__all__ = [
+    "CHECKOUT",
+    "CONTEXT",
+    "INPUTS",
+    "Stack",
+    "Status",
+    "deploy",
+    "down",
+    "environment",
+    "read",
+    "status",
+    "synthesize",
+    "up",
+]
