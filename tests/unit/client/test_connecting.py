@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
 from fanin import Tracker
 from fanin.app.ledger.service import LedgerService
 from fanin.client.https.ledger import HttpsLedger
+from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 STACK = {
+    **{field.name: field.name for field in fields(Stack)},
     "endpoint_url": "http://127.0.0.1:4599",
     "api_url": "http://127.0.0.1:4599/_aws/execute-api/abc",
     "region": "us-east-1",

@@ -1,4 +1,4 @@
-"""Commands that look: status, missing, failures, verify."""
+"""Commands that read batches: ``fanin status``, ``missing``, ``failures`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ app = typer.Typer()
 def status(
     ctx: typer.Context,
     batch: BatchId,
-    exact: Annotated[bool, typer.Option("--exact", help="Count, however many reads that takes.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Count exactly, however many reads that takes.")
+    ] = False,
 ) -> None:
-    """Show a batch and how far it is."""
+    """Show a batch and its progress."""
     from fanin.cli.tables import facts, progress_facts
 
     run = session(ctx)
@@ -40,7 +42,7 @@ def missing(
 ) -> None:
     """List the items that are not done, as ranges.
 
-    Each range has a group id of its own: give it to ack --range, or send its items again.
+    Each range comes with a group id: pass it to ack --range, or send the items of this group again.
     """
     from fanin.cli.tables import table
 
@@ -83,9 +85,9 @@ def failures(
 def verify(
     ctx: typer.Context,
     batch: BatchId,
-    repair: Annotated[bool, typer.Option(help="Put right what disagrees.")] = True,
+    repair: Annotated[bool, typer.Option(help="Repair what disagrees.")] = True,
 ) -> None:
-    """Check a batch from its leaves up, and repair it.
+    """Recompute a batch from its items up, and repair what disagrees.
 
     Exits with 1 if anything disagreed.
     """
@@ -98,7 +100,7 @@ def verify(
         VERDICT.encode(verdict),
         facts([*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}")]),
         *found,
-        "it was put right" if verdict.repaired else "left as it is" if found else "all agrees",
+        "repaired" if verdict.repaired else "left as it is" if found else "all agrees",
     )
     if found:
         raise typer.Exit(ExitCode.WRONG)
