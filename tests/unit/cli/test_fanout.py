@@ -15,12 +15,12 @@ from pyarrow import parquet
 from rich.console import Console
 from typer.testing import CliRunner
 
+from fanin.adapters.backoff import Backoff
 from fanin.cli import rows
 from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
 from fanin.cli.rows import Malformed, RowFormat, bodies
 from fanin.cli.session import Session
-from fanin.client.backoff import Backoff
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 

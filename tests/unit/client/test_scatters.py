@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from fanin import names
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import Services
-from fanin.client.backoff import Backoff
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.scatters import HttpsScatters
 from fanin.client.https.services import HttpsServices

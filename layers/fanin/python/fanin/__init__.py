@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fanin.client.tracker import Tracker
     from fanin.domain.acks import Count, Failure, ItemRange, Receipt
     from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
-    from fanin.domain.buffer import Accepted, Buffer, Buffers, Level, Released, Work
+    from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
     from fanin.domain.directory import Left, Register, Registration, Registrations
     from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
     from fanin.domain.ids import Group
@@ -91,7 +91,7 @@ __all__ = [
     "Buffer",
     "BufferFull",
     "BufferNotFound",
-    "Buffers",
+    "BufferPage",
     "ChannelRefused",
     "Claim",
     "ClaimCheck",
@@ -188,7 +188,7 @@ _HOMES: Final = {
     "Buffer": "fanin.domain.buffer",
     "BufferFull": "fanin.errors",
     "BufferNotFound": "fanin.errors",
-    "Buffers": "fanin.domain.buffer",
+    "BufferPage": "fanin.domain.buffer",
     "ChannelRefused": "fanin.errors",
     "Claim": "fanin.domain.frames",
     "ClaimCheck": "fanin.domain.scatter",

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import boto3
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.client.backoff import Backoff
 from fanin.client.https.api import HttpsApi, error_of
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import Bearer, Request, Response, SigV4, unsigned
@@ -65,7 +65,7 @@ class Waits:
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.backoff = Backoff(first=1, most=8, sleep=self.seconds.append, chance=lambda: 1.0)
+        self.backoff = Backoff(base=1, cap=8, sleep=self.seconds.append, fraction=lambda: 1.0)
 
 
 @pytest.fixture

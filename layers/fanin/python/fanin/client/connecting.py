@@ -21,7 +21,7 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
-from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
+from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -49,7 +49,7 @@ def from_env() -> Connection:
     if profile:
         raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
     if url := environment.get(ENV_API_URL):
-        return over_https(url, ack_queue_url=environment.get(ENV_ACK_QUEUE_URL))
+        return over_https(url, ack_queue_url=settings.ack_queue_url)
     if environment.get(ENV_BATCHES_TABLE):
         return direct(settings)
     raise NotConfigured(
@@ -87,7 +87,7 @@ def direct(settings: Settings | None = None) -> Connection:
 
     named = settings or Settings.from_env()
     services = Services(wiring.connect(named))
-    return Connection(services, sqs_client, named.environment.get(ENV_ACK_QUEUE_URL))
+    return Connection(services, sqs_client, named.ack_queue_url)
 
 
 def in_memory() -> Connection:

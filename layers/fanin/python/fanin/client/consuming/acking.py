@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fanin.app.bisect import bisect
 from fanin.client.calls import LedgerCalls
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
 from fanin.domain.limits import MAX_FAILURES, MAX_REASON
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 from fanin.wire.items import QUEUED_ACKS
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fanin")
 
-_REFUSALS: Final = (InvalidRequest, BatchNotFound, BatchGone)
 _ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a message
 
 
@@ -113,17 +112,12 @@ def undelivered(deliver: Deliver, outcomes: Sequence[Outcome]) -> set[str]:
     Returns:
         Items that the ledger was not told; their messages must be delivered again.
     """
-    if not outcomes:
-        return set()
-    try:
-        deliver(outcomes)
-    except _REFUSALS as error:
-        if len(outcomes) > 1:
-            middle = len(outcomes) // 2
-            return undelivered(deliver, outcomes[:middle]) | undelivered(deliver, outcomes[middle:])
-        logger.warning("item %s was refused: %s", outcomes[0].item, error)
-        return {outcomes[0].item}
-    except FaninError as error:
-        logger.warning("%d items could not be acknowledged and come again: %s", len(outcomes), error)
-        return {outcome.item for outcome in outcomes}
-    return set()
+    untold: set[str] = set()
+    for failed in bisect(outcomes, deliver):
+        items = [outcome.item for outcome in failed.items]
+        if failed.refused:
+            logger.warning("item %s was refused: %s", items[0], failed.error)
+        else:
+            logger.warning("%d items could not be acknowledged and come again: %s", len(items), failed.error)
+        untold.update(items)
+    return untold

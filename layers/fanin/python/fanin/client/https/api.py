@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.https.transport import Request, Response, Sign, SigV4, Transport, Urllib3Transport
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
@@ -63,7 +63,7 @@ class HttpsApi:
         self._sign = sign or SigV4()
         self._transport = transport or Urllib3Transport()
         self._attempts = attempts
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or Backoff(base=0.1, cap=20.0)
 
     def call(
         self,
