@@ -19,7 +19,7 @@ import boto3
 from botocore.config import Config
 
 from fanin import Delivery, IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport
 from fanin.client.tracker import Tracker
 from fanin.errors import FaninError
@@ -95,7 +95,7 @@ class Crossing:
             buffer,
             template=OpenFrame(FRAME),
             # What is still in the queue is not missing: who repeats it too soon is in its own way.
-            backoff=Backoff(first=max(2, len(payloads) / PACE), most=120),
+            backoff=Backoff(base=max(2, len(payloads) / PACE), cap=120),
         )
         for payload in payloads:
             repeater.put(payload)

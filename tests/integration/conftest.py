@@ -13,7 +13,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from fanin import names
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoRecords, DynamoWords
 from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import FixedClock, Memory

@@ -12,11 +12,11 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.backoff import Backoff
 from fanin.client.consuming.acking import DirectAcks
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
@@ -129,7 +129,7 @@ class FrameWorld:
             MortalBuffer(self.store, self.fuse),
             template=OpenFrame(self.size, reply_to=CHANNEL, ttl=TTL),
             notices=self.notices,
-            backoff=Backoff(first=5, most=20, chance=lambda: 0.5),
+            backoff=Backoff(base=5, cap=20, fraction=lambda: 0.5),
             clock=self.seconds,
         )
 

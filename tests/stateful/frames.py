@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from random import Random
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.backoff import Backoff
 from fanin.client.consuming.acking import DirectAcks
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
@@ -86,7 +86,7 @@ class FrameSimulation:
             self.buffer,
             template=self.template,
             notices=self.notices,
-            backoff=Backoff(first=5, most=20, chance=self.rng.random),
+            backoff=Backoff(base=5, cap=20, fraction=self.rng.random),
             clock=self.seconds,
         )
         while self.payloads:

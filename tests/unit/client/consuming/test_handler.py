@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fanin import Failure, ItemFailed
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acking import Outcome, undelivered
 from fanin.domain.batch import State
 from fanin.errors import BatchNotFound, InvalidItemId, NotConfigured, Throttled

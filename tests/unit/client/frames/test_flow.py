@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.backoff import Backoff
 from fanin.client.consuming.acking import DirectAcks
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
@@ -67,7 +67,7 @@ class World:
             buffer if buffer is not None else MemoryRepeatBuffer(),
             template=OpenFrame(size, "sender", "receiver", CHANNEL, 60),
             notices=self.notices,
-            backoff=Backoff(first=5, most=40, sleep=lambda s: self.clock.advance(int(s * 1000))),
+            backoff=Backoff(base=5, cap=40, sleep=lambda s: self.clock.advance(int(s * 1000))),
             clock=self.seconds,
         )
 

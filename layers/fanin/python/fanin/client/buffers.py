@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
-from fanin.client.backoff import Backoff
 from fanin.domain.buffer import Accepted, Released, Work
 from fanin.errors import LimitReached
 
@@ -37,7 +37,7 @@ class Producer:
     ) -> None:
         self._buffers = buffers
         self._name = name
-        self._backoff = backoff or Backoff(first=0.5, most=10.0)
+        self._backoff = backoff or Backoff(base=0.5, cap=10.0)
         self._now = now
 
     def put(self, *payloads: str, timeout: float | None = None, key: str | None = None) -> Accepted:

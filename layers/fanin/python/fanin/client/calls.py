@@ -8,8 +8,8 @@ from datetime import timedelta
 from itertools import zip_longest
 from typing import Final
 
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Ledger
-from fanin.client.backoff import Backoff
 from fanin.client.friendly import Moment, Span, choice, milliseconds, seconds
 from fanin.client.merging import receipts_by_batch, verdict_of
 from fanin.client.paging import followed, pages
@@ -29,7 +29,7 @@ from fanin.domain.reports import (
 )
 
 _REQUEST_BYTES: Final = 900_000  # of the API's 1 MiB, less what JSON puts around
-_POLLS: Final = Backoff(first=0.25, most=5, chance=lambda: 1.0)
+_POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 
 
 class LedgerCalls:

@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fanin.app.bisect import bisect
 from fanin.client.calls import LedgerCalls
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
 from fanin.domain.limits import MAX_FAILURES, MAX_REASON
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
-from fanin.wire.ledger import encode_acks
+from fanin.wire.items import QUEUED_ACKS
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 
-_REFUSALS: Final = (InvalidRequest, BatchNotFound, BatchGone)
 _ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a message
 
 
@@ -95,7 +94,7 @@ class QueuedAcks:
         for page in pages(outcomes, most=MAX_FAILURES, size_of=_wire_bytes, most_bytes=room):
             done, failed = split(page)
             acks = Acks(items=done, failures=failed)
-            yield json.dumps(encode_acks(acks), separators=(",", ":"), ensure_ascii=False)
+            yield json.dumps(QUEUED_ACKS.encode(acks), separators=(",", ":"), ensure_ascii=False)
 
 
 def _wire_bytes(outcome: Outcome) -> int:
@@ -113,17 +112,12 @@ def undelivered(deliver: Deliver, outcomes: Sequence[Outcome]) -> set[str]:
     Returns:
         Items that the ledger was not told; their messages must be delivered again.
     """
-    if not outcomes:
-        return set()
-    try:
-        deliver(outcomes)
-    except _REFUSALS as error:
-        if len(outcomes) > 1:
-            middle = len(outcomes) // 2
-            return undelivered(deliver, outcomes[:middle]) | undelivered(deliver, outcomes[middle:])
-        logger.warning("item %s was refused: %s", outcomes[0].item, error)
-        return {outcomes[0].item}
-    except FaninError as error:
-        logger.warning("%d items could not be acknowledged and come again: %s", len(outcomes), error)
-        return {outcome.item for outcome in outcomes}
-    return set()
+    untold: set[str] = set()
+    for failed in bisect(outcomes, deliver):
+        items = [outcome.item for outcome in failed.items]
+        if failed.refused:
+            logger.warning("item %s was refused: %s", items[0], failed.error)
+        else:
+            logger.warning("%d items could not be acknowledged and come again: %s", len(items), failed.error)
+        untold.update(items)
+    return untold

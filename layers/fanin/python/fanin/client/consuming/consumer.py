@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acking import Deliver
 from fanin.client.consuming.handling import Handle, Round
 from fanin.client.messages import ReceivedMessage, from_queue
@@ -54,7 +54,7 @@ class Consumer:
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
-        self._backoff = backoff or Backoff(first=0.5)
+        self._backoff = backoff or Backoff(base=0.5, cap=20.0)
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """Poll until told to stop.

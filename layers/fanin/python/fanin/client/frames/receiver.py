@@ -10,14 +10,14 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from fanin.app.api import Frames
+from fanin.app.bisect import bisect
 from fanin.client.consuming.acking import Deliver, Outcome, undelivered
 from fanin.client.frames.envelopes import Envelope
 from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
+from fanin.errors import BatchGone, ItemFailed
 
 logger = logging.getLogger("fanin")
 
-_REFUSALS: Final = (InvalidRequest, BatchNotFound, BatchGone)
 _STALE: Final = 0.5  # share of its lease below which an envelope that waited for others is not begun
 
 
@@ -113,20 +113,22 @@ class IdempotentReceiver:
 
     def _claim(self, tickets: list[Ticket]) -> dict[Ticket, Claim | Reception]:
         """Claim envelopes; one that is refused spoils only itself."""
-        if not tickets:
-            return {}
-        try:
-            claims = self._frames.claim(tickets, lease=self._lease)
-        except _REFUSALS as error:
-            if len(tickets) > 1:
-                middle = len(tickets) // 2
-                return self._claim(tickets[:middle]) | self._claim(tickets[middle:])
-            logger.warning("an envelope of frame %d was refused: %s", tickets[0].frame_id, error)
-            return {tickets[0]: Reception.DROPPED if isinstance(error, BatchGone) else Reception.AGAIN}
-        except FaninError as error:
-            logger.warning("%d envelopes could not be claimed and come again: %s", len(tickets), error)
-            return dict.fromkeys(tickets, Reception.AGAIN)
-        return {claim.ticket: _BY_HOLD.get(claim.hold, claim) for claim in claims}
+        found: dict[Ticket, Claim | Reception] = {}
+
+        def claim(some: Sequence[Ticket]) -> None:
+            claims = self._frames.claim(some, lease=self._lease)
+            found.update((claim.ticket, _BY_HOLD.get(claim.hold, claim)) for claim in claims)
+
+        for failed in bisect(tickets, claim):
+            error = failed.error
+            if failed.refused:
+                logger.warning("an envelope of frame %d was refused: %s", failed.items[0].frame_id, error)
+            else:
+                count = len(failed.items)
+                logger.warning("%d envelopes could not be claimed and come again: %s", count, error)
+            fate = Reception.DROPPED if isinstance(error, BatchGone) else Reception.AGAIN
+            found.update(dict.fromkeys(failed.items, fate))
+        return found
 
     def _handled(self, claim: Claim, envelope: Envelope) -> Outcome | None:
         """Handle an envelope; None if it must come again."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from fanin import names
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Frames
-from fanin.client.backoff import Backoff
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.repeat_buffer import RepeatBuffer, Span
 from fanin.client.paging import pages
@@ -27,7 +27,7 @@ Transport: TypeAlias = Callable[[Sequence[Envelope]], object]
 
 FRAME_SIZE: Final = 1_000
 _CHUNK: Final = 100  # envelopes given to the transport at once
-_REPEATS: Final = Backoff(first=5, most=300)
+_REPEATS: Final = Backoff(base=5, cap=300)
 _FAULTS: Final = (FaninError, OSError)
 
 
@@ -167,7 +167,7 @@ class Repeater:
         return OpenFrame(size, plan.source, plan.destination, plan.reply_to, plan.ttl, plan.user_key)
 
     def _next(self, attempt: int) -> float:
-        return self._clock() + self._backoff.delay(attempt, self._backoff.first / 2)
+        return self._clock() + self._backoff.delay(attempt, self._backoff.base / 2)
 
     def _hear(self) -> None:
         try:

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.calls import LedgerCalls
 from fanin.client.friendly import Span
 from fanin.client.messages import Attribute, Message, Sendable
@@ -45,7 +45,7 @@ class TrackedBatch:
     ) -> None:
         self._calls = calls
         self._make_sqs = sqs
-        self._backoff = backoff or Backoff(first=0.5)
+        self._backoff = backoff or Backoff(base=0.5, cap=20.0)
         self.row = row
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value
 from fanin.client.paging import pages
 from fanin.client.queues import REQUEST_BYTES, fifo, queue_errors
@@ -73,7 +73,7 @@ class Sender:
         self._workers = 1 if self._fifo else workers
         self._request_bytes = request_bytes
         self._attempts = attempts
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or Backoff(base=0.1, cap=20.0)
         self._strict = strict
 
     def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
