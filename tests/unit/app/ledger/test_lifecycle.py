@@ -226,20 +226,20 @@ class TestClose:
         batch, (group,) = world.batch(21)
         world.ledger.ack([group[20]])
         world.ledger.close(batch.batch_id)
-        writes = world.calls.writes["words.clear"]
+        writes = world.accesses.writes["words.clear"]
 
         world.fresh().close(batch.batch_id)
 
-        assert world.calls.writes["words.clear"] == writes > 1
+        assert world.accesses.writes["words.clear"] == writes > 1
 
     def test_reads_at_most_one_word_a_level(self) -> None:
         world = World(width=64)
         batch, _ = world.batch(2**32 - 1)
-        reads = world.calls.reads.total()
+        reads = world.accesses.reads.total()
 
         world.ledger.close(batch.batch_id)
 
-        assert world.calls.reads.total() - reads <= 7
+        assert world.accesses.reads.total() - reads <= 7
 
     @pytest.mark.parametrize("fresh", [False, True])
     def test_counts_as_activity(self, world: World, fresh: bool) -> None:

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.reservation import ROOM
+from fanin.app.ledger.reservation import NAMESPACE
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
@@ -182,12 +182,12 @@ def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None
 
 
 def test_a_key_costs_two_writes_and_a_read(world: World) -> None:
-    writes, reads = world.calls.writes.copy(), world.calls.reads.copy()
+    writes, reads = world.accesses.writes.copy(), world.accesses.reads.copy()
 
     world.ledger.open(REQUEST, key=KEY)
 
-    assert world.calls.writes - writes == {"directory.put": 2, "batches.create": 1}
-    assert world.calls.reads - reads == {"directory.read": 1}
+    assert world.accesses.writes - writes == {"directory.put": 2, "batches.create": 1}
+    assert world.accesses.reads - reads == {"directory.read": 1}
 
 
 @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
@@ -202,5 +202,5 @@ def test_what_is_refused_reserves_nothing(world: World) -> None:
     with pytest.raises(InvalidRequest, match="limit"):
         world.ledger.open(OpenBatch(limit=0), key=KEY)
 
-    assert world.memory.directory.read(ROOM, [KEY]) == {}
+    assert world.memory.directory.read(NAMESPACE, [KEY]) == {}
     assert batch_id(world.clock.at, 0) not in world.memory.batches._rows

@@ -109,7 +109,7 @@ class Acks:
             row = FailureRow(block.first + int(index), failure.item, reason)
             notes.setdefault(block.batch_id, []).append(row)
         # A range may have been marked on a level that a row seen before did not have.
-        self._known.look(shares)
+        self._known.refresh(shares)
         batches = self._check(shares, blocks)
         for batch_id, rows in notes.items():
             if not batches[batch_id].state.terminal:
@@ -181,7 +181,7 @@ class Acks:
             return self._late(before, share)
         if before.mode is Mode.ESTIMATED:
             return self._counted(before, share)
-        batch = self._known.peek(before.batch_id) or before
+        batch = self._known.cached(before.batch_id) or before
         self._known.touch(batch)
         first = {
             number: 0
@@ -216,8 +216,8 @@ class Acks:
     def _counted(self, before: Batch, share: _Share) -> Receipt:
         row = self._ports.batches.count(before.batch_id, share.total, activity=self._known.activity(before))
         if row is None:
-            return self._late(self._known.one(before.batch_id), share)
-        row = self._settler.finish(self._known.saw(row))
+            return self._late(self._known.current(before.batch_id), share)
+        row = self._settler.finish(self._known.remember(row))
         return Receipt(
             row.batch_id,
             row.user_key,

@@ -59,7 +59,7 @@ class BatchLife:
                 # alarm would wait for the reaper.
                 self._ports.timers.set(batch.batch_id, batch.deadline)
             if self._ports.batches.create(batch):
-                return self._settler.finish(self._known.saw(batch))
+                return self._settler.finish(self._known.remember(batch))
         raise Throttled("no free batch id was found; try again", retry_after=1)
 
     def open_once(self, request: OpenBatch, key: str) -> Batch:
@@ -70,11 +70,11 @@ class BatchLife:
         if row is None:
             row = self.open(request, draw=reservation.draw)
             reservation.keep()
-        return self._known.present(self._known.saw(row))
+        return self._known.unexpired(self._known.remember(row))
 
     def close(self, batch_id: int) -> Batch:
         """See ``Ledger.close``."""
-        seen = self._known.peek(batch_id)
+        seen = self._known.cached(batch_id)
         row, _ = self._ports.batches.close(
             batch_id,
             now=self._ports.clock.now(),
@@ -127,7 +127,7 @@ class BatchLife:
     def _there(self, batch_id: int, row: Batch | None) -> Batch:
         if row is None:
             raise BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
-        return self._known.present(self._known.saw(row))
+        return self._known.unexpired(self._known.remember(row))
 
     def _template(self, request: OpenBatch) -> Batch:
         """Check a request and fill in the defaults.
@@ -194,7 +194,7 @@ class BatchLife:
 
     def _check_parent(self, item: str) -> None:
         block, _ = ids.parse_item(item)
-        parent = self._known.one(block.batch_id)
+        parent = self._known.current(block.batch_id)
         check_issued(block, parent)
         if parent.mode is Mode.ESTIMATED:
             raise InvalidRequest(

@@ -39,7 +39,7 @@ class Reading:
 
     def status(self, batch_id: int, *, exact: bool) -> Progress:
         """See ``Ledger.status``."""
-        batch = self._known.one(batch_id)
+        batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
             return Progress(batch, done, done)
@@ -83,7 +83,7 @@ class Reading:
     def failures(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
         """See ``Ledger.failures``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        batch = self._known.one(batch_id)
+        batch = self._known.current(batch_id)
         rows, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
         real = rows if batch.mode is Mode.ESTIMATED else self._confirmed(batch_id, rows)
         return Failures(tuple(FailedItem(*row) for row in real), after)
@@ -122,7 +122,7 @@ class Reading:
         repaired = bool(repair and found and not unrepairable)
         if repaired:
             self._settler.settle(stale)
-            batch = self._settler.finish(self._known.one(batch_id))
+            batch = self._settler.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
         return Verdict(batch, pending, tuple(found), repaired, at)
 
@@ -185,7 +185,7 @@ class Reading:
         ]
 
     def _exact(self, batch_id: int) -> Batch:
-        batch = self._known.one(batch_id)
+        batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
             raise InvalidRequest(f"batch {batch_id} is estimated: it counts, and does not know which items")
         return batch

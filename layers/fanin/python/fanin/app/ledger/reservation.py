@@ -18,8 +18,8 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch
 from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 
-ROOM: Final = "batch-keys"
-"""The room of the directory's table that keeps the keys."""
+NAMESPACE: Final = "batch-keys"
+"""Of the directory table: where the keys are kept."""
 
 _MADE: Final = "made"
 
@@ -55,7 +55,7 @@ class Reservation:
             IdempotencyKeyReused: the key was used for another request.
             BatchGone: that batch was removed.
         """
-        record = self._ports.directory.read(ROOM, [self._key]).get(self._key)
+        record = self._ports.directory.read(NAMESPACE, [self._key]).get(self._key)
         if record is None:
             return None
         self._take(record.value, record.version, record.expires_at)
@@ -90,7 +90,7 @@ class Reservation:
         until = now // 1000 + self._lifetime + RETENTION
         # Only an id that was found to be another's may be replaced: at any other somebody may be at work.
         record, _ = self._ports.directory.put(
-            ROOM, self._key, value, expires_at=until, if_version=self._taken
+            NAMESPACE, self._key, value, expires_at=until, if_version=self._taken
         )
         if record is None:
             raise Throttled("the idempotency key has just run out; try again", retry_after=1)
@@ -103,7 +103,7 @@ class Reservation:
         if not self._value.get(_MADE):
             value = {**self._value, _MADE: True}
             self._ports.directory.put(
-                ROOM, self._key, value, expires_at=self._expires_at, if_version=self._version
+                NAMESPACE, self._key, value, expires_at=self._expires_at, if_version=self._version
             )
 
     def _take(self, value: Mapping[str, Any], version: int, expires_at: int) -> None:

@@ -105,14 +105,14 @@ class LedgerService:
         """Clear bits that the caller coalesced itself; see ``Marking.mark``."""
         return self._marking.mark(shares)
 
-    def look(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+    def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Batches as they are now; from here on this process works with no older rows of them.
 
         Raises:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        return self._known.look(batch_ids)
+        return self._known.refresh(batch_ids)
 
     # Chores: what the functions behind streams, alarms and schedules call.
 
@@ -126,15 +126,15 @@ class LedgerService:
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
-        return meet_deadline(self.ports, self._settler, batch_id, self._put_off)
+        return meet_deadline(self.ports, self._settler, batch_id, self._postpone)
 
     def reap(self, *, budget: int = 1_000) -> Reaped:
         """Look at due batches; see ``reaper.reap``."""
-        return reap(self.ports, self._settler, self._put_off, self._end_of, budget=budget)
+        return reap(self.ports, self._settler, self._postpone, self._end_of, budget=budget)
 
-    def _put_off(self, batch: Batch) -> Batch | None:
-        put_off = self._kinds.due.get(batch.kind)
-        return None if put_off is None else put_off(self, batch)
+    def _postpone(self, batch: Batch) -> Batch | None:
+        postpone = self._kinds.due.get(batch.kind)
+        return None if postpone is None else postpone(self, batch)
 
     def _end_of(self, batch: Batch) -> State | None:
         end_of = self._kinds.idle.get(batch.kind)
