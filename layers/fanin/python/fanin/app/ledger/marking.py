@@ -93,7 +93,7 @@ class Marking:
         total = self._items(masks)
         if before.state.terminal:
             complete = before.state is State.COMPLETE
-            if complete and not before.partial:
+            if before.all_done:
                 return Marked(before.batch_id, before.state, complete, duplicates=total)
             return Marked(before.batch_id, before.state, complete, late=total)
         cleared = {key: outcomes[key].first & mask for key, mask in masks.items()}
