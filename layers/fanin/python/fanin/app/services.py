@@ -22,7 +22,7 @@ def patterns(ports: Ports) -> Kinds:
     frames, gather = FrameNotices(ports), Gather(ports)
     return Kinds(
         ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.tell},
-        due={Kind.SCATTER: gather.put_off},
+        due={Kind.SCATTER: gather.postpone},
         idle={Kind.FRAME: frames.idle},
     )
 

@@ -103,17 +103,17 @@ def follow_directory(record: Record, services: Services) -> None:
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
     images = record["dynamodb"]
-    room: str = images["Keys"][names.TOPIC]["S"]
-    if room == routing.ROOM:
+    namespace: str = images["Keys"][names.TOPIC]["S"]
+    if namespace == routing.NAMESPACE:
         services.routing.settle(images["Keys"][names.NAME]["S"])
         return
-    if not room.startswith(directory.ROOM):
+    if not namespace.startswith(directory.TOPIC_PREFIX):
         return
     old, new = (
         None if image is None else records.decode(image, names.NAME)
         for image in (images.get("OldImage"), images.get("NewImage"))
     )
-    services.directory.announce(room.removeprefix(directory.ROOM), old, new)
+    services.directory.announce(namespace.removeprefix(directory.TOPIC_PREFIX), old, new)
 
 
 def finished_word(record: Record) -> WordKey | None:

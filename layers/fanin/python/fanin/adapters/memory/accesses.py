@@ -1,4 +1,4 @@
-"""What happens around every row that the memory stores read or write."""
+"""Counts every row that the memory stores read or write, and lets tests act around it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TypeVar
 
 OnCall = Callable[[str, str], None]
-"""Called with the call's name, such as ``words.clear``, and ``before`` or ``after``."""
+"""Called around each access with its name, such as ``words.clear``, and ``before`` or ``after``."""
 
 T = TypeVar("T")
 
@@ -17,11 +17,11 @@ def _nothing(_call: str, _moment: str) -> None:
     pass
 
 
-class Calls:
-    """Makes every access to a row atomic, counts it, and lets an onlooker in around it.
+class Accesses:
+    """Makes every access to a row atomic, counts it, and calls ``on_call`` before and after it.
 
-    The onlooker runs outside of the lock, so it may switch to another thread, or raise: before the access
-    for a call that never arrived, after it for one whose answer was lost.
+    ``on_call`` runs outside of the lock, so it may switch to another thread, or raise: before the access to
+    simulate a call that never arrived, after it to simulate one whose answer was lost.
 
     Attributes:
         reads: rows read, found or not, by call.
