@@ -1,19 +1,27 @@
-"""docs/architecture.md against the folders: whoever looks a behaviour up there finds its file."""
+"""docs/architecture.md and CONTRIBUTING.md against the folders: the files that they name are there."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "layers" / "fanin" / "python" / "fanin"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 HOUSE = PAGE.split("## The house")[1].split("\n## ")[0]
+TEXTS = {"architecture": PAGE, "contributing": (ROOT / "CONTRIBUTING.md").read_text()}
+ROOMS = ("ledger", "scatters", "frames", "buffers", "directory")
 
 
-def test_every_file_that_it_names_is_there() -> None:
-    named = set(re.findall(r"`([a-z0-9_/]+\.py)`", PAGE))
-    assert len(named) > 50
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_every_file_that_it_names_is_there(text: str) -> None:
+    # Given the files that the page names, with each room where it says <room>
+    told = set(re.findall(r"`([a-z0-9_/<>]+/[a-z0-9_<>]+\.py)`", text))
+    named = {path.replace("<room>", room) for path in told for room in ROOMS}
+    assert len(named) > 10
+    # Then each is in the package, or else in the repository
     assert {path for path in named if not (PACKAGE / path).is_file() and not (ROOT / path).is_file()} == set()
 
 
