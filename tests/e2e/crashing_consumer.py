@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fanin.client.consuming.acking import Outcome
+from fanin.client.consuming.acknowledging import Outcome
 from fanin.client.consuming.consumer import Consumer
 from fanin.client.tracker import Tracker
 

@@ -17,7 +17,7 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.consuming.acking import DirectAcks
+from fanin.client.consuming.acknowledging import DirectAcks
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
 from fanin.client.frames.repeater import Notice, Repeater

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claim, Claimed
-from fanin.client.consuming.acking import Outcome
+from fanin.client.consuming.acknowledging import Outcome
 from fanin.client.frames import receiver
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import IdempotentReceiver, Reception

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fanin import Failure, ItemFailed
 from fanin.adapters.backoff import Backoff
-from fanin.client.consuming.acking import Outcome, undelivered
+from fanin.client.consuming.acknowledging import Outcome, undelivered
 from fanin.domain.batch import State
 from fanin.errors import BatchNotFound, InvalidItemId, NotConfigured, Throttled
 from tests.unit.client.conftest import received

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fanin.app.api import Scatters
-from fanin.client.friendly import Span, seconds
+from fanin.client.conversions import Span, seconds
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import followed
 from fanin.client.queues import queue_errors

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client import connecting
 from fanin.client.buffers import Producer, Taker
-from fanin.client.calls import LedgerCalls
-from fanin.client.consuming.acking import Deliver, DirectAcks, Outcome, QueuedAcks
+from fanin.client.consuming.acknowledging import Deliver, DirectAcks, Outcome, QueuedAcks
 from fanin.client.consuming.consumer import Consumer
 from fanin.client.consuming.handler import SqsHandler
-from fanin.client.consuming.handling import Handle
+from fanin.client.consuming.window import Handle
 from fanin.client.https.transport import Sign
+from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.consuming.acking import Deliver
-from fanin.client.consuming.handling import Handle, Round
+from fanin.client.consuming.acknowledging import Deliver
+from fanin.client.consuming.window import Handle, Round
 from fanin.client.messages import ReceivedMessage, from_queue
 from fanin.client.queues import fifo, queue_errors
 from fanin.errors import ServiceUnavailable, Throttled

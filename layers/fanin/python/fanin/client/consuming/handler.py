@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fanin.client.consuming.acking import Deliver
-from fanin.client.consuming.handling import Handle, Round
+from fanin.client.consuming.acknowledging import Deliver
+from fanin.client.consuming.window import Handle, Round
 from fanin.client.messages import from_lambda
 from fanin.client.queues import fifo
 from fanin.errors import NotConfigured

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from fanin.app.api import Frames
 from fanin.app.bisect import bisect
-from fanin.client.consuming.acking import Deliver, Outcome, undelivered
+from fanin.client.consuming.acknowledging import Deliver, Outcome, undelivered
 from fanin.client.frames.envelopes import Envelope
 from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
 from fanin.errors import BatchGone, ItemFailed

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.calls import LedgerCalls
-from fanin.client.friendly import Span
+from fanin.client.conversions import Span
+from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable
 from fanin.client.paging import pages
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.client.queues import REQUEST_BYTES
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch

@@ -10,7 +10,7 @@ from typing import Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Ledger
-from fanin.client.friendly import Moment, Span, choice, milliseconds, seconds
+from fanin.client.conversions import Moment, Span, choice, milliseconds, seconds
 from fanin.client.merging import receipts_by_batch, verdict_of
 from fanin.client.paging import followed, pages
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from fanin.client.consuming.acking import Deliver, Outcome, undelivered
+from fanin.client.consuming.acknowledging import Deliver, Outcome, undelivered
 from fanin.client.messages import ReceivedMessage
 from fanin.errors import ItemFailed
 
