@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fanin import Failure, ItemFailed
 from fanin.adapters.backoff import Backoff
-from fanin.client.consuming.acknowledging import Outcome, undelivered
+from fanin.client.consuming.acknowledging import ItemOutcome, unacknowledged
 from fanin.domain.batch import State
 from fanin.errors import BatchNotFound, InvalidItemId, NotConfigured, Throttled
 from tests.unit.client.conftest import received
@@ -344,7 +344,7 @@ class TestUndelivered:
         caplog.set_level(logging.ERROR)
         bad, told, calls = {"17", "501"}, [], 0
 
-        def deliver(outcomes):
+        def acknowledge(outcomes):
             nonlocal calls
             calls += 1
             if any(outcome.item in bad for outcome in outcomes):
@@ -352,11 +352,11 @@ class TestUndelivered:
             told.extend(outcome.item for outcome in outcomes)
 
         # When
-        untold = undelivered(deliver, [Outcome(str(n)) for n in range(1_000)])
+        untold = unacknowledged(acknowledge, [ItemOutcome(str(n)) for n in range(1_000)])
         # Then
         assert untold == bad
         assert len(told) == len(set(told)) == 998
         assert calls < 45
 
     def test_nothing_calls_nobody(self):
-        assert undelivered(lambda outcomes: 1 / 0, []) == set()
+        assert unacknowledged(lambda outcomes: 1 / 0, []) == set()

@@ -1,4 +1,4 @@
-"""What people write, as the ledger takes it: times and choices."""
+"""From what people write to what the services take: durations, points in time, members of enumerations."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from fanin.errors import InvalidRequest
 
 E = TypeVar("E", bound=StrEnum)
 
-Span: TypeAlias = timedelta | int
-"""A duration: a timedelta, or whole seconds."""
+Duration: TypeAlias = timedelta | int
+"""A timedelta, or whole seconds."""
 
 Moment: TypeAlias = datetime | timedelta | int
-"""A point in time: an aware datetime, a timedelta from now, or milliseconds since the epoch."""
+"""A point in time: a datetime with a time zone, a timedelta from now, or milliseconds since the epoch."""
 
 
-def seconds(span: Span | None) -> int | None:
-    """A duration in whole seconds."""
-    return int(span.total_seconds()) if isinstance(span, timedelta) else span
+def seconds(duration: Duration | None) -> int | None:
+    """A duration in whole seconds; fractions are cut off, and None stays None.
+
+    >>> seconds(timedelta(minutes=2)), seconds(90), seconds(None)
+    (120, 90, None)
+    """
+    return int(duration.total_seconds()) if isinstance(duration, timedelta) else duration
 
 
 def milliseconds(moment: Moment) -> int:
     """A point in time in milliseconds since the epoch.
 
     Raises:
-        InvalidRequest: a datetime without a time zone, which could mean any of 38 points in time.
+        InvalidRequest: a datetime without a time zone, since it could mean any of 38 points in time.
     """
     if isinstance(moment, timedelta):
         return int((time.time() + moment.total_seconds()) * 1000)
@@ -38,14 +42,14 @@ def milliseconds(moment: Moment) -> int:
     return moment
 
 
-def choice(kind: type[E], value: E | str) -> E:
-    """A member of an enumeration, from its value.
+def member(enumeration: type[E], value: E | str) -> E:
+    """The member of an enumeration that has a value.
 
     Raises:
-        InvalidRequest: there is no such member.
+        InvalidRequest: no member has it; the message lists those that exist.
     """
     try:
-        return kind(value)
+        return enumeration(value)
     except ValueError:
-        known = ", ".join(kind)
+        known = ", ".join(enumeration)
         raise InvalidRequest(f"{value!r} is not one of {known}") from None

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fanin.app.api import Scatters
-from fanin.client.conversions import Span, seconds
+from fanin.client.conversions import Duration, seconds
 from fanin.client.messages import ReceivedMessage
-from fanin.client.paging import followed
+from fanin.client.paging import follow_cursor
 from fanin.client.queues import queue_errors
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (
@@ -56,7 +56,7 @@ class ScatterCalls:
         type: str = "",  # noqa: A002  what it is called on the wire
         attributes: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
-        timeout: Span = TIMEOUT,
+        timeout: Duration = TIMEOUT,
         max_retries: int = MAX_RETRIES,
         quorum: float | None = None,
         user_key: str = "",
@@ -113,7 +113,9 @@ class ScatterCalls:
 
     def replies(self, batch_id: int) -> Iterator[GatheredReply]:
         """All replies so far, in the order of the recipients, read a page at a time."""
-        for page in followed(lambda cursor: self.calls.replies(batch_id, cursor=cursor, limit=MAX_REPLIES)):
+        for page in follow_cursor(
+            lambda cursor: self.calls.replies(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
             yield from page.replies
 
     def reply(

@@ -1,4 +1,4 @@
-"""Telling the ledger what a consumer has done, in bulk: through the API, or through the ack queue."""
+"""Acknowledging what a consumer has done, in bulk: through the ledger's API, or through the ack queue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.app.bisect import bisect
 from fanin.client.ledger import LedgerCalls
-from fanin.client.paging import pages
+from fanin.client.paging import chunks
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
 from fanin.domain.limits import MAX_FAILURES, MAX_REASON
@@ -25,7 +25,7 @@ _ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a messa
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemOutcome:
     """What became of one item.
 
     Attributes:
@@ -37,12 +37,16 @@ class Outcome:
     failure: str | None = None
 
 
-Deliver: TypeAlias = Callable[[Sequence[Outcome]], None]
-"""Tells the ledger outcomes, all or nothing as far as ids go; raises an error of fanin's if it could not."""
+Acknowledger: TypeAlias = Callable[[Sequence[ItemOutcome]], None]
+"""Tells the ledger what became of items.
+
+It raises an error of fanin if it could not. An error that blames an id (``fanin.app.bisect.REFUSALS``) is
+repeated for as long as the id is among the items, and may be raised after others of them were marked.
+"""
 
 
-def split(outcomes: Iterable[Outcome]) -> tuple[list[str], list[Failure]]:
-    """Part what is done from what failed."""
+def split(outcomes: Iterable[ItemOutcome]) -> tuple[list[str], list[Failure]]:
+    """Separate the items that are done from those that failed; reasons are cut to the ledger's limit."""
     done: list[str] = []
     failed: list[Failure] = []
     for outcome in outcomes:
@@ -53,30 +57,35 @@ def split(outcomes: Iterable[Outcome]) -> tuple[list[str], list[Failure]]:
     return done, failed
 
 
-class DirectAcks:
-    """Tells the ledger itself, so that a return means: marked."""
+class LedgerAcknowledger:
+    """Acknowledges by calling the ledger: when a call returns, the items are marked.
 
-    def __init__(self, calls: LedgerCalls) -> None:
-        self._calls = calls
+    Args:
+        ledger: the ledger's calls, such as a ``Tracker``.
+    """
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __init__(self, ledger: LedgerCalls) -> None:
+        self._ledger = ledger
+
+    def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
         done, failed = split(outcomes)
         if done:
-            self._calls.ack(done)
+            self._ledger.ack(done)
         if failed:
-            self._calls.fail(failed)
+            self._ledger.fail(failed)
 
 
-class QueuedAcks:
-    """Leaves outcomes in the ack queue, where one function clears each word once for a whole window.
+class QueueAcknowledger:
+    """Acknowledges by sending messages to the ack queue: when a call returns, the queue has them.
 
-    A return means: the queue has them. It is cheaper than a request for each few items and keeps the
-    ledger out of the consumer's path; an id that the ledger refuses shows only in the ack queue's DLQ.
+    One function takes a whole window of these messages and writes each word once. So this is cheaper than a
+    request for every few items, and the consumer does not depend on the ledger being up. An id that the
+    ledger refuses shows up in the ack queue's dead-letter queue only.
 
     Args:
         sqs: client.
         queue_url: the ack queue, the stack's output ``AckQueueUrl``.
-        message_bytes: bytes of one message.
+        message_bytes: most bytes of one message.
     """
 
     def __init__(self, sqs: SQSClient, queue_url: str, *, message_bytes: int = REQUEST_BYTES) -> None:
@@ -84,40 +93,39 @@ class QueuedAcks:
         self._queue_url = queue_url
         self._message_bytes = message_bytes
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
         for body in self._bodies(outcomes):
             with queue_errors(self._queue_url):
                 self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
 
-    def _bodies(self, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    def _bodies(self, outcomes: Sequence[ItemOutcome]) -> Iterator[str]:
         room = self._message_bytes - _ENVELOPE
-        for page in pages(outcomes, most=MAX_FAILURES, size_of=_wire_bytes, most_bytes=room):
-            done, failed = split(page)
+        for chunk in chunks(outcomes, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=room):
+            done, failed = split(chunk)
             acks = Acks(items=done, failures=failed)
             yield json.dumps(encode_acks(acks), separators=(",", ":"), ensure_ascii=False)
 
 
-def _wire_bytes(outcome: Outcome) -> int:
+def _wire_bytes(outcome: ItemOutcome) -> int:
     if outcome.failure is None:
         return len(outcome.item) + 3
     return len(json.dumps({"item": outcome.item, "reason": outcome.failure}, ensure_ascii=False).encode())
 
 
-def undelivered(deliver: Deliver, outcomes: Sequence[Outcome]) -> set[str]:
-    """Tell the ledger outcomes; a refused id spoils only itself.
+def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -> set[str]:
+    """Acknowledge items, and report those that could not be; a refused id spoils only itself.
 
-    Where the call is refused for an id in it, the outcomes are halved until that id stands alone. On any
-    other error none of them is known to be marked, so all must come again.
+    After an error that blames no id, none of the items is known to be marked, so all are reported.
 
     Returns:
-        Items that the ledger was not told; their messages must be delivered again.
+        Ids of items whose messages must be delivered again.
     """
-    untold: set[str] = set()
-    for failed in bisect(outcomes, deliver):
+    unmarked: set[str] = set()
+    for failed in bisect(outcomes, acknowledge):
         items = [outcome.item for outcome in failed.items]
         if failed.refused:
-            logger.warning("item %s was refused: %s", items[0], failed.error)
+            logger.warning("item %s was refused, its message comes again: %s", items[0], failed.error)
         else:
             logger.warning("%d items could not be acknowledged and come again: %s", len(items), failed.error)
-        untold.update(items)
-    return untold
+        unmarked.update(items)
+    return unmarked

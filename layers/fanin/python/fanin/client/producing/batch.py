@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.conversions import Span
+from fanin.client.conversions import Duration
 from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable
-from fanin.client.paging import pages
+from fanin.client.paging import chunks
 from fanin.client.producing.sender import Sender
 from fanin.client.queues import REQUEST_BYTES
 from fanin.domain.acks import Failure, Receipt
@@ -121,7 +121,7 @@ class TrackedBatch:
 
     def _blocks(self, messages: Iterable[Sendable], size: int) -> Iterator[Iterable[tuple[str, Message]]]:
         stream = (Message.of(message) for message in messages)
-        for block in pages(stream, most=size, size_of=_weight, most_bytes=_BLOCK_BYTES):
+        for block in chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES):
             yield zip(self._admitted(len(block)), block, strict=True)
 
     def _admitted(self, count: int) -> Group:
@@ -155,7 +155,7 @@ class TrackedBatch:
         """How far it is."""
         return self._calls.status(self.id, exact=exact)
 
-    def wait(self, timeout: Span | float | None = None) -> Progress:
+    def wait(self, timeout: Duration | float | None = None) -> Progress:
         """Wait until the batch has ended; close it first, since an open batch never completes.
 
         Raises:

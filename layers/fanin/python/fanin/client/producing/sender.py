@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value
-from fanin.client.paging import pages
-from fanin.client.queues import REQUEST_BYTES, fifo, queue_errors
+from fanin.client.paging import chunks
+from fanin.client.queues import REQUEST_BYTES, is_fifo, queue_errors
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ITEM_ATTRIBUTE
 
@@ -66,7 +66,7 @@ class Sender:
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
-        self._fifo = fifo(queue_url)
+        self._fifo = is_fifo(queue_url)
         self._group_id = group_id
         shared = {name: value for name, value in (attributes or {}).items() if name != ITEM_ATTRIBUTE}
         self._attributes = {name: attribute_value(value) for name, value in shared.items()}
@@ -104,7 +104,9 @@ class Sender:
 
     def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
         entries = (self._entry(item, message) for item, message in block)
-        return pages(entries, most=_ENTRIES, size_of=lambda entry: entry.size, most_bytes=self._request_bytes)
+        return chunks(
+            entries, max_items=_ENTRIES, size_of=lambda entry: entry.size, max_bytes=self._request_bytes
+        )
 
     def _entry(self, item: str, message: Message) -> Entry:
         own = {name: attribute_value(value) for name, value in message.attributes.items()}
