@@ -44,7 +44,7 @@ class TestReceipts:
         batch, (group,) = world.batch(6)
         world.ledger.ack([group[i] for i in (0, 1, 2, 4, 5)])
         (gap,) = world.ledger.missing(batch.batch_id).ranges
-        other = f"{batch.batch_id}:{gap.id}:0"
+        other = f"{gap.group}:0"
 
         (receipt,) = world.ledger.ack([group[3], other])
 

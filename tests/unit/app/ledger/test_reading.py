@@ -97,7 +97,7 @@ class TestMissing:
 
         assert [(found.start, found.stop) for found in missing.ranges] == [(0, 1), (7, 10), (29, 30)]
         assert missing.cursor is None
-        spans = [ItemRange(f"{batch.batch_id}:{found.id}") for found in missing.ranges]
+        spans = [ItemRange(found.group) for found in missing.ranges]
         assert world.ledger.ack(ranges=spans)[0].complete
 
     def test_of_a_done_batch_is_nothing(self, world: World) -> None:

@@ -27,6 +27,7 @@ from fanin.errors import (
     RequestTooLarge,
     Throttled,
 )
+from tests.spans import spans
 from tests.unit.app.conftest import Crash, World
 
 REPLY_TO = "https://sqs/replies"
@@ -439,7 +440,7 @@ class TestDeadline:
         row = fleet.row(scattered.batch)
         assert (row.state, row.partial) == (State.COMPLETE, True)
         detail = fleet.told(scattered).detail
-        assert detail["missing"] == [[2, 3]]
+        assert spans(detail["missing"]) == [[2, 3]]
         assert (detail["received"], detail["missing_count"], detail["retries"]) == (2, 1, 2)
         assert detail["missing_recipients"] == ["car 2"]
 

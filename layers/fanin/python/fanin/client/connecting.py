@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,6 +15,7 @@ from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
 from fanin.app.services import Services
+from fanin.client import local_stack
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 LOCAL: Final = "local"
-_LOCAL_FILE: Final = ".fanin/local.json"
 _CONNECTIONS: Final = 32
 _LOCAL_READ_TIMEOUT: Final = 120.0  # a burst of first calls starts a process for each of them on this machine
 
@@ -60,25 +60,12 @@ def from_env() -> Connection:
 
 def local(start: Path | None = None) -> Connection:
     """The stack of ``fanin local up``, described in the nearest ``.fanin`` folder from ``start`` upwards."""
-    here = start or Path.cwd()
-    candidates = (folder / _LOCAL_FILE for folder in (here, *here.parents))
-    found = next((path for path in candidates if path.exists()), None)
-    if found is None:
-        raise NotConfigured(
-            f"no {_LOCAL_FILE} in {here} or above; start the local stack with `fanin local up`"
-        )
-    try:
-        stack = json.loads(found.read_text())
-        keys, region = (stack["access_key_id"], stack["secret_access_key"]), stack["region"]
-        api_url, endpoint_url, ack_queue_url = (
-            stack[name] for name in ("api_url", "endpoint_url", "ack_queue_url")
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotConfigured(f"{found} is not of this version; run `fanin local up` again") from error
-    session = boto3.Session(*keys, region_name=region)
+    stack = local_stack.nearest(start or Path.cwd())
+    session = stack.session()
     transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
-    api = HttpsApi(api_url, sign=SigV4(session, region), transport=transport)
-    return Connection(HttpsServices(api), lambda: sqs_client(session, endpoint_url), ack_queue_url)
+    api = HttpsApi(stack.api_url, sign=SigV4(session, stack.region), transport=transport)
+    sqs = partial(sqs_client, session, stack.endpoint_url)
+    return Connection(HttpsServices(api), sqs, stack.ack_queue_url)
 
 
 def over_https(

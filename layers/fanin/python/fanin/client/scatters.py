@@ -143,7 +143,7 @@ class ScatterCalls:
         queue = message.attributes.get(ATTRIBUTE_REPLY_TO)
         if not queue:
             raise InvalidRequest("the message names no queue for replies; use reply")
-        body = wire.encode_replies([Reply(_item(message), payload, claim)])
+        body = wire.REPLIES.encode([Reply(_item(message), payload, claim)])
         with queue_errors(queue):
             self._sqs().send_message(QueueUrl=queue, MessageBody=json.dumps(body, separators=(",", ":")))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
@@ -78,13 +79,16 @@ class Tracker(LedgerCalls):
         return cls(*connecting.from_env())
 
     @classmethod
-    def local(cls) -> Self:
-        """The stack of ``fanin local up``, by the ``.fanin/local.json`` of this folder or one above.
+    def local(cls, start: Path | None = None) -> Self:
+        """The stack of ``fanin local up``, by the nearest ``.fanin/local.json``.
+
+        Args:
+            start: where to look first, and then in the folders above; this folder by default.
 
         Raises:
-            NotConfigured: there is none.
+            NotConfigured: no such file was found.
         """
-        return cls(*connecting.local())
+        return cls(*connecting.local(start))
 
     @classmethod
     def over_https(
@@ -102,7 +106,7 @@ class Tracker(LedgerCalls):
             url: the stack's output ``ApiUrl``.
             session: credentials for the API and for the queues; boto3's default by default.
             region: the API's, where its URL does not say and it is not the session's.
-            sign: another way than SigV4: ``transport.Bearer(token)`` or ``transport.unsigned``.
+            sign: another way than SigV4: ``fanin.Bearer(token)`` or ``fanin.unsigned``.
             ack_queue_url: the stack's output ``AckQueueUrl``.
         """
         return cls(

@@ -18,7 +18,7 @@ from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.entry.partial_batch import Message, partial_batch_response
 from fanin.errors import FaninError, InvalidRequest
-from fanin.wire.ledger import decode_acks
+from fanin.wire.items import QUEUED_ACKS
 
 Park: TypeAlias = Callable[[Message], None]
 """Sends a message that cannot be handled to a queue for people to look at; raises if that fails."""
@@ -68,7 +68,7 @@ def acknowledge(event: Message, ledger: Ledger) -> dict[str, Any]:
     accepted: list[Accepted] = []
     for message in event["Records"]:
         try:
-            accepted.append((message, decode_acks(parse("QueuedAcks", message["body"]))))
+            accepted.append((message, parse(QUEUED_ACKS, message["body"])))
         except InvalidRequest as error:
             unhandled.refuse(message, error)
     _mark(ledger, accepted, unhandled)

@@ -13,7 +13,7 @@ from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import Message, partial_batch_response
 from fanin.errors import BatchGone, BatchNotFound, FaninError
-from fanin.wire.scatters import decode_replies
+from fanin.wire.scatters import REPLIES
 
 
 def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def gather_replies(event: Message, scatters: Scatters) -> dict[str, Any]:
     """
 
     def gather(message: Message) -> None:
-        receipts = scatters.reply(decode_replies(parse("Replies", message["body"])))
+        receipts = scatters.reply(parse(REPLIES, message["body"]))
         count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts))
 
     return _each(event, gather)

@@ -10,7 +10,7 @@ from fanin.app.ports.records import Record
 from fanin.domain import limits
 from fanin.domain.buffer import Buffer
 from fanin.errors import BufferNotFound, InvalidRequest
-from fanin.wire.buffers import decode_buffer, encode_buffer
+from fanin.wire.buffers import BUFFER
 
 ROOM: Final = "/buffers"
 """Of the directory; no topic has a slash in its name."""
@@ -49,7 +49,8 @@ class Entry(NamedTuple):
     version: int = 0
 
     def value(self) -> dict[str, Any]:
-        return encode_buffer(self.buffer) | {
+        return {
+            **BUFFER.encode(self.buffer),
             "renew_at": self.renew_at,
             "retention": self.retention,
             "marks": [list(mark) for mark in self.marks],
@@ -60,7 +61,7 @@ class Entry(NamedTuple):
 def entry_of(record: Record) -> Entry:
     value = dict(record.value)
     return Entry(
-        decode_buffer(value),
+        BUFFER.decode(value),
         value["renew_at"],
         value["retention"],
         tuple((at, items) for at, items in value["marks"]),

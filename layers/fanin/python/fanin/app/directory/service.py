@@ -12,7 +12,7 @@ from fanin.app.ports.records import Record
 from fanin.domain import limits
 from fanin.domain.directory import Left, Register, Registration, Registrations, change
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
-from fanin.wire.directory import decode_register, encode_registration
+from fanin.wire.directory import REGISTER, REGISTRATION
 
 TOPICS: Final = "topics"
 """The room that lists the topics, for the registrar to walk."""
@@ -143,7 +143,7 @@ class DirectoryService:
         try:
             topic, name = detail["topic"], detail["name"]
             created = detail_type == names.INSTANCE_CREATED
-            request = decode_register(topic, name, dict(detail)) if created else None
+            request = REGISTER.decode(dict(detail), topic=topic, name=name) if created else None
         except (KeyError, TypeError) as error:
             raise InvalidRequest(f"the detail of {detail_type} lacks {error}") from error
         if request is not None:
@@ -172,7 +172,7 @@ class DirectoryService:
             Event(
                 id=f"{topic}/{row.name}.{registration.since}.{step}",
                 detail_type=detail_type,
-                detail=encode_registration(registration),
+                detail=REGISTRATION.encode(registration),
                 time=self._ports.clock.now(),
             )
         )

@@ -15,7 +15,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import LIVE, RETENTION, Batch, Kind, Mode, OnDeadline, OpenBatch, State, touched
 from fanin.domain.reports import Batches, Expired
 from fanin.errors import BatchNotFound, InvalidRequest, Throttled
-from fanin.wire.ledger import encode_open
+from fanin.wire.batches import OPEN_BATCH
 
 TRIES = 5
 """Draws of a batch id; at 4,096 ids a millisecond more than a few mean that something is wrong."""
@@ -65,7 +65,7 @@ class BatchLife:
     def open_once(self, request: OpenBatch, key: str) -> Batch:
         """Open a batch, or find the one that this request opened before; see ``Ledger.open``."""
         lifetime = self._ports.defaults.lifetime if request.lifetime is None else request.lifetime
-        reservation = Reservation(self._ports, key, encode_open(request), lifetime)
+        reservation = Reservation(self._ports, key, OPEN_BATCH.encode(request), lifetime)
         row = reservation.batch()
         if row is None:
             row = self.open(request, draw=reservation.draw)

@@ -167,7 +167,7 @@ class Reading:
     def _named(self, batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
         """Issue a group id for each range, cut where a range is longer than one group can be."""
         return tuple(
-            MissingRange(at, end, ids.issue(batch.batch_id, at, end - at, batch.salt).group_id)
+            MissingRange(at, end, ids.issue(batch.batch_id, at, end - at, batch.salt).prefix)
             for start, stop in found
             for at in range(start, stop, ids.MAX_COUNT)
             for end in (min(stop, at + ids.MAX_COUNT),)

@@ -33,7 +33,7 @@ from fanin.app.scatters.records import (
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State, touched
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
-from fanin.wire.scatters import encode_scatter
+from fanin.wire.scatters import SCATTER
 
 AT_ONCE: Final = 100
 """Chunks of a topic that a start lists itself; the worker lists larger topics."""
@@ -68,7 +68,7 @@ class Starting:
         reservation = None
         if key is not None:
             lifetime = self._ports.defaults.lifetime
-            reservation = Reservation(self._ports, key, {"scatter": encode_scatter(scatter)}, lifetime)
+            reservation = Reservation(self._ports, key, {"scatter": SCATTER.encode(scatter)}, lifetime)
         if reservation is not None and (started := reservation.batch()) is not None:
             if not was_sent(self._ports.records, started):
                 self._set_off(started)

@@ -14,7 +14,7 @@ from fanin.client.paging import chunks
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
 from fanin.domain.limits import MAX_FAILURES, MAX_REASON
-from fanin.wire.ledger import encode_acks
+from fanin.wire.items import QUEUED_ACKS
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -103,7 +103,7 @@ class QueueAcknowledger:
         for chunk in chunks(outcomes, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=room):
             done, failed = split(chunk)
             acks = Acks(items=done, failures=failed)
-            yield json.dumps(encode_acks(acks), separators=(",", ":"), ensure_ascii=False)
+            yield json.dumps(QUEUED_ACKS.encode(acks), separators=(",", ":"), ensure_ascii=False)
 
 
 def _wire_bytes(outcome: ItemOutcome) -> int:

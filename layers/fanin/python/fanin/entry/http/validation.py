@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
-from fanin.entry.http.components import SCHEMAS
-from fanin.entry.http.schemas import Schema, ref
 from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.wire.components import COMPONENTS
+from fanin.wire.json_types import Json, Schema
+from fanin.wire.shapes import Shape
 
 Check: TypeAlias = Callable[[Any, str], Any]
 """Takes a value and what to call it, returns the value or raises InvalidRequest or RequestTooLarge."""
@@ -17,14 +18,23 @@ Check: TypeAlias = Callable[[Any, str], Any]
 _SHOWN: Final = 300  # characters of a message, which may quote the request
 
 
-def parse(name: str, body: str | bytes) -> Any:
-    """Read a JSON body and check it against a component.
+T = TypeVar("T")
+
+
+def parse(shape: Shape[T], body: str | bytes) -> T:
+    """Read the value that a JSON body stands for.
 
     Raises:
-        InvalidRequest: it is not JSON, or not of the schema's form.
+        InvalidRequest: the body is not JSON, or not of the shape.
         RequestTooLarge: an array is longer than allowed.
     """
-    return _component(name)(_load(body), "the body")
+    return shape.decode(checked(shape, body))
+
+
+def checked(shape: Shape[Any], body: str | bytes) -> Json:
+    """Read a JSON body and check it against a shape; raises like ``parse``."""
+    value: Json = _check_of(shape)(_load(body), "the body")
+    return value
 
 
 def compiled(schema: Schema) -> Check:
@@ -46,8 +56,8 @@ def compiled(schema: Schema) -> Check:
 
 
 @cache
-def _component(name: str) -> Check:
-    return compiled({**ref(name), "components": {"schemas": SCHEMAS}})
+def _check_of(shape: Shape[Any]) -> Check:
+    return compiled({**shape.schema, "components": {"schemas": COMPONENTS}})
 
 
 def _load(body: str | bytes) -> Any:

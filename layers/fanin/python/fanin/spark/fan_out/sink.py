@@ -1,10 +1,9 @@
 """``df.write.format("fanin")``: a DataFrame to a queue as one batch. Spark 4.0 or later.
 
-    from fanin.spark.fan_out import bodies
-    from fanin.spark.fan_out import sink
+    from fanin.spark import register, with_body
 
-    sink.register(spark)
-    frame = bodies.with_body(frame)
+    register(spark)
+    frame = with_body(frame)
     frame.write.format("fanin").option("batch", batch_id).option("queue", url).mode("append").save()
 
 Nothing here needs to be deterministic. Every attempt of a task adds items of its own and sends them; of the
