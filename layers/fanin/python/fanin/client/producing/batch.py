@@ -130,7 +130,8 @@ class TrackedBatch:
             item, reason = next(iter(failed.items()))
             raise SendFailed(
                 f"{queue_url} did not accept {len(failed)} of {sent + len(failed)} messages "
-                f"(the first: item {item}, {reason}); send them again under their item ids, or fail their items",
+                f"(the first: item {item}, {reason}); send them again under their item ids, "
+                "or fail their items",
                 items=failed,
             )
         return sent
