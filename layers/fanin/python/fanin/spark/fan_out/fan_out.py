@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import StructType
 
 from fanin.client.messages import Message
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.limits import MAX_FAILURES

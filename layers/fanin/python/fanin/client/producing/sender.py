@@ -1,4 +1,4 @@
-"""Sending the messages of items: in tens, in parallel, and again only what a queue did not take."""
+"""Sending messages to a queue: ten in a request, several requests at a time, repeating only what failed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value
-from fanin.client.paging import pages
-from fanin.client.queues import REQUEST_BYTES, fifo, queue_errors
+from fanin.client.paging import chunks
+from fanin.client.queues import REQUEST_BYTES, is_fifo, queue_errors
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ITEM_ATTRIBUTE
 
@@ -25,8 +25,8 @@ class Entry(NamedTuple):
 
     Attributes:
         item: its item id.
-        size: bytes that SQS counts: the body, and names, types and values of the attributes.
-        fields: the entry, less its Id, which is given within a request.
+        size: bytes as SQS counts them: the body, and names, types and values of the attributes.
+        fields: the fields of the request's entry, without Id.
     """
 
     item: str
@@ -35,20 +35,20 @@ class Entry(NamedTuple):
 
 
 class Sender:
-    """Sends messages to one queue.
+    """Sends messages to one queue, each with its item id as a message attribute.
 
     Args:
-        sqs: client; its own retries see to whole requests that fail, those here to single entries.
-        queue_url: the queue. To a FIFO queue requests go one after the other, so that order holds; only an
-            entry that SQS refused and took on a later try comes after its neighbours.
+        sqs: client.
+        queue_url: the queue. Requests to a FIFO queue are sent one after the other, which keeps the order;
+            only an entry that SQS fails at first and accepts later comes after its neighbours.
         group_id: message group on a FIFO queue for messages that name none.
-        attributes: message attributes of every message; a message's own go before them.
-        workers: requests at a time.
-        request_bytes: bytes a request may have.
-        attempts: tries for an entry that the queue did not take.
-        backoff: how long to wait between them.
-        strict: raise Throttled for entries that the queue did not take in all tries for no fault of their
-            own, where a caller can do all of its work again; by default they are reported like the others.
+        attributes: message attributes of every message; a message's own take precedence.
+        workers: how many requests are sent at a time.
+        request_bytes: most bytes of a request.
+        attempts: how often a request or an entry is sent; botocore's own retries come on top.
+        backoff: waits between attempts.
+        strict: raise Throttled if entries fail in all attempts without being to blame, for callers that can
+            repeat all of their work; by default such entries are reported like those that are to blame.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Sender:
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
-        self._fifo = fifo(queue_url)
+        self._fifo = is_fifo(queue_url)
         self._group_id = group_id
         shared = {name: value for name, value in (attributes or {}).items() if name != ITEM_ATTRIBUTE}
         self._attributes = {name: attribute_value(value) for name, value in shared.items()}
@@ -77,34 +77,38 @@ class Sender:
         self._strict = strict
 
     def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
-        """Send messages with their item ids, reading the stream only as fast as they go out.
+        """Send messages, reading the stream only as fast as they are sent.
 
-        A request never spans two blocks, so whatever holds up the next block (a bounded batch that is
-        full), the messages of those before it are on their way.
+        A request never spans two blocks. So while the next block is held up, for example because the batch is
+        full, all messages of the blocks before it are sent.
 
         Args:
-            blocks: of item ids with their messages.
+            blocks: each an iterable of item ids with their messages.
 
         Yields:
-            For each request: how many messages the queue took, and item id → reason for those it did not.
+            For each request: how many messages the queue accepted; and of each other item the reason, by id.
 
         Raises:
             RequestTooLarge: a message is larger than a request may be.
-            AccessDenied, NotConfigured, ServiceUnavailable: no message can be sent there.
-            Throttled: some could not be sent in all tries, and the sender is strict.
+            AccessDenied, NotConfigured, ServiceUnavailable: the queue cannot be reached.
+            Throttled: the sender is strict, and entries failed in all attempts.
         """
         requests = (request for block in blocks for request in self._requests(block))
         with ThreadPoolExecutor(self._workers, thread_name_prefix="fanin-send") as pool:
             running: deque[Future[tuple[int, dict[str, str]]]] = deque()
             for request in requests:
                 running.append(pool.submit(self._request, request))
-                if len(running) > self._workers:  # so that a worker finds its next request waiting
+                if (
+                    len(running) > self._workers
+                ):  # one more than can run, so that no worker waits for its next
                     yield running.popleft().result()
             yield from (future.result() for future in running)
 
     def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
         entries = (self._entry(item, message) for item, message in block)
-        return pages(entries, most=_ENTRIES, size_of=lambda entry: entry.size, most_bytes=self._request_bytes)
+        return chunks(
+            entries, max_items=_ENTRIES, size_of=lambda entry: entry.size, max_bytes=self._request_bytes
+        )
 
     def _entry(self, item: str, message: Message) -> Entry:
         own = {name: attribute_value(value) for name, value in message.attributes.items()}
@@ -113,7 +117,7 @@ class Sender:
         size = _bytes(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
         if size > self._request_bytes:
             raise RequestTooLarge(
-                f"the message of item {item} has {size} bytes, a request may have {self._request_bytes}; "
+                f"the message of item {item} has {size} bytes, but a request may have {self._request_bytes}; "
                 "put the content in S3 and send its key"
             )
         fields: dict[str, Any] = {"MessageBody": body, "MessageAttributes": values}
@@ -127,7 +131,7 @@ class Sender:
         return Entry(item, size, fields)
 
     def _request(self, entries: list[Entry]) -> tuple[int, dict[str, str]]:
-        """Send up to ten messages, repeating those that failed for no fault of their own."""
+        """Send up to ten messages, repeating entries that failed without being to blame."""
         pending = {str(index): entry for index, entry in enumerate(entries)}
         refused: dict[str, str] = {}
         for attempt in range(self._attempts):
