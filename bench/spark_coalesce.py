@@ -21,11 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import Batch
-from fanin.spark.ack import bits
+from fanin.spark.ack import sql_bits
 from fanin.spark.ack.containers import popcount
 from fanin.spark.ack.input_schema import Form
-from fanin.spark.ack.marks import marked
-from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.ledger_writes import marked
+from fanin.spark.ack.parquet_files import Files
 from fanin.spark.ack.strategy import marks, merged, normal, pages_of_files, pages_of_rows
 from fanin.spark.jobs.ack import SETTINGS
 from fanin.spark.runtime.session import session
@@ -193,8 +193,8 @@ def _mark(world: World, frame: DataFrame) -> None:
 
 
 def _plain(rows: DataFrame) -> DataFrame:
-    keyed = rows.select(bits.word("ordinal").alias("word"), bits.mask("ordinal").alias("mask"))
-    return keyed.groupBy("word").agg(bits.union("mask").alias("mask"))
+    keyed = rows.select(sql_bits.word("ordinal").alias("word"), sql_bits.mask("ordinal").alias("mask"))
+    return keyed.groupBy("word").agg(sql_bits.union("mask").alias("mask"))
 
 
 def _run(frame: DataFrame) -> None:

@@ -20,7 +20,7 @@ from fanin.client.paging import pages
 from fanin.local import down, environment, up
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import BODY, Dataset
-from fanin.spark.fan_out.fan_out import Plan, fan_out
+from fanin.spark.fan_out.driver import Plan, fan_out
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 

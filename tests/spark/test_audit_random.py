@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
-from fanin.spark.audit.report import audit
+from fanin.spark.audit.verdicts import audit
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
 from tests.spark.tables import Tables

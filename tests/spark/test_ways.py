@@ -15,7 +15,7 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import Form
-from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.parquet_files import Files
 from fanin.spark.ack.sql_words import pages_of_words
 from fanin.spark.ack.strategy import (
     Way,
@@ -188,7 +188,7 @@ def test_shares_have_every_row_group_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given files of several row groups, and tasks for less than a file
-    monkeypatch.setattr("fanin.spark.ack.parquet._LEAST", 1_000)
+    monkeypatch.setattr("fanin.spark.ack.parquet_files._LEAST", 1_000)
     rows = spark.range(30_000).withColumnRenamed("id", "ordinal").repartition(3)
     rows.write.option("parquet.block.size", 20_000).option("parquet.page.size", 4_000).parquet(
         str(tmp_path / "files")

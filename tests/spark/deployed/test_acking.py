@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.spark.ack.acknowledge import acknowledge
-from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.parquet_files import Files
 from fanin.spark.ack.strategy import Way
 from fanin.spark.ack.stream import ack_stream
 from fanin.spark.jobs.ack import JOB
@@ -134,7 +134,7 @@ def test_a_twin_that_writes_at_the_same_time_changes_nothing(
     # Given all items in ranges that leave single words, and every word's task started twice
     from fanin.spark.ack.input_schema import Form
     from fanin.spark.ack.issued import Stored
-    from fanin.spark.ack.marks import RESULTS, placed, totals, write_marks
+    from fanin.spark.ack.ledger_writes import RESULTS, placed, totals, write_marks
     from fanin.spark.ack.strategy import marks, merged, pages_of_files
 
     batch, group = filled(service)

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
-from fanin.spark.fan_out import fan_out as fanout
+from fanin.spark.fan_out import driver
 from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.fan_out import Plan, fan_out
+from fanin.spark.fan_out.driver import Plan, fan_out
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -129,13 +129,13 @@ class TestDeaths:
         rows, deaths, queue = 800, tmp_path / "deaths", new_queue()
         spark.range(0, rows, 1, 4).write.parquet(str(tmp_path / "rows"))
         deaths.mkdir()
-        task_of, through = fanout._sending, faults.at_page(2, str(deaths))
+        task_of, through = driver._sending, faults.at_page(2, str(deaths))
 
-        def faulty(target: fanout.Target) -> Any:
+        def faulty(target: driver.Target) -> Any:
             task = task_of(target)
             return lambda pages: task(through(pages))
 
-        monkeypatch.setattr(fanout, "_sending", faulty)
+        monkeypatch.setattr(driver, "_sending", faulty)
 
         # When they send, and consumers work
         plan = Plan(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
@@ -161,15 +161,15 @@ class TestDeaths:
         # Given tasks that each run twice at the same time, as speculation has it, of which one counts
         rows, twins = 400, list[threading.Thread]()
         spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
-        once = fanout.send
+        once = driver.send
 
-        def twice(numbered: DataFrame, target: fanout.Target) -> DataFrame:
+        def twice(numbered: DataFrame, target: driver.Target) -> DataFrame:
             frame = once(numbered, target)
             twins.append(threading.Thread(target=frame.collect))
             twins[0].start()
             return frame
 
-        monkeypatch.setattr(fanout, "send", twice)
+        monkeypatch.setattr(driver, "send", twice)
         queue = new_queue()
 
         # When they send, and consumers work

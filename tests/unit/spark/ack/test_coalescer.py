@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Mark, Tree
-from fanin.spark.ack.cover import LIFTED, cover_upper, lift
 from fanin.spark.ack.input_schema import Form
 from fanin.spark.ack.issued import Issued
-from fanin.spark.ack.merging import merge
+from fanin.spark.ack.lifting import LIFTED, cover_upper, lift
+from fanin.spark.ack.page_merger import merge
 from fanin.spark.ack.tasks import coalesce
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, items_of, minimal, rows_of, shuffled

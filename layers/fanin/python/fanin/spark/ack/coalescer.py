@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import Form, Records, pages_of
 from fanin.spark.ack.issued import Batches, Found, Issued, Refused
-from fanin.spark.ack.kernels import Ints, PageBuilder, Rows
 from fanin.spark.ack.numpy_items import parse
+from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
 from fanin.spark.runtime.rejects import Reason
 
 _AT_ONCE: Final = 1 << 10

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fanin.spark.ack.kernels import Ints
+from fanin.spark.ack.page_builder import Ints
 
 _DIGITS: Final = 10
 _ZERO, _NINE, _COLON = b"09:"

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain.ids import Block
-from fanin.spark.ack import bits
+from fanin.spark.ack import sql_bits
 from fanin.spark.ack.coalescer import TWICE, Coalescer
 from fanin.spark.ack.input_schema import PAGES, Form, Records
 from fanin.spark.ack.issued import Batches, Refused
@@ -29,9 +29,11 @@ def pages_of_words(rows: DataFrame, form: Form, batches: Batches) -> DataFrame:
     """
     told = named(rows, form)
     good = told.where("name IS NOT NULL").select(
-        "name", "index", bits.word("index").alias("number"), bits.mask("index").alias("mask")
+        "name", "index", sql_bits.word("index").alias("number"), sql_bits.mask("index").alias("mask")
     )
-    words = good.groupBy("name", "number").agg(bits.union("mask").alias("mask"), F.count("*").alias("rows"))
+    words = good.groupBy("name", "number").agg(
+        sql_bits.union("mask").alias("mask"), F.count("*").alias("rows")
+    )
     pages = words.mapInArrow(_coalesce_words(batches, form), PAGES)
     ragged = words.where("rows > bit_count(mask)").select("name", "number")
     times = (

@@ -12,13 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import ByteType, IntegerType, LongType, NullType, ShortType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack import bits
+from fanin.spark.ack import sql_bits
 from fanin.spark.ack.containers import PAGE_BITS
-from fanin.spark.ack.cover import LIFTED, WINDOW_BITS, cover_upper
 from fanin.spark.ack.input_schema import MARKS, MERGED, PAGES, Form, Records
 from fanin.spark.ack.issued import Batches
-from fanin.spark.ack.merging import merge
-from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.lifting import LIFTED, WINDOW_BITS, cover_upper
+from fanin.spark.ack.page_merger import merge
+from fanin.spark.ack.parquet_files import Files
 from fanin.spark.ack.tasks import coalesce
 
 _SAMPLE: Final = 8_192
@@ -84,7 +84,7 @@ def way_of(rows: DataFrame, form: Form) -> Way:
         few = len(rows.select(F.lit(1)).limit(_SAMPLE).collect()) < _SAMPLE
         return Way.SQL if few else Way.PAGES
     # Rows of a limit come in order, but what is grouped after it need not: so the changes are counted here.
-    words = [row[0] for row in normal(rows, form).select(bits.word("ordinal")).limit(_SAMPLE).collect()]
+    words = [row[0] for row in normal(rows, form).select(sql_bits.word("ordinal")).limit(_SAMPLE).collect()]
     changes = sum(a != b for a, b in pairwise(words))
     return Way.SQL if len(words) < _SAMPLE or changes * _ORDERED < len(words) else Way.PAGES
 
@@ -162,6 +162,6 @@ def marks(coalesced: DataFrame, batches: Batches) -> DataFrame:
     columns = ["batch_id", "level", "number", "mask"]
     low = coalesced.where(f"mask IS NOT NULL AND level < {LIFTED}").select(columns)
     bits_above = coalesced.where(f"level = {LIFTED}").groupBy("batch_id", "number")
-    above = bits_above.agg(bits.union("mask").alias("mask")).repartition("batch_id")
+    above = bits_above.agg(sql_bits.union("mask").alias("mask")).repartition("batch_id")
     high = above.sortWithinPartitions("batch_id").mapInArrow(cover_upper(batches), MARKS)
     return low.unionByName(high)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from fanin.spark.ack.acknowledge import Acknowledged, acknowledge
+from fanin.spark.ack.driver import Acknowledged, acknowledge
 from fanin.spark.ack.strategy import Way
 from fanin.spark.runtime.service import Service
 

@@ -19,7 +19,7 @@ from fanin.spark.fleet_report import asking
 from fanin.spark.fleet_report import rollups as fleet
 from fanin.spark.fleet_report.asking import Asked
 from fanin.spark.fleet_report.checking import CORRUPT, checked, counted, left_out, read
-from fanin.spark.fleet_report.page_builder import FLEETS, LISTED, WEEKS, Report
+from fanin.spark.fleet_report.html_page import FLEETS, LISTED, WEEKS, Report
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
 from fanin.spark.runtime import rejects

@@ -10,8 +10,8 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.ack.acknowledge import acknowledge
-from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.parquet_files import Files
 from fanin.spark.ack.strategy import Way
 from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.runtime.formats import Format, format_of, opened

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from fanin.domain.batch import OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.fan_out import Plan, fan_out
+from fanin.spark.fan_out.driver import Plan, fan_out
 from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.runtime.formats import format_of
 from fanin.spark.runtime.service import Service

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fanin.spark.fleet_report.asking import Asked
-from fanin.spark.fleet_report.page_builder import FLEETS, Report, page, short
+from fanin.spark.fleet_report.html_page import FLEETS, Report, page, short
 
 WEEKS = [date(2024, 3, 4) + timedelta(weeks=n) for n in range(3)]
 EVIL = '</script><script>alert("x")</script>&'

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.spark.audit.shape import TIER
+from fanin.spark.audit.sql_tree import TIER
 from fanin.spark.audit.sweep import BLOCK, MEASURE, TAKEN, Part, measured
 
 
@@ -19,7 +19,7 @@ def measure(words: DataFrame) -> DataFrame:
     """Measure what the words of exact batches say.
 
     Args:
-        words: as ``shape.placed`` gives them; only those inside their trees.
+        words: as ``sql_tree.placed`` gives them; only those inside their trees.
 
     Returns:
         Of ``MEASURE``. Hulls of one batch do not overlap, nor do the gaps within them.

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fanin.client.messages import Message
 from fanin.client.producing.sending import Sender
 from fanin.domain.acks import Failure
-from fanin.spark.fan_out.fan_out import sending
+from fanin.spark.fan_out.driver import sending
 
 
 def page(first: int, size: int) -> pa.RecordBatch:

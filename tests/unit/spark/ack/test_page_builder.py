@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fanin.spark.ack import containers
 from fanin.spark.ack.containers import PAGE, PAGE_BYTES, bitmaps, popcount
-from fanin.spark.ack.kernels import Page, PageBuilder, Rows
+from fanin.spark.ack.page_builder import Page, PageBuilder, Rows
 
 
 def decoded(pages: list[Page]) -> Counter[tuple[int, int]]:

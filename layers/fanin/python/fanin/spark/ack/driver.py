@@ -12,8 +12,8 @@ from fanin.domain.limits import MAX_REASON
 from fanin.spark.ack.coalescer import TWICE
 from fanin.spark.ack.input_schema import MERGED, Form
 from fanin.spark.ack.issued import Batches, Stored
-from fanin.spark.ack.marks import RESULTS, placed, totals, write_failures, write_marks
-from fanin.spark.ack.parquet import Files
+from fanin.spark.ack.ledger_writes import RESULTS, placed, totals, write_failures, write_marks
+from fanin.spark.ack.parquet_files import Files
 from fanin.spark.ack.sql_items import resolve
 from fanin.spark.ack.sql_words import pages_of_words
 from fanin.spark.ack.strategy import (

@@ -17,7 +17,7 @@ from fanin.domain.tree import Mark, Tree
 from fanin.spark.ack.containers import Words
 from fanin.spark.ack.input_schema import Records, marks_of, merged_of
 from fanin.spark.ack.issued import Batches, Issued
-from fanin.spark.ack.kernels import Ints
+from fanin.spark.ack.page_builder import Ints
 
 WINDOW_BITS: Final = 18
 """A window is what a word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from fanin.domain import ids
 from fanin.spark.ack.coalescer import TWICE
 from fanin.spark.ack.containers import PAGE, PAGE_BITS, WORDS, Words, bitmaps, popcount
-from fanin.spark.ack.cover import WINDOW_BITS, cover
 from fanin.spark.ack.input_schema import Form, Records, merged_of
 from fanin.spark.ack.issued import Batches, Issued
-from fanin.spark.ack.kernels import Ints
+from fanin.spark.ack.lifting import WINDOW_BITS, cover
+from fanin.spark.ack.page_builder import Ints
 from fanin.spark.runtime.rejects import Reason
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS

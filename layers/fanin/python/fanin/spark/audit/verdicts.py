@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import LIVE, Mode, State
-from fanin.spark.audit import coverage, faults
-from fanin.spark.audit.shape import placed, trees
+from fanin.spark.audit import findings as finds
+from fanin.spark.audit import progress
+from fanin.spark.audit.sql_tree import placed, trees
 
 SLACK: Final = 60_000
 """Milliseconds that the clocks of tables, functions and this job may differ."""
@@ -59,7 +60,7 @@ class Audit:
     """What a snapshot says; ``measured`` is worth keeping while the others are written, as all come from it.
 
     Attributes:
-        measured: of ``coverage.MEASURE``.
+        measured: of ``progress.MEASURE``.
     """
 
     snapshot: Snapshot
@@ -84,7 +85,7 @@ class Audit:
             F.count_if("in_flux").alias("in_flux"),
             *(
                 F.bool_or(F.expr(f"wrong and kind = '{kind.value}'")).alias(f"is_{kind.value}")
-                for kind in (faults.Kind.EARLY, faults.Kind.STUCK)
+                for kind in (finds.Kind.EARLY, finds.Kind.STUCK)
             ),
         )
         until = F.lit(self.snapshot.until)
@@ -116,18 +117,18 @@ class Audit:
     def missing(self) -> DataFrame:
         """The ranges of items that are not done, of exact batches: batch_id, start, stop (half-open)."""
         exact = self._batches().where(f"fault is null and mode = '{Mode.EXACT.value}'")
-        return coverage.missing(self.measured, exact)
+        return progress.missing(self.measured, exact)
 
     def findings(self) -> DataFrame:
-        """All that does not agree; see ``faults.judged``."""
+        """All that does not agree; see ``finds.judged``."""
         words, batches = joined(self.snapshot), self._progress()
         found = (
-            faults.of_words(words)
-            .unionByName(faults.of_levels(self.measured))
-            .unionByName(faults.above_roots(words, batches))
-            .unionByName(faults.of_batches(batches.withColumn("detail", F.lit(None).cast("string"))))
+            finds.of_words(words)
+            .unionByName(finds.of_levels(self.measured))
+            .unionByName(finds.above_roots(words, batches))
+            .unionByName(finds.of_batches(batches.withColumn("detail", F.lit(None).cast("string"))))
         )
-        return faults.judged(found, batches)
+        return finds.judged(found, batches)
 
     def _batches(self) -> DataFrame:
         return present(self.snapshot)
@@ -154,7 +155,7 @@ def audit(snapshot: Snapshot) -> Audit:
     words = joined(snapshot).where(
         f"inside and not gone and batch_fault is null and fault is null and mode = '{Mode.EXACT.value}'"
     )
-    return Audit(snapshot, coverage.measure(words))
+    return Audit(snapshot, progress.measure(words))
 
 
 def present(snapshot: Snapshot) -> DataFrame:

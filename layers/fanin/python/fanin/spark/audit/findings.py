@@ -12,7 +12,7 @@ from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
 from fanin.spark.audit.rows import Fault
-from fanin.spark.audit.shape import TOP
+from fanin.spark.audit.sql_tree import TOP
 from fanin.spark.audit.sweep import Part
 
 
@@ -66,7 +66,7 @@ def of_words(words: DataFrame) -> DataFrame:
 
     Args:
         words: of ``rows.words`` with their batches' columns, ``known`` (whether there is such a batch) and
-            those of ``shape.placed``; ``gone`` says which are past their time.
+            those of ``sql_tree.placed``; ``gone`` says which are past their time.
 
     Returns:
         batch_id, word_id, kind, detail.
@@ -141,7 +141,7 @@ def above_roots(words: DataFrame, batches: DataFrame) -> DataFrame:
 
 
 def of_levels(measured: DataFrame) -> DataFrame:
-    """Finished words whose parent's bit is pending; of ``coverage.MEASURE``."""
+    """Finished words whose parent's bit is pending; of ``progress.MEASURE``."""
     lost = measured.where(F.col("part") == Part.LOST.value)
     return lost.select(
         "batch_id",
