@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
 from fanin.spark.emr.packing import Package
+from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 from tests.spark import classes
 from tests.spark.setting import setting
@@ -39,7 +40,8 @@ SMALL = {
 
 
 HERE = Path(__file__).parent
-DEPLOYED = HERE / "deployed"
+DEPLOYED = "deployed"
+"""Folders with this name hold the tests that need the stack."""
 LONG = (
     "acking",
     "report_scatter",
@@ -66,7 +68,7 @@ class Scheduling(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return str(DEPLOYED) if DEPLOYED in (self.config.rootpath / file).parents else file
+        return DEPLOYED if DEPLOYED in Path(file).parts else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,6 +122,12 @@ def as_deployed(spark: SparkSession) -> Iterator[None]:
     yield
     for name, value in SMALL.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def service(local_environment: None) -> Service:
+    """The stack, for driver and tasks."""
+    return Service.from_env()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.formats import Format
+from fanin.spark.runtime.formats import DatasetFormat
 
 
 def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:
@@ -80,7 +80,7 @@ def test_malformed_lines_of_csv_are_left_out(
     # Given a CSV file with a quoted comma and quote, a short line, a long one, and a number that is none
     file = tmp_path / "rows.csv"
     file.write_text('id,name,n\n1,"a, ""b""",5\n2,short\n3,long,6,7\n4,not a number,x\n5,,8\n')
-    dataset = Dataset(str(file), Format.CSV, body, "id long, name string, n int")
+    dataset = Dataset(str(file), DatasetFormat.CSV, body, "id long, name string, n int")
 
     # When it is read
     sent, left = split(spark, dataset)
@@ -102,7 +102,7 @@ def test_malformed_lines_of_csv_are_left_out(
 def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("id,when\n007,2026-11-21\n8\n")
 
-    sent, left = split(spark, Dataset(str(tmp_path / "rows.csv"), Format.CSV))
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV))
 
     assert [json.loads(body) for body in sent] == [{"id": "007", "when": "2026-11-21"}]
     assert left == [("8", "malformed")]
@@ -111,7 +111,9 @@ def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> No
 def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text('id,text\n1,"two\nlines"\n')
 
-    sent, _ = split(spark, Dataset(str(tmp_path / "rows.csv"), Format.CSV, body="text", multiline=True))
+    sent, _ = split(
+        spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV, body="text", multiline=True)
+    )
 
     assert sent == ["two\nlines"]
 
@@ -122,7 +124,7 @@ def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) ->
     bad = ["[1]", '"text"', '{"a": ', "nonsense", "null"]
     (tmp_path / "rows.json").write_text("\n".join([*good, "", *bad, ""]))
 
-    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), Format.JSON))
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON))
 
     assert sent == sorted(good)
     assert left == sorted((line, "malformed") for line in bad)
@@ -131,7 +133,7 @@ def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) ->
 def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text('{"the name": "a"}\n{"other": 1}\n{"the name": {"deep": [1]}}\n')
 
-    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), Format.JSON, body="the name"))
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON, body="the name"))
 
     assert sent == ["a", '{"deep":[1]}']
     assert left == [('{"other": 1}', "null")]
@@ -143,7 +145,7 @@ def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) ->
         ({"path": "nowhere"}, "nowhere"),
         ({"body": "missing"}, "no column 'missing'; there are id"),
         ({"schema": "id long"}, "takes no schema"),
-        ({"format": Format.JSON, "body": "it's"}, "cannot be looked up"),
+        ({"format": DatasetFormat.JSON, "body": "it's"}, "cannot be looked up"),
     ],
 )
 def test_what_cannot_be_read_is_told(
@@ -155,8 +157,10 @@ def test_what_cannot_be_read_is_told(
         bodies.read(spark, Dataset(**{"path": path, **dataset}))
 
 
-@pytest.mark.parametrize("form", Format)
-def test_an_empty_folder_is_a_dataset_without_rows(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+@pytest.mark.parametrize("form", DatasetFormat)
+def test_an_empty_folder_is_a_dataset_without_rows(
+    spark: SparkSession, tmp_path: Path, form: DatasetFormat
+) -> None:
     # Given a folder without a file, when it is read, then there is neither a message nor a row left out
     assert split(spark, Dataset(str(tmp_path), form)) == ([], [])
 

@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.checking import checked, counted, left_out, read
 from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
-from fanin.spark.runtime.formats import Format
+from fanin.spark.runtime.formats import DatasetFormat
 
 GOOD = {
     "fleet": "north",
@@ -150,7 +150,7 @@ def test_an_empty_folder_is_a_dataset_without_rows(
     spark: SparkSession, tmp_path: Path, feed: Feed, form: str
 ) -> None:
     # Given a folder without a file, when it is read and checked, then there are no rows
-    assert checked(read(spark, str(tmp_path), feed, Format(form)), feed).count() == 0
+    assert checked(read(spark, str(tmp_path), feed, DatasetFormat(form)), feed).count() == 0
 
 
 def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_files_of_one_dataset_may_not_disagree(spark: SparkSession, tmp_path: Pa
 
     # When they are read, then they are refused
     with pytest.raises(Exception, match="CSV header does not conform to the schema"):
-        checked(read(spark, str(tmp_path), TRIPS, Format.CSV), TRIPS).collect()
+        checked(read(spark, str(tmp_path), TRIPS, DatasetFormat.CSV), TRIPS).collect()
 
 
 def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:

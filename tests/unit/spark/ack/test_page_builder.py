@@ -1,4 +1,4 @@
-"""Pages in numpy: every item once, repeats told exactly, whatever the order, the spread and the room."""
+"""Building pages: every item once, every repeat given, in any order and spread, and within bounded memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.spark.ack import containers
-from fanin.spark.ack.containers import PAGE, PAGE_BYTES, bitmaps, popcount
+from fanin.spark.ack.containers import PAGE, PAGE_BYTES, bitmaps
 from fanin.spark.ack.page_builder import Page, PageBuilder, Rows
 
 
@@ -126,20 +124,3 @@ def test_a_container_is_never_more_than_two_bytes_an_item() -> None:
         assert not told(builder.flush())
         (page,) = builder.take()
         assert len(page.bits) == min(2 * count, PAGE_BYTES)
-
-
-def test_numpy_1_counts_bits_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a numpy that cannot count bits
-    import importlib
-
-    words = np.array([[0, 1, 2**63, 2**64 - 1], [7, 2**32, 2**48 - 1, 5]], np.uint64)
-    known = popcount(words).tolist()
-    monkeypatch.delattr(np, "bitwise_count", raising=False)
-    old = importlib.reload(containers)
-
-    # Then the table says the same
-    try:
-        assert old.popcount(words).tolist() == known == [[0, 1, 1, 64], [3, 1, 48, 2]]
-    finally:
-        monkeypatch.undo()
-        importlib.reload(containers)

@@ -1,4 +1,4 @@
-"""Writes what was coalesced: words in a few calls a task, failures first, and what it did to the ledger."""
+"""Writes coalesced words and failures to the ledger, a few calls a task, and adds up what that did."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fanin.domain.acks import Failure
 from fanin.domain.limits import MAX_FAILURES
 from fanin.domain.tree import Mark, Tree
 from fanin.errors import BatchGone, BatchNotFound
-from fanin.spark.ack.input_schema import Records
+from fanin.spark.ack.schemas import Records
 from fanin.spark.runtime.service import Service
 
 RESULTS: Final = (
     "batch_id long, complete boolean, first long, ranged long, duplicates long, late long, words long,"
     " writes long"
 )
-"""One row for each batch of a call, and one without a batch for the rows that a task has written."""
+"""A row for each batch of each call, and one row without a batch for the writes of each task."""
 
 _SCHEMA: Final = pa.schema(
     [
@@ -39,12 +39,12 @@ _Row = tuple[int | None, bool, int, int, int, int, int, int]
 _Write = Callable[[Mapping[int, Sequence[_T]]], list[_Row]]
 
 
-def placed(marks: DataFrame, writers: int) -> DataFrame:
-    """One task for the words of a window and those above it, so that their parents are written once.
+def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
+    """Give the words of a window, and those above it, to one task, so that their parents are written once.
 
     Args:
-        marks: of ``MARKS``.
-        writers: tasks that write at a time.
+        marks: rows of ``MARKS``.
+        writers: tasks that write at the same time.
     """
     below, above = "shiftright(number, 12 - 6 * level)", "shiftleft(number, 6 * (level - 2))"
     window = F.expr(f"CASE WHEN level < 2 THEN {below} ELSE {above} END")
@@ -53,44 +53,45 @@ def placed(marks: DataFrame, writers: int) -> DataFrame:
     return spread.sortWithinPartitions("batch_id", "_window", "level").drop("_window")
 
 
-def write_marks(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
-    """The function of a task that clears bits.
+def write_marks_task(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
+    """Make the function of a task that clears bits.
 
     Returns:
-        Takes ``MARKS`` as ``placed`` has them, gives ``RESULTS``.
+        A function that takes rows of ``MARKS``, partitioned by ``partition_marks``, and gives ``RESULTS``.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        yield from written(marked(records, service.ledger()), service.meter().writes.total)
+        yield from written(mark(records, service.ledger()), service.meter().writes.total)
 
     return run
 
 
-def write_failures(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
-    """The function of a task that fails items.
+def write_failures_task(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
+    """Make the function of a task that fails items.
 
     Returns:
-        Takes ``batch_id``, ``ordinal``, ``item`` and ``why``, each item once; gives ``RESULTS``.
+        A function that takes ``batch_id``, ``ordinal``, ``item`` and ``why``, each item once, and gives
+        ``RESULTS``.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        yield from written(failed(records, service.ledger()), service.meter().writes.total)
+        yield from written(fail(records, service.ledger()), service.meter().writes.total)
 
     return run
 
 
 def written(results: Iterable[list[_Row]], writes: Callable[[], int]) -> Iterator[Records]:
-    """Rows of ``RESULTS``, at last what was written meanwhile."""
+    """Give rows of ``RESULTS``; the last one says how many rows of the tables were written meanwhile."""
     before = writes()
     for rows in results:
         yield _records(rows)
     yield _records([(None, False, 0, 0, 0, 0, 0, writes() - before)])
 
 
-def marked(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Row]]:
+def mark(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Row]]:
     """Clear the bits of ``MARKS``, some words at a time."""
 
-    def mark(shares: Mapping[int, Sequence[Mark]]) -> list[_Row]:
+    def write(shares: Mapping[int, Sequence[Mark]]) -> list[_Row]:
         return [
             (m.batch_id, m.complete, m.first, m.ranged, m.duplicates, m.late, len(shares[m.batch_id]), 0)
             for m in ledger.mark(shares)
@@ -103,13 +104,13 @@ def marked(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_
     for record in records:
         rows = [column.to_pylist() for column in record.columns[:4]]
         pairs = [(b, Mark(lv, n, m & _TREE.full)) for b, lv, n, m in zip(*rows, strict=True)]
-        yield from _calls(pairs, _AT_ONCE, mark, gone)
+        yield from _calls(pairs, _AT_ONCE, write, gone)
 
 
-def failed(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Row]]:
-    """Fail items, some at a time; those named by their ordinals under ids of their own."""
+def fail(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Row]]:
+    """Fail items, some at a time; items that have no id yet get one."""
 
-    def fail(shares: Mapping[int, Sequence[tuple[int, str | None, str]]]) -> list[_Row]:
+    def write(shares: Mapping[int, Sequence[tuple[int, str | None, str]]]) -> list[_Row]:
         rows = ledger.ports.batches.read(shares)
         if missing := shares.keys() - rows.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
@@ -129,7 +130,7 @@ def failed(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_
     for record in records:
         rows = zip(*(column.to_pylist() for column in record.columns[:4]), strict=True)
         pairs = [(batch_id, (ordinal, item, why)) for batch_id, ordinal, item, why in rows]
-        yield from _calls(pairs, MAX_FAILURES, fail, gone)
+        yield from _calls(pairs, MAX_FAILURES, write, gone)
 
 
 def _calls(
@@ -138,7 +139,7 @@ def _calls(
     write: _Write[_T],
     gone: Callable[[int, Sequence[_T]], _Row],
 ) -> Iterator[list[_Row]]:
-    """Write in calls of at most so many; a batch that was removed meanwhile holds nothing up."""
+    """Write in calls of at most so many; a batch that was removed meanwhile does not hold up the others."""
     for first in range(0, len(pairs), most):
         shares: dict[int, list[_T]] = {}
         for batch_id, one in pairs[first : first + most]:
@@ -154,7 +155,7 @@ def _calls(
 
 
 def totals(results: DataFrame) -> dict[str, int]:
-    """What all tasks did, and how many batches were complete at the end."""
+    """Add up what all tasks did, and count the batches that are complete."""
     sums = [F.sum(name).alias(name) for name in ("first", "ranged", "duplicates", "late", "words", "writes")]
     each = results.groupBy("batch_id").agg(F.max("complete").cast("long").alias("completed"), *sums)
     names = [name for name in each.columns if name != "batch_id"]

@@ -1,8 +1,8 @@
-"""The minimal cover of a set of items: partial words, and one bit of the parent for every whole word.
+"""Lifts whole words: instead of a word whose 64 bits are all set, one bit of the word above is written.
 
-For a range the same as ``Tree.cover``. A word of which all 64 bits are acknowledged is not written:
-its bit in the word above is, and so on up to the root. The last word of a level that has fewer children is
-not whole; it is written, and settles by itself.
+That goes on up to the root, so what is left is the minimal cover of the items; of a range it is the same as
+``Tree.cover``. The last word of a level may have fewer than 64 children. It is never whole, so it is written
+itself, and the ledger settles it as it settles any other word.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from fanin.domain.tree import Mark, Tree
 from fanin.spark.ack.containers import Words
-from fanin.spark.ack.input_schema import Records, marks_of, merged_of
-from fanin.spark.ack.issued import Batches, Issued
+from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import Ints
+from fanin.spark.ack.schemas import Records, mark_records, merged_records
 
 WINDOW_BITS: Final = 18
-"""A window is what a word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""
+"""A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""
 LIFTED: Final = 3
-"""Of this level and above, words are shared by windows."""
+"""From this level up, several windows share a word."""
 
 _FULL: Final = np.uint64(2**64 - 1)
 _TREE: Final = Tree()
@@ -30,17 +30,17 @@ _TREE: Final = Tree()
 RootOf = Callable[[int], int]
 
 
-def cover(batch_ids: Ints, windows: Ints, words: Words, root_of: RootOf) -> Iterator[Records]:
-    """Cover the items of some windows.
+def lift_windows(batch_ids: Ints, windows: Ints, words: Words, root_of: RootOf) -> Iterator[Records]:
+    """Lift the whole words of some windows, as far as level 3.
 
     Args:
-        batch_ids: of each window.
-        windows: their numbers in their batches.
-        words: for each the 4,096 words of level 0; bit = 1 for an item of the set.
-        root_of: tells the level of a batch's root.
+        batch_ids: for each window its batch.
+        windows: for each window its number in its batch.
+        words: for each window its 4,096 words of level 0; a bit is 1 if its item is acknowledged.
+        root_of: gives the level of a batch's root.
 
     Yields:
-        Marks as ``MERGED``; of level 3 the bits of windows that are whole.
+        Marks as rows of ``MERGED``; those of level 3 have a bit for each window that is whole.
     """
     levels = {batch_id: root_of(batch_id) for batch_id in np.unique(batch_ids).tolist()}
     roots = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
@@ -60,21 +60,21 @@ def cover(batch_ids: Ints, windows: Ints, words: Words, root_of: RootOf) -> Iter
 
 
 def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words) -> Records:
-    many = len(batch_ids)
-    levels = np.full(many, level, np.int32)
-    return merged_of(many, batch_id=batch_ids, level=levels, number=numbers, mask=masks.view(np.int64))
+    count = len(batch_ids)
+    levels = np.full(count, level, np.int32)
+    return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=masks.view(np.int64))
 
 
-def cover_upper(batches: Batches) -> Callable[[Iterable[Records]], Iterator[Records]]:
-    """The function of a task that covers the words of level 3 and above.
+def lift_task(batches: BatchReader) -> Callable[[Iterable[Records]], Iterator[Records]]:
+    """Make the function of a task that lifts the words of level 3 and above.
 
     Returns:
-        Takes ``batch_id``, ``number`` and ``mask`` of level 3, all words of a batch in a row; gives
-        ``MARKS``.
+        A function that takes ``batch_id``, ``number`` and ``mask`` of words of level 3, with the words of a
+        batch next to each other, and gives rows of ``MARKS``.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        issued = Issued(batches)
+        issued = IssuedItems(batches)
         batch_id, words = -1, dict[int, int]()
         for record in records:
             for other, number, mask in zip(*(c.to_pylist() for c in record.columns[:3]), strict=True):
@@ -92,7 +92,7 @@ def _upper(batch_id: int, words: Mapping[int, int], root_of: RootOf) -> Iterator
         return
     marks = list(lift(words, LIFTED, root_of(batch_id)))
     signed = [mark.mask - (mark.mask >> 63 << 64) for mark in marks]
-    yield marks_of(
+    yield mark_records(
         len(marks),
         batch_id=[batch_id] * len(marks),
         level=[mark.level for mark in marks],
@@ -102,7 +102,7 @@ def _upper(batch_id: int, words: Mapping[int, int], root_of: RootOf) -> Iterator
 
 
 def lift(words: Mapping[int, int], level: int, root: int) -> Iterator[Mark]:
-    """Cover one batch's words of a level: whole ones by their bit in the word above, up to the root."""
+    """Replace one batch's whole words of a level by their bits in the words above, up to the root."""
     while words:
         above: dict[int, int] = {}
         for number, mask in words.items():

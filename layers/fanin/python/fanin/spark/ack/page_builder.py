@@ -1,4 +1,4 @@
-"""The kernel in numpy: what a task makes of its acknowledgements before anything is shuffled."""
+"""Builds pages of bits from ordinals, in numpy: what a task does before anything is shuffled."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import numpy.typing as npt
 from fanin.spark.ack.containers import AT_ONCE, PAGE, PAGE_BITS, SPARSE, containers
 
 ROOM: Final = 1 << 27
-"""Items that a builder has flags for at most: a byte each, and one more for ordinals that wait."""
+"""Items that a builder has flags for at most; each takes a byte, and waiting ordinals take as much again."""
 _DENSE: Final = 256
-"""Ordinals spread thinner than one in so many are sorted; it costs more to look through their flags."""
+"""Ordinals spread more thinly than one in so many items are sorted; going through their flags costs more."""
 _WORTH: Final = 1 << 12
-"""So many ordinals of one key in a chunk are worth flags of their own."""
+"""A key with at least so many ordinals in a chunk gets flags of its own."""
 _DUE: Final = 8
-"""Ordinals wait until there is one for so many flags, which are then gone through in order."""
+"""Ordinals wait until there is one for every so many flags; then the flags are set in order."""
 _SLICE: Final = 1 << 14
-"""Ordinals that are flagged at a time, so few that the core's cache holds them."""
+"""Ordinals that are flagged at once: few enough for the core's cache."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = tuple[Ints, Ints]
-"""Keys and ordinals."""
+"""Keys and ordinals, as two arrays of one length."""
 
 
 class Page(NamedTuple):
     """The items of one page that a task has seen under one key.
 
     Attributes:
-        key: whose they are.
-        number: ordinal of the first item / 32,768.
-        bits: a container.
+        key: whose items they are.
+        number: the first item's ordinal divided by 32,768.
+        bits: a container, see ``containers``.
     """
 
     key: int
@@ -43,36 +43,37 @@ class Page(NamedTuple):
 
 @dataclass
 class _Window:
-    """Flags of consecutive items of one key, from the start of a page.
+    """Flags of consecutive items of one key, beginning at the start of a page.
 
     Attributes:
-        key: whose they are.
-        base: the first item.
-        flags: one for an item.
-        waiting: items to flag, less the base; many: of them.
+        key: whose items they are.
+        base: ordinal of the first item.
+        flags: one for each item.
+        waiting: arrays of items to flag, counted from the base.
+        count: items that wait.
     """
 
     key: int
     base: int
     flags: npt.NDArray[np.bool_]
     waiting: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    many: int = 0
+    count: int = 0
 
     def holds(self, low: int, high: int) -> bool:
         return self.base <= low and high < self.base + len(self.flags)
 
     def add(self, ordinals: Ints) -> Iterator[Rows]:
         self.waiting.append((ordinals - self.base).astype(np.int32))
-        self.many += len(ordinals)
-        if self.many * _DUE >= len(self.flags):
+        self.count += len(ordinals)
+        if self.count * _DUE >= len(self.flags):
             yield from self.settle()
 
     def settle(self) -> Iterator[Rows]:
-        """Flag what waits, in order: to sort takes less time than to go here and there in memory."""
+        """Flag what waits, in order: sorting takes less time than writing to memory at random."""
         if not self.waiting:
             return
         items = np.concatenate(self.waiting)
-        self.waiting, self.many = [], 0
+        self.waiting, self.count = [], 0
         items.sort()
         for first in range(0, len(items), _SLICE):
             some = items[first : first + _SLICE].astype(np.int64)
@@ -87,13 +88,13 @@ class _Window:
 class PageBuilder:
     """Makes pages of ordinals in any order, within bounded memory.
 
-    Where a key's ordinals are dense, each sets a flag in an array, which is packed at the end or when there
-    is no more room; others are sorted chunk by chunk. So a page may come out more than once.
+    Dense ordinals of a key set flags in an array, which is packed at the end or when memory is full; sparse
+    ones are sorted chunk by chunk. So a page may come out more than once.
 
-    What gives repeats does its work while it is iterated.
+    Methods that give repeats work while they are iterated: iterate them to the end.
 
     Args:
-        room: items that it has flags for at a time.
+        room: items that it has flags for at once.
     """
 
     def __init__(self, *, room: int = ROOM) -> None:
@@ -102,15 +103,15 @@ class PageBuilder:
         self._ready: list[Page] = []
 
     def add(self, keys: Ints | int, ordinals: Ints) -> Iterator[Rows]:
-        """Take a chunk, best of a million.
+        """Take a chunk, at best of a million ordinals.
 
         Args:
-            keys: of each ordinal, or one for all of them.
-            ordinals: from 0.
+            keys: the key of each ordinal, or one key for all of them.
+            ordinals: 0 or more.
 
         Yields:
-            The repeats that are known by now: all but one of each ordinal that was there before, save in a
-            page that has already come out.
+            The repeats found so far: every occurrence of an ordinal but one. A repeat of an ordinal whose
+            page has already come out is not found here, but by the merge.
         """
         if isinstance(keys, int):
             yield from self._add(keys, ordinals)
@@ -132,7 +133,7 @@ class PageBuilder:
         return ready
 
     def flush(self) -> Iterator[Rows]:
-        """Let all pages come out; gives the rest of the repeats."""
+        """Finish all pages, and give the remaining repeats."""
         for key in list(self._windows):
             yield from self._close(key)
 
@@ -153,7 +154,7 @@ class PageBuilder:
         yield from window.add(ordinals)
 
     def _place(self, low: int, high: int) -> tuple[int, int]:
-        """Base and size of a window with the items from low to high, and an eighth more on either side."""
+        """Base and size of a window for the items from low to high, and an eighth to spare on either side."""
         spare = (high - low) // 8
         base = max(0, low - spare) // PAGE * PAGE
         if high - base >= self._most:
@@ -171,7 +172,7 @@ class PageBuilder:
                 self._ready.append(Page(key, window.base // PAGE + at + number, bits))
 
     def _sort(self, keys: Ints, ordinals: Ints, *, single: bool = False) -> Iterator[Rows]:
-        """Pages of ordinals that are few, or far apart; of a single key they are sorted much faster."""
+        """Make pages of few or sparse ordinals; those of a single key are sorted much faster."""
         if not len(ordinals):
             return
         if single:

@@ -1,4 +1,4 @@
-"""Merges the pages of all tasks: each item once, and what is there more than once told."""
+"""Merges the pages of all tasks: each item once; repeats become rejects."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fanin.domain import ids
-from fanin.spark.ack.coalescer import TWICE
+from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.containers import PAGE, PAGE_BITS, WORDS, Words, bitmaps, popcount
-from fanin.spark.ack.input_schema import Form, Records, merged_of
-from fanin.spark.ack.issued import Batches, Issued
-from fanin.spark.ack.lifting import WINDOW_BITS, cover
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader, IssuedItems
+from fanin.spark.ack.lifting import WINDOW_BITS, lift_windows
 from fanin.spark.ack.page_builder import Ints
+from fanin.spark.ack.schemas import Records, merged_records
 from fanin.spark.runtime.rejects import Reason
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS
@@ -26,10 +27,10 @@ class _Merged(NamedTuple):
     """Pages, each once, in order.
 
     Attributes:
-        batch_ids: of each page.
-        numbers: of each page.
-        items: words of 64 items of the page, acknowledged or failed.
-        failed: those that failed.
+        batch_ids: for each page its batch.
+        numbers: for each page its number.
+        items: for each page its words; a bit is 1 if its item is acknowledged or failed.
+        failed: likewise; a bit is 1 if its item failed.
     """
 
     batch_ids: Ints
@@ -41,16 +42,16 @@ class _Merged(NamedTuple):
         return _Merged(self.batch_ids[rows], self.numbers[rows], self.items[rows], self.failed[rows])
 
 
-def merge(batches: Batches, form: Form) -> Callable[[Iterable[Records]], Iterator[Records]]:
-    """The function of a task that merges.
+def merge_task(batches: BatchReader, schema: InputSchema) -> Callable[[Iterable[Records]], Iterator[Records]]:
+    """Make the function of a task that merges.
 
     Returns:
-        Takes ``PAGES``, all pages of a window in one partition, in order of batch and page, those of failed
-        items first; gives ``MERGED``.
+        A function that takes rows of ``PAGES`` and gives rows of ``MERGED``. All pages of a window must be in
+        one partition, ordered by batch and page, and pages of failed items must come first.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        merger = _Merger(Issued(batches), form)
+        merger = _Merger(IssuedItems(batches), schema)
         for record in records:
             for first in range(0, record.num_rows, _AT_ONCE):
                 yield from merger.add(record.slice(first, _AT_ONCE))
@@ -60,17 +61,17 @@ def merge(batches: Batches, form: Form) -> Callable[[Iterable[Records]], Iterato
 
 
 class _Merger:
-    def __init__(self, issued: Issued, form: Form) -> None:
-        self._root_of, self._form = issued.root_level, form
+    def __init__(self, issued: IssuedItems, schema: InputSchema) -> None:
+        self._root_of, self._schema = issued.root_level, schema
         empty, none = np.zeros(0, np.int64), np.zeros((0, WORDS), np.uint64)
         self._rest = _Merged(empty, empty, none, none)
 
     def add(self, record: Records) -> Iterator[Records]:
-        """Merge some rows; windows come out when the next begins."""
+        """Merge some rows; a window comes out when the next one begins."""
         bits = record.column("bits")
         if bits.null_count:
             others = record.filter(bits.is_null())
-            yield merged_of(
+            yield merged_records(
                 others.num_rows, **{n: others.column(n) for n in ("value", "reason", "detail", "rows")}
             )
             record = record.filter(bits.is_valid())
@@ -97,16 +98,16 @@ class _Merger:
         pages = _Merged(batch_ids[starts], numbers[starts], merged, failures)
         last = np.flatnonzero(_changes(pages.batch_ids, pages.numbers // _PAGES))[-1]
         self._rest = pages.part(slice(last, None))
-        yield from self._cover(pages.part(slice(last)))
+        yield from self._lift(pages.part(slice(last)))
 
     def finish(self) -> Iterator[Records]:
         """Give the last window."""
-        yield from self._cover(self._rest)
+        yield from self._lift(self._rest)
 
     def _repeats(
         self, batch_id: int, number: int, rows: Words, prefixes: list[str | None]
     ) -> Iterator[Records]:
-        """What the rows of one page have that one before had."""
+        """Give as rejects the items of one page that several of its rows have."""
         before = rows[0].copy()
         for row, prefix in zip(rows[1:], prefixes[1:], strict=True):
             again = before & row
@@ -116,13 +117,14 @@ class _Merger:
                 continue
             ordinals = (offsets + number * PAGE).tolist()
             if prefix is None:
-                values = [self._form.value(batch_id, ordinal) for ordinal in ordinals]
+                values = [self._schema.row_json(batch_id, ordinal) for ordinal in ordinals]
             else:
                 values = [f"{prefix}:{ordinal - _first(prefix)}" for ordinal in ordinals]
-            many = len(values)
-            yield merged_of(many, value=values, reason=[Reason.DUPLICATE] * many, detail=[TWICE] * many)
+            count = len(values)
+            reasons, details = [Reason.DUPLICATE] * count, [REPEATED] * count
+            yield merged_records(count, value=values, reason=reasons, detail=details)
 
-    def _cover(self, pages: _Merged) -> Iterator[Records]:
+    def _lift(self, pages: _Merged) -> Iterator[Records]:
         if not len(pages.numbers):
             return
         windows = pages.numbers // _PAGES
@@ -131,7 +133,7 @@ class _Merger:
         words = np.zeros((len(starts), _PAGES, WORDS), np.uint64)
         words[np.cumsum(new) - 1, pages.numbers % _PAGES] = pages.items & ~pages.failed
         flat = words.reshape(len(starts), -1)
-        yield from cover(pages.batch_ids[starts], windows[starts], flat, self._root_of)
+        yield from lift_windows(pages.batch_ids[starts], windows[starts], flat, self._root_of)
 
 
 @lru_cache(maxsize=1024)
@@ -140,7 +142,7 @@ def _first(prefix: str) -> int:
 
 
 def _changes(*keys: Ints) -> npt.NDArray[np.bool_]:
-    """Where a key differs from that of the row before."""
+    """Mark the rows whose keys differ from those of the row before."""
     new = np.ones(len(keys[0]), bool)
     new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     return new

@@ -1,4 +1,4 @@
-"""Parquet files read by the tasks themselves, column by column into numpy, past Spark's rows."""
+"""Parquet files that tasks read themselves: columns go straight into numpy, not through Spark's rows."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from fanin.spark.ack.input_schema import Form, Records
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.schemas import Records
 
 _LEAST: Final = 8 << 20
-"""Bytes of files that are worth a task."""
+"""A task is worth starting for so many bytes of files."""
 _MOST: Final = 1 << 30
-"""Bytes of files for one task: what it repeats if it is lost."""
+"""Most bytes of files for one task, which has to read them again if it is lost."""
 _ROWS: Final = 1 << 20
 
 
-class Piece(NamedTuple):
-    """Some bytes of a file: the row groups that begin there."""
+class FileSplit(NamedTuple):
+    """A range of a file's bytes; it stands for the row groups that begin in it."""
 
     path: str
     start: int
     stop: int
 
 
-class Files:
-    """The Parquet files of a dataset; it goes to the tasks with the functions they run.
+class ParquetFiles:
+    """The Parquet files of a dataset; Spark sends this to the tasks with the functions that they run.
 
     Args:
-        path: a folder or a file, as one gives it to Spark; names that begin with a dot or an underscore are
-            left out, as Spark does.
+        path: a folder or a file, as Spark takes it. Like Spark, it skips names that begin with a dot or an
+            underscore.
 
     Attributes:
-        sizes: bytes of each file, by path.
+        sizes: path → bytes of the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -57,41 +58,45 @@ class Files:
         }
 
     def schema(self) -> Any:
-        """The Arrow schema of the first file; None if there is no file."""
+        """The Arrow schema of the first file; None if there are no files."""
         return next((pq.read_schema(path, filesystem=self.system) for path in self.sizes), None)
 
-    def shares(self, parallelism: int) -> list[list[Piece]]:
-        """Divide the files, in order, among tasks.
+    def splits(self, parallelism: int) -> list[list[FileSplit]]:
+        """Divide the files among tasks, in order.
 
         Args:
-            parallelism: tasks that run at a time; there are as many at the least if the files are worth it.
+            parallelism: tasks that run at the same time; there are at least as many splits, unless the files
+                are small.
+
+        Returns:
+            For each task its splits.
         """
         total = sum(self.sizes.values())
         tasks = max(min(parallelism, -(-total // _LEAST)), -(-total // _MOST))
         share = -(-total // tasks) if tasks else 0
-        shares: list[list[Piece]] = []
+        splits: list[list[FileSplit]] = []
         room = 0
         for path, size in self.sizes.items():
             start = 0
             while start < size:
                 if not room:
-                    shares.append([])
+                    splits.append([])
                     room = share
                 stop = min(size, start + room)
-                shares[-1].append(Piece(path, start, stop))
+                splits[-1].append(FileSplit(path, start, stop))
                 room, start = room - (stop - start), stop
-        return shares
+        return splits
 
-    def read(self, pieces: Sequence[Piece], form: Form, *, reasons: bool) -> Iterator[Records]:
+    def read(self, splits: Sequence[FileSplit], schema: InputSchema, *, reasons: bool) -> Iterator[Records]:
         """Read the columns that name items, a row group at a time.
 
         Args:
-            pieces: those of one task.
-            form: how the files name items.
-            reasons: leave rows with a ``reason`` out, since those are failures.
+            splits: those of one task.
+            schema: how the files name items.
+            reasons: skip rows with a ``reason``, which are failures.
         """
-        wanted = [*form.columns, *(["reason"] if reasons else [])]
-        for path, start, stop in pieces:
+        wanted = [*schema.columns, *(["reason"] if reasons else [])]
+        for path, start, stop in splits:
             with self.system.open_input_file(path) as opened:
                 file = pq.ParquetFile(opened)
                 present = [name for name in wanted if name in file.schema_arrow.names]
@@ -101,7 +106,7 @@ class Files:
                     for rows in file.iter_batches(
                         _ROWS, row_groups=[group], columns=present, use_threads=False
                     ):
-                        yield _normal(rows, form)
+                        yield _normalized(rows, schema)
 
 
 def _hidden(path: str) -> bool:
@@ -109,23 +114,23 @@ def _hidden(path: str) -> bool:
 
 
 def _offset(group: Any) -> int:
-    """Where a row group begins in its file, which is in one piece only."""
+    """Where a row group begins in its file; that lies in one split only."""
     if not group.num_columns:
         return 0
     column = group.column(0)
     return int(min(filter(None, [column.dictionary_page_offset, column.data_page_offset])))
 
 
-def _normal(rows: Records, form: Form) -> Records:
+def _normalized(rows: Records, schema: InputSchema) -> Records:
     """The columns that a ``Coalescer`` takes."""
     columns = dict(zip(rows.schema.names, rows.columns, strict=True))
     if "reason" in columns:
         keep = pc.is_null(columns["reason"])
         columns = {name: column.filter(keep) for name, column in columns.items()}
-    many = len(next(iter(columns.values()))) if columns else rows.num_rows
-    if form.ids:
-        items = columns.get("item", pa.nulls(many, pa.string()))
+    count = len(next(iter(columns.values()))) if columns else rows.num_rows
+    if schema.by_id:
+        items = columns.get("item", pa.nulls(count, pa.string()))
         return pa.RecordBatch.from_arrays([items.cast(pa.large_string())], ["item"])
-    empty = pa.nulls(many, pa.int64())
-    numbers = [columns.get(name, empty).cast(pa.int64()) for name in form.columns]
-    return pa.RecordBatch.from_arrays(numbers, form.columns)
+    empty = pa.nulls(count, pa.int64())
+    numbers = [columns.get(name, empty).cast(pa.int64()) for name in schema.columns]
+    return pa.RecordBatch.from_arrays(numbers, schema.columns)

@@ -1,4 +1,4 @@
-"""Bits in Spark SQL, whose BIGINT is signed: bit 63 of a word is the sign, and nothing else is different.
+"""Bits in Spark SQL, whose BIGINT is signed: bit 63 of a word is the sign; all other bits are as usual.
 
 ``1 << n`` of an INT wraps at 32 bits, and no literal holds 2^63; so masks are made by shifting a BIGINT.
 """
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 
 def word(number: str) -> Column:
-    """The word that holds the bit of this number: of an item on level 0, of a word on the level above.
+    """The number of the word that holds the bit of an item; likewise of a word, one level above it.
 
     Args:
         number: a column of BIGINT, 0 or more.
@@ -19,10 +19,10 @@ def word(number: str) -> Column:
 
 
 def mask(number: str) -> Column:
-    """A word with the bit of this number, as a BIGINT; negative for bit 63."""
+    """A word with the bit of this number set, as a BIGINT; negative for bit 63."""
     return F.expr(f"shiftleft(1L, CAST(`{number}` & 63 AS INT))")
 
 
 def union(masks: str) -> Column:
-    """Aggregate: all bits of some masks."""
+    """Aggregate masks: all their bits."""
     return F.expr(f"bit_or(`{masks}`)")

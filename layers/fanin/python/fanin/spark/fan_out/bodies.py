@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.client.queues import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.formats import Format, opened
+from fanin.spark.runtime.formats import DatasetFormat, load
 from fanin.spark.runtime.rejects import Reason
 
 BODY: Final = "body"
@@ -35,7 +35,7 @@ class Dataset:
     """
 
     path: str
-    format: Format = Format.PARQUET
+    format: DatasetFormat = DatasetFormat.PARQUET
     body: str | None = None
     schema: str | None = None
     multiline: bool = False
@@ -54,10 +54,10 @@ def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
     Raises:
         InvalidRequest: there is no such dataset or column, or its format takes no schema.
     """
-    if dataset.schema is not None and dataset.format is not Format.CSV:
+    if dataset.schema is not None and dataset.format is not DatasetFormat.CSV:
         raise InvalidRequest(f"a {dataset.format} dataset takes no schema: it knows its own")
     reader = _READERS[dataset.format]
-    rows = opened(spark, dataset.path, lambda: reader(spark, dataset), _READ)
+    rows = load(spark, dataset.path, lambda: reader(spark, dataset), _READ)
     return rows.select(BODY, "value", *_judged())
 
 
@@ -121,10 +121,10 @@ def _parquet(spark: SparkSession, dataset: Dataset) -> DataFrame:
 
 _READ: Final = f"{BODY} string, value string, malformed boolean"
 """What readers give."""
-_READERS: Final[dict[Format, Callable[[SparkSession, Dataset], DataFrame]]] = {
-    Format.PARQUET: _parquet,
-    Format.CSV: _csv,
-    Format.JSON: _json,
+_READERS: Final[dict[DatasetFormat, Callable[[SparkSession, Dataset], DataFrame]]] = {
+    DatasetFormat.PARQUET: _parquet,
+    DatasetFormat.CSV: _csv,
+    DatasetFormat.JSON: _json,
 }
 
 

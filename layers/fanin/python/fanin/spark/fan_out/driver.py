@@ -120,7 +120,7 @@ def fan_out(spark: SparkSession, service: Service, plan: Plan) -> dict[str, Any]
         "batch_id": batch.batch_id,
         "rows": staging.rows,
         **totals,
-        "rejected": rejects.write(every, plan.rejects or files.at("rejects")),
+        "rejected": rejects.write_rejects(every, plan.rejects or files.at("rejects")),
         "state": batch.state.value,
     }
 

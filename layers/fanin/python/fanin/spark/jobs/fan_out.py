@@ -13,7 +13,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import Plan, fan_out
 from fanin.spark.jobs.running import FORMAT, Job, Summary
-from fanin.spark.runtime.formats import format_of
+from fanin.spark.runtime.formats import format_of_path
 from fanin.spark.runtime.service import Service
 from fanin.wire.ledger import decode_time
 
@@ -80,7 +80,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    form = options.format or format_of(options.input)
+    form = options.format or format_of_path(options.input)
     plan = Plan(
         dataset=Dataset(options.input, form, options.body, options.schema, options.multiline),
         queue=options.queue,

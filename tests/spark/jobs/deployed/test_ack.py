@@ -1,4 +1,4 @@
-"""Acknowledging in bulk on the stack: done once, whatever dies or comes twice; and what cannot be, told."""
+"""The ack job on the stack: what it says, what it leaves out, and what it makes of odd input."""
 
 from __future__ import annotations
 
@@ -7,38 +7,16 @@ import random
 from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.ids import Group
-from fanin.spark.ack.driver import acknowledge
-from fanin.spark.ack.parquet_files import Files
-from fanin.spark.ack.strategy import Way
-from fanin.spark.ack.stream import ack_stream
+from fanin.domain.batch import State
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.runtime.service import Service
-from tests.spark import faults
-
-ITEMS = 10_000
+from tests.spark.items import ITEMS, filled, written
 
 pytestmark = pytest.mark.emulator
-
-
-def filled(service: Service) -> tuple[Batch, Group]:
-    ledger = service.ledger()
-    batch = ledger.open(OpenBatch(user_key="in bulk"))
-    group = ledger.add(batch.batch_id, ITEMS)
-    ledger.close(batch.batch_id)
-    return batch, group
-
-
-def written(folder: Path, **columns: list[object]) -> str:
-    folder.mkdir()
-    pq.write_table(pa.table(columns), folder / "part-0.parquet", row_group_size=3_000)
-    return str(folder)
 
 
 def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
@@ -107,81 +85,6 @@ def test_text_is_read_by_its_suffix_and_a_line_that_is_none_is_told(
     assert [tuple(row) for row in rejects.collect()] == [("{nonsense", "malformed")]
 
 
-def test_tasks_that_die_half_way_change_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
-    # Given half of the items, in no order, and tasks that die twice after half of their writes
-    batch, group = filled(service)
-    chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)  # noqa: S311
-    folder = written(tmp_path / "acks", item=[group[n] for n in chosen])
-    deaths = tmp_path / "deaths"
-    dying = faults.DyingService.of(service, deaths)
-
-    # When they are acknowledged
-    work = str(tmp_path / "work")
-    summary = acknowledge(spark.read.parquet(folder), dying, work=work, files=Files(folder)).summary()
-
-    # Then it was as if nothing had happened
-    assert faults.happened(deaths) == faults.dying_of("mark")
-    assert (summary["ok"], summary["distinct"], summary["rejects"]) == (True, ITEMS // 2, {})
-    pending = service.ledger().pending(batch.batch_id, 0, ITEMS)
-    assert pending == set(range(ITEMS)) - set(chosen)
-
-
-def test_a_twin_that_writes_at_the_same_time_changes_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
-    # Given all items in ranges that leave single words, and every word's task started twice
-    from fanin.spark.ack.input_schema import Form
-    from fanin.spark.ack.issued import Stored
-    from fanin.spark.ack.ledger_writes import RESULTS, placed, totals, write_marks
-    from fanin.spark.ack.strategy import marks, merged, pages_of_files
-
-    batch, group = filled(service)
-    folder = written(tmp_path / "acks", item=list(group)[::-1])
-    form, source = Form(ids=True), Stored(service)
-    half = [row for n, row in enumerate(group) if n % 3]
-    service.ledger().ack(half)
-    coalesced = merged(pages_of_files(spark, Files(folder), form, source), form, source).localCheckpoint()
-    once = placed(marks(coalesced, source), 1).mapInArrow(write_marks(service), RESULTS)
-
-    # When both write at once
-    done = totals(
-        once.unionByName(placed(marks(coalesced, source), 1).mapInArrow(write_marks(service), RESULTS))
-    )
-
-    # Then the batch is complete
-    assert done["completed"] == 1
-    assert service.ledger().status(batch.batch_id, exact=True).done_min == ITEMS
-
-
-def test_a_stream_may_repeat_an_epoch(spark: SparkSession, service: Service, tmp_path: Path) -> None:
-    # Given a stream of ordinals in two micro-batches, of which the handler gets one twice
-    batch, _ = filled(service)
-    told = []
-    handler = ack_stream(
-        service,
-        work=str(tmp_path / "work"),
-        batch_id=batch.batch_id,
-        told=lambda epoch, done: told.append((epoch, done.first + done.ranged, done.duplicates)),
-    )
-    (tmp_path / "in").mkdir()
-    for name, numbers in (("a", range(5_000)), ("b", range(4_990, ITEMS))):
-        pq.write_table(pa.table({"ordinal": pa.array(numbers)}), tmp_path / "in" / f"{name}.parquet")
-    stream = (
-        spark.readStream.schema("ordinal long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
-    )
-
-    query = stream.writeStream.foreachBatch(handler).trigger(availableNow=True)
-    query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
-    handler(spark.read.parquet(str(tmp_path / "in" / "b.parquet")), 1)
-
-    # Then all is done, and the repeat did nothing
-    assert [epoch for epoch, _, _ in told] == [0, 1, 1]
-    assert told[2][1:] == (0, ITEMS - 4_990)
-    assert service.ledger().status(batch.batch_id).batch.state is State.COMPLETE
-
-
 @pytest.mark.parametrize(
     "options", [[], ["--format", "csv"], ["--format", "json"], ["--batch", "7"]], ids=" ".join
 )
@@ -226,11 +129,3 @@ def test_what_names_an_item_the_other_way_is_told(
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (summary["rows"], summary["distinct"], summary["rejects"]) == (1, 0, {"malformed": 1})
     assert pq.read_table(tmp_path / "work" / "rejects")["value"].to_pylist() == [value]
-
-
-def test_nothing_to_acknowledge_is_well(spark: SparkSession, service: Service, tmp_path: Path) -> None:
-    rows = spark.createDataFrame([], "item string, reason string")
-
-    done = acknowledge(rows, service, work=str(tmp_path / "work"))
-
-    assert (done.ok, done.rows, done.writes, done.way) == (True, 0, 0, Way.SQL)
