@@ -43,28 +43,29 @@ HERE = Path(__file__).parent
 DEPLOYED = "deployed"
 """Folders with this name hold the tests that need the stack."""
 LONG = (
-    "acking",
-    "report_scatter",
-    "report_flights",
-    "submitted",
-    "audit",
-    "fan_out",
-    "ways",
-    "audit_scan",
-    "sink",
+    "jobs/deployed/test_ack",
+    "ack/deployed/test_driver",
+    "fleet_report/deployed/test_asking",
+    "fleet_report/test_report",
+    "emr/deployed/test_submitted",
+    "audit/test_findings",
+    "fan_out/deployed/test_driver",
+    "ack/test_steps",
+    "audit/deployed/test_scan",
+    "fan_out/deployed/test_sink",
 )
-"""Files of tests that take the longest, the longest first."""
+"""Files of tests that take the longest, the longest first; one process runs all that need the stack."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, so that processes which share them out end at the same time."""
-    places = {f"test_{name}": place for place, name in enumerate(LONG)}
+    """Long files first, so that the processes which share the files end at the same time."""
+    places = {HERE / f"{name}.py": place for place, name in enumerate(LONG)}
     here = lambda item: HERE in item.path.parents  # noqa: E731
-    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)) if here(item) else -1)
+    items.sort(key=lambda item: places.get(item.path, len(LONG)) if here(item) else -1)
 
 
 class Scheduling(LoadFileScheduling):
-    """A file's tests are run by one process, and all that need the stack by one, which has it."""
+    """One process runs all tests of a file, and one process all tests that need the stack."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)

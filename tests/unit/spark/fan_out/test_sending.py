@@ -10,7 +10,8 @@ import pyarrow as pa
 from fanin.client.messages import Message
 from fanin.client.producing.sending import Sender
 from fanin.domain.acks import Failure
-from fanin.spark.fan_out.driver import sending
+from fanin.spark.fan_out.sending import Target, send_pages, send_task
+from tests.unit.spark.conftest import MemoryStack
 
 
 def page(first: int, size: int) -> pa.RecordBatch:
@@ -51,7 +52,7 @@ def test_holds_no_more_than_a_page_however_large_its_partition() -> None:
             yield page(number * 1_000, 1_000)
 
     # When a task sends it
-    (told,) = sending(partition(), "7:g", sender.send, lambda _: None)
+    (told,) = send_pages(partition(), "7:g", sender.send, lambda _: None)
 
     # Then it never read a page before all but the requests under way of those before were taken
     assert max(behind) <= 4 * 10
@@ -65,7 +66,7 @@ def test_what_the_queue_refuses_fails_its_item_and_is_told_in_bounded_pages() ->
     failed: list[list[Failure]] = []
 
     # When a task sends 5,000
-    pages = list(sending((page(n * 500, 500) for n in range(10)), "7:g", sender.send, failed.append))
+    pages = list(send_pages((page(n * 500, 500) for n in range(10)), "7:g", sender.send, failed.append))
 
     # Then the others are sent, and 2,500 items failed, a thousand or so at a time
     rows = [row for one in pages for row in one.to_pylist()]
@@ -85,6 +86,21 @@ def test_an_item_is_its_row_s_ordinal_whatever_the_order() -> None:
             seen.update((item, message.text) for item, message in block)
             yield 1, {}
 
-    list(sending([page(7, 2), page(0, 1)], "7:g", send, lambda _: None))
+    list(send_pages([page(7, 2), page(0, 1)], "7:g", send, lambda _: None))
 
     assert seen == {"7:g:7": "body 7", "7:g:8": "body 8", "7:g:0": "body 0"}
+
+
+def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(stack: MemoryStack) -> None:
+    # Given a batch on a stack whose queue refuses a message
+    batch = stack.tracker().open().batch_id
+    group = stack.tracker().add(batch, 3)
+    stack.sqs.refuses.add("body 1")
+
+    told = list(send_task(Target("https://queue", group.prefix, stack))([page(0, 3)]))  # type: ignore[arg-type]
+
+    # Then the others are sent under their items, and the item of that one has failed
+    assert stack.sqs.sent == {group[0]: "body 0", group[2]: "body 2"}
+    (failure,) = stack.tracker().iter_failures(batch)
+    assert (failure.item, failure.reason) == (group[1], "not sent: InvalidMessageContents")
+    assert [row["ordinal"] for one in told for row in one.to_pylist()] == [1, None]

@@ -1,4 +1,4 @@
-"""Coalesces the rows of one task: checks what they name, and gives pages of items, and the rest as rejects."""
+"""Coalesces the rows of one task: checks what they name, and gives pages of items, and rejects."""
 
 from __future__ import annotations
 

@@ -1,28 +1,23 @@
-"""A dataset to a queue, each row an item of one batch, however often drivers and tasks die on the way.
+"""A dataset to a queue: each row is an item of one batch, however often drivers and tasks die on the way.
 
-The driver stages the messages, opens the batch and adds its items, each step under an idempotency key; tasks
-send. A row's item follows from its ordinal in the staging, so whoever sends it again sends the same item,
-which the ledger counts once.
+The driver stages the messages, opens the batch and adds its items, each step under an idempotency key; then
+the tasks send. A row's item follows from its ordinal in the staging. So whoever sends the row again sends the
+same item, and the ledger counts it once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import StructType
 
-from fanin.client.messages import Message
-from fanin.client.producing.sending import Sender
-from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.limits import MAX_FAILURES
+from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
+from fanin.errors import InvalidRequest
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import BODY, Dataset
+from fanin.spark.fan_out.sending import RESULT, Target, send
 from fanin.spark.fan_out.staging import ORDINAL, Staging, stage
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.files import Folder
@@ -32,46 +27,19 @@ from fanin.spark.runtime.service import Service
 ADD_KEY: Final = "fan-out"
 """Idempotency key of the addition, within the batch."""
 
-RESULT: Final = (
-    StructType().add(ORDINAL, "long").add("detail", "string").add("sent", "long").add("requests", "long")
-)
-"""What sending gives: a row for each message that the queue refused, its ordinal and why; and a row for each
-task, with the messages that were sent and the requests they took."""
-
-_RESULT_ARROW: Final = pa.schema(
-    [(ORDINAL, pa.int64()), ("detail", pa.string()), ("sent", pa.int64()), ("requests", pa.int64())]
-)
-
 
 @dataclass(frozen=True)
-class Target:
-    """Where messages go, and as which items.
+class FanOut:
+    """One fan-out; running the same one again continues it.
 
     Attributes:
-        queue: URL.
-        group: ``<batch id>:<group id>``; a row's item is this and its ordinal.
-        service: where the failures of refused messages are recorded.
-        workers: requests at a time, of each task.
-    """
-
-    queue: str
-    group: str
-    service: Service
-    workers: int = 8
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One fan-out; running the same again goes on with it.
-
-    Attributes:
-        dataset: what is sent.
+        dataset: what to send.
         queue: URL of the queue.
-        folder: for staging and results; it belongs to this fan-out.
+        folder: for the staging and the results; it belongs to this fan-out alone.
         key: idempotency key of the batch; by default the staging's own.
-        rejects: folder for rows that were not sent; by default one in ``folder``.
-        request: the batch to open. Its metadata gets an entry ``staging``.
-        workers: requests at a time, of each task.
+        rejects: folder for rows that were not sent; by default ``rejects`` in ``folder``.
+        request: the batch to open: exact, and without a limit. Its metadata gets an entry ``staging``.
+        workers: requests that each task sends at the same time.
     """
 
     dataset: Dataset
@@ -83,21 +51,24 @@ class Plan:
     workers: int = 8
 
 
-def fan_out(spark: SparkSession, service: Service, plan: Plan) -> dict[str, Any]:
+def fan_out_dataset(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, Any]:
     """Send every row of a dataset as an item of one batch, and close the batch.
 
-    Rows that are no message (malformed, null, too large) are rejects and no items. Messages that the queue
-    refuses for good are rejects and failed items, so that the batch ends.
+    Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that
+    the queue refuses for good become rejects and failed items, so that the batch ends.
 
     Returns:
         ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejected`` (rows by reason), ``state``.
-        ``sent`` and ``requests`` are null if the batch had been closed without the results being kept.
+        ``sent`` and ``requests`` are null if the batch was already closed and its results were lost.
 
     Raises:
-        InvalidRequest: the folder belongs to another fan-out, or the dataset has no such column.
+        InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out, or the
+            dataset does not have the column.
         IdempotencyKeyReused: the key belongs to another fan-out.
         BatchGone: the batch of the key was removed.
+        InvalidItemId: the service did not issue the parent item.
     """
+    check_request(plan.request)
     staging = _staged(spark, plan)
     batch, group = _opened(service, plan, staging)
     files = Folder(spark, plan.folder)
@@ -125,20 +96,30 @@ def fan_out(spark: SparkSession, service: Service, plan: Plan) -> dict[str, Any]
     }
 
 
-def send(numbered: DataFrame, target: Target) -> DataFrame:
-    """Send messages, one an item; evaluating the result is what sends them, each time.
+def check_request(request: OpenBatch) -> None:
+    """Refuse a batch that a fan-out cannot fill.
 
-    Args:
-        numbered: ``ordinal`` and ``body``.
-        target: where they go.
-
-    Returns:
-        Of ``RESULT``.
+    Raises:
+        InvalidRequest: it has a limit, is estimated, or belongs to one of fanin's patterns. Says what to do.
     """
-    return numbered.select(ORDINAL, BODY).mapInArrow(_sending(target), RESULT)
+    if request.limit is not None:
+        raise InvalidRequest(
+            "a fan-out on Spark cannot have a limit: it adds all items before its tasks send, and tasks that"
+            " wait for consumers would hold executors idle. Leave limit out, or send with Tracker.batch,"
+            " which waits while the batch is full"
+        )
+    if request.mode is not Mode.EXACT:
+        raise InvalidRequest(
+            f"a fan-out on Spark cannot have the mode {request.mode.value}: such a batch has no item ids, and"
+            " a task that is retried would have its messages counted twice. Leave mode out"
+        )
+    if request.kind is not Kind.BATCH or request.size is not None:
+        raise InvalidRequest(
+            "a fan-out opens a plain batch and counts its items itself; leave kind and size out"
+        )
 
 
-def _staged(spark: SparkSession, plan: Plan) -> Staging:
+def _staged(spark: SparkSession, plan: FanOut) -> Staging:
     files = Folder(spark, plan.folder)
 
     def make() -> DataFrame:
@@ -146,7 +127,7 @@ def _staged(spark: SparkSession, plan: Plan) -> Staging:
 
     def leave_out(attempt: str, messages: int) -> None:
         rows = bodies.read(spark, plan.dataset)
-        # To count rows costs little; to find those that are no message is a second pass over all of them.
+        # Counting the rows is cheap; finding those without a message is a second pass over all of them.
         if rows.count() != messages:
             bodies.left_out(rows).write.parquet(files.at(_left_out(attempt)))
 
@@ -155,90 +136,27 @@ def _staged(spark: SparkSession, plan: Plan) -> Staging:
 
 
 def _left_out(attempt: str) -> str:
-    """The dataset of what an attempt left out, beside its rows; there is none if it left nothing out."""
+    """Name of the dataset of rows that an attempt left out; it exists only if there are any."""
     return f"{attempt}-left-out"
 
 
-def _opened(service: Service, plan: Plan, staging: Staging) -> tuple[Batch, str | None]:
-    """The batch, and the group of its items; None if there are none, or it takes no more."""
+def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, str | None]:
+    """Open the batch and add its items.
+
+    Returns:
+        The batch, and the prefix of its items; None if there are no items, or the batch takes no more.
+    """
     ledger = service.ledger()
-    # The staging is part of the request: two drivers that each staged the dataset cannot have one batch.
-    metadata = {**plan.request.metadata, "staging": staging.attempt}
-    request = OpenBatch(
-        user_key=plan.request.user_key,
-        idle_ttl=plan.request.idle_ttl,
-        lifetime=plan.request.lifetime,
-        deadline=plan.request.deadline,
-        on_deadline=plan.request.on_deadline,
-        metadata=metadata,
-    )
+    # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
+    request = replace(plan.request, metadata={**plan.request.metadata, "staging": staging.attempt})
     batch = ledger.open(request, key=plan.key or f"{ADD_KEY}/{staging.attempt}")
     if batch.state is not State.OPEN or not staging.rows:
         return batch, None
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
 
 
-def _sending(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
-    def task(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tracker = target.service.tracker()
-        sender = Sender(
-            tracker.sqs,
-            target.queue,
-            group_id=target.group.partition(":")[0],
-            workers=target.workers,
-            strict=True,  # the task is tried again, and the job; only what can never be sent has failed
-        )
-        yield from sending(pages, target.group, sender.send, tracker.fail)
-
-    return task
-
-
-def sending(
-    pages: Iterable[pa.RecordBatch],
-    group: str,
-    send: Callable[[Iterable[Iterable[tuple[str, Message]]]], Iterator[tuple[int, dict[str, str]]]],
-    fail: Callable[[list[Failure]], object],
-) -> Iterator[pa.RecordBatch]:
-    """What one task does, with no more in hand than a page, the requests under way and some refusals.
-
-    Args:
-        pages: of ``ordinal`` and ``body``.
-        group: of the items.
-        send: as ``Sender.send``.
-        fail: records failures.
-
-    Yields:
-        Pages of ``RESULT``.
-    """
-    sent = requests = 0
-    refused: dict[str, str] = {}
-    for taken, failed in send(_entries(page, group) for page in pages):
-        sent, requests = sent + taken, requests + 1
-        refused |= failed
-        if len(refused) >= MAX_FAILURES:
-            yield _failed(refused, fail)
-            refused = {}
-    if refused:
-        yield _failed(refused, fail)
-    yield _result([{"sent": sent, "requests": requests}])
-
-
-def _entries(page: pa.RecordBatch, group: str) -> Iterator[tuple[str, Message]]:
-    ordinals, texts = page.column(ORDINAL).to_pylist(), page.column(BODY).to_pylist()
-    return ((f"{group}:{ordinal}", Message(text)) for ordinal, text in zip(ordinals, texts, strict=True))
-
-
-def _failed(refused: Mapping[str, str], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
-    fail([Failure(item, f"not sent: {why}") for item, why in refused.items()])
-    return _result([{ORDINAL: int(item.rpartition(":")[2]), "detail": why} for item, why in refused.items()])
-
-
-def _result(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=_RESULT_ARROW)
-
-
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
-    """Messages sent and requests they took; and how many messages the queue refused."""
+    """Count the messages sent and the requests they took; and the messages that the queue refused."""
     (row,) = results.agg(
         F.coalesce(F.sum("sent"), F.lit(0)).alias("sent"),
         F.coalesce(F.sum("requests"), F.lit(0)).alias("requests"),
@@ -248,7 +166,7 @@ def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
 
 
 def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
-    """The messages that the queue refused, as ``rejects.SCHEMA``."""
+    """The messages that the queue refused, as rows of ``rejects.SCHEMA``."""
     found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "detail")
     reason = F.lit(Reason.UNSENT.value).alias("reason")
     return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), reason, "detail")

@@ -9,9 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import NotConfigured
-from fanin.spark.jobs import JobName
-from fanin.spark.jobs import __main__ as jobs
-from fanin.spark.jobs.running import FAILED, OK, USAGE, WRONG, Job, Summary
+from fanin.spark.jobs.running import FAILED, OK, WRONG, Job, Summary
 
 Run = Callable[[SparkSession, argparse.Namespace], Summary]
 
@@ -69,27 +67,3 @@ def test_what_was_wrong_in_the_first_place_is_told(
     detail = json.loads(told.out.splitlines()[-1])["detail"]
     assert detail.startswith(f"java.lang.RuntimeException: file:{file} is not a Parquet file")
     assert told.err.splitlines()[-1] == f"a-job: {detail}"
-
-
-def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    # Given an argument that the job does not know
-    with pytest.raises(SystemExit) as ended:
-        job(refuse).main(["--m", "7"])
-
-    # Then it says so, and ends as all command lines do
-    assert ended.value.code == USAGE
-    assert "--m" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [[], ["compact"]])
-def test_a_job_that_is_not_there_is_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert jobs.main(arguments) == USAGE
-    assert "ack, audit, fan-out, report" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", JobName)
-def test_every_job_has_its_help(name: JobName, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        jobs.main([name, "--help"])
-    assert ended.value.code == OK
-    assert f"fanin.spark.jobs.{name.replace('-', '_')}" in capsys.readouterr().out

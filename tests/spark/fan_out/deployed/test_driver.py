@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
-from fanin.spark.fan_out import driver
+from fanin.spark.fan_out import driver, sending
 from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.driver import Plan, fan_out
+from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
+from fanin.spark.fan_out.sending import Target
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -69,9 +70,9 @@ class TestJob:
         self, spark: SparkSession, service: Service, tmp_path: Path
     ) -> None:
         spark.range(0).write.parquet(str(tmp_path / "rows"))
-        plan = Plan(Dataset(str(tmp_path / "rows")), "https://nowhere", str(tmp_path / "staging"))
+        plan = FanOut(Dataset(str(tmp_path / "rows")), "https://nowhere", str(tmp_path / "staging"))
 
-        told = fan_out(spark, service, plan)
+        told = fan_out_dataset(spark, service, plan)
 
         assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
         assert told["rejected"] == {}
@@ -83,11 +84,11 @@ class TestJob:
         rows = [("small",), ("y" * 3_000,), ("z" * 300_000,)]
         spark.createDataFrame(rows, "text string").write.parquet(str(tmp_path / "rows"))
         queue = new_queue(MaximumMessageSize="1024")
-        plan = Plan(Dataset(str(tmp_path / "rows"), body="text"), queue, str(tmp_path / "staging"))
+        plan = FanOut(Dataset(str(tmp_path / "rows"), body="text"), queue, str(tmp_path / "staging"))
 
         # When they are sent, and the right one is handled
         with consumers(service.tracker(), queue, 1) as handled:
-            told = fan_out(spark, service, plan)
+            told = fan_out_dataset(spark, service, plan)
         progress = service.ledger().status(told["batch_id"])
 
         # Then one item is done and one has failed
@@ -103,17 +104,60 @@ class TestJob:
         # Given a fan-out
         spark.range(3).write.parquet(str(tmp_path / "rows"))
         dataset, queue = Dataset(str(tmp_path / "rows")), new_queue()
-        first = Plan(dataset, queue, str(tmp_path / "staging"), key="mine")
-        fan_out(spark, service, first)
+        first = FanOut(dataset, queue, str(tmp_path / "staging"), key="mine")
+        fan_out_dataset(spark, service, first)
 
         # When another takes its key, or its folder, then it is refused and nothing is sent
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-            fan_out(spark, service, Plan(dataset, queue, str(tmp_path / "other"), key="mine"))
+            fan_out_dataset(spark, service, FanOut(dataset, queue, str(tmp_path / "other"), key="mine"))
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-            fan_out(spark, service, Plan(dataset, queue, first.folder, "mine", request=OpenBatch("other")))
+            fan_out_dataset(
+                spark, service, FanOut(dataset, queue, first.folder, "mine", request=OpenBatch("other"))
+            )
         with pytest.raises(InvalidRequest, match="name another folder"):
-            fan_out(spark, service, Plan(Dataset(dataset.path, body="id"), queue, first.folder, "mine"))
+            fan_out_dataset(
+                spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine")
+            )
         assert waiting(queue) == 3
+
+
+class TestRequests:
+    def test_the_item_of_the_parent_is_done_when_the_batch_completes(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a batch whose one item stands for the fan-out
+        tracker, queue = service.tracker(), new_queue()
+        parent = tracker.open(user_key="parent").batch_id
+        group = tracker.add(parent, 1)
+        tracker.close(parent)
+        spark.range(5).write.parquet(str(tmp_path / "rows"))
+
+        # When the fan-out is done
+        plan = FanOut(
+            Dataset(str(tmp_path / "rows")),
+            queue,
+            str(tmp_path / "staging"),
+            request=OpenBatch(parent_item=group[0], user_key="child"),
+        )
+        with consumers(tracker, queue):
+            told = fan_out_dataset(spark, service, plan)
+
+        # Then the parent completes
+        assert tracker.status(told["batch_id"]).batch.parent_item == group[0]
+        assert tracker.wait(parent, timeout=60).batch.state is State.COMPLETE
+
+    def test_a_batch_that_spark_cannot_fill_is_refused_before_anything_is_staged(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        spark.range(3).write.parquet(str(tmp_path / "rows"))
+        folder = tmp_path / "staging"
+        plan = FanOut(
+            Dataset(str(tmp_path / "rows")), "https://nowhere", str(folder), request=OpenBatch(limit=5)
+        )
+
+        with pytest.raises(InvalidRequest, match="cannot have a limit"):
+            fan_out_dataset(spark, service, plan)
+        assert not folder.exists()
 
 
 class TestDeaths:
@@ -129,18 +173,18 @@ class TestDeaths:
         rows, deaths, queue = 800, tmp_path / "deaths", new_queue()
         spark.range(0, rows, 1, 4).write.parquet(str(tmp_path / "rows"))
         deaths.mkdir()
-        task_of, through = driver._sending, faults.at_page(2, str(deaths))
+        task_of, through = sending.send_task, faults.at_page(2, str(deaths))
 
-        def faulty(target: driver.Target) -> Any:
+        def faulty(target: Target) -> Any:
             task = task_of(target)
             return lambda pages: task(through(pages))
 
-        monkeypatch.setattr(driver, "_sending", faulty)
+        monkeypatch.setattr(sending, "send_task", faulty)
 
         # When they send, and consumers work
-        plan = Plan(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
+        plan = FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
         with consumers(service.tracker(), queue) as handled:
-            told = fan_out(spark, service, plan)
+            told = fan_out_dataset(spark, service, plan)
 
         # Then it did, and the result is as if it had not
         assert faults.happened(deaths) == faults.dying_of("sending")
@@ -163,7 +207,7 @@ class TestDeaths:
         spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
         once = driver.send
 
-        def twice(numbered: DataFrame, target: driver.Target) -> DataFrame:
+        def twice(numbered: DataFrame, target: Target) -> DataFrame:
             frame = once(numbered, target)
             twins.append(threading.Thread(target=frame.collect))
             twins[0].start()
@@ -174,8 +218,8 @@ class TestDeaths:
 
         # When they send, and consumers work
         with consumers(service.tracker(), queue) as handled:
-            told = fan_out(
-                spark, service, Plan(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
+            told = fan_out_dataset(
+                spark, service, FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
             )
             twins[0].join()
 

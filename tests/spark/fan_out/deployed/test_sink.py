@@ -9,8 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -24,35 +22,11 @@ from tests.spark.consuming import consumers, new_queue, waiting
 
 sink = pytest.importorskip("fanin.spark.fan_out.sink", reason="Spark before 4.0 has no Python data sources")
 
-ROOT = Path(__file__).parents[3]
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(1, 9))), st.randoms())
-def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], random: Any) -> None:
-    # Given a batch of blocks, of which some are ours
-    ours, others, at = [], set[int](), 0
-    for mine, size in parts:
-        if mine:
-            ours.append((at, size))
-        else:
-            others |= set(range(at, at + size))
-        at += size
-    random.shuffle(ours)
-
-    # When the rest is asked for
-    found = list(sink.gaps(ours, at))
-
-    # Then it is every ordinal that is not ours, once, in as few blocks as there are
-    ordinals = [n for first, size in found for n in range(first, first + size)]
-    assert ordinals == sorted(others)
-    assert all(size > 0 for _, size in found)
-    assert len(found) == sum(n - 1 not in others for n in others)
-
 
 @pytest.fixture
 def fanin(spark: SparkSession, service: Service) -> Service:
     """The stack, with the format registered for it."""
-    sink.register(spark, service)
+    sink.register_sink(spark, service)
     return service
 
 
