@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from fanin import names
 from fanin.app.api import Ledger
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Failure
+from fanin.domain.acks import Acks, Failure, dead_letter_reason
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
@@ -92,7 +92,7 @@ def fail_dead(event: Message, ledger: Ledger, park: Park) -> dict[str, Any]:
 def _epitaph(message: Message) -> str:
     attributes = message["attributes"]
     queue = attributes.get("DeadLetterQueueSourceArn", message["eventSourceARN"]).rpartition(":")[2]
-    return f"dead letter: received {attributes['ApproximateReceiveCount']} times from {queue}"
+    return dead_letter_reason(attributes["ApproximateReceiveCount"], queue)
 
 
 def _mark(ledger: Ledger, window: Sequence[tuple[Message, Acks]], outcome: Outcome) -> None:
