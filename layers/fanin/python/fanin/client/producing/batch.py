@@ -45,7 +45,7 @@ class TrackedBatch:
     ) -> None:
         self._calls = calls
         self._make_sqs = sqs
-        self._backoff = backoff or Backoff(first=0.5)
+        self._backoff = backoff or Backoff(first=0.5, sleep=calls.clock.sleep)
         self.row = row
 
     @property
@@ -101,6 +101,7 @@ class TrackedBatch:
             attributes=attributes,
             workers=workers,
             request_bytes=request_bytes,
+            backoff=Backoff(sleep=self._calls.clock.sleep),
         )
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
         sent = 0
