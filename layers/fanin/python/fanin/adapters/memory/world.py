@@ -68,10 +68,14 @@ class MemoryTimers:
 
     def ring(self, now: int) -> list[int]:
         """Take the alarms that are due, the earliest first: the batch ids to call the timer function with."""
-        due = sorted((at, batch_id) for batch_id, at in self.alarms.items() if at <= now)
+        due = sorted((at, batch_id) for batch_id, at in list(self.alarms.items()) if at <= now)
         for _, batch_id in due:
-            del self.alarms[batch_id]
+            self.alarms.pop(batch_id, None)
         return [batch_id for _, batch_id in due]
+
+    def next_at(self) -> int | None:
+        """When the next alarm rings, ms; None if none is set."""
+        return min(list(self.alarms.values()), default=None)
 
 
 class MemoryEvents:
