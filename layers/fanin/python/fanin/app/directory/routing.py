@@ -9,17 +9,16 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.directory.service import DirectoryService
+from fanin.app.fresh import Fresh
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.app.ports.records import Record
+from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.directory import Registration
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, choose
 from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
 
 NAMESPACE: Final = "routes"
-_FOREVER: Final = 2**40  # seconds
-_FRESH: Final = 30_000  # ms that a router works on the routes it has read
 _PAGE: Final = 100
 _OURS: Final = ("fanin", "aws.")
 
@@ -53,8 +52,7 @@ class RoutingService:
     def __init__(self, directory: DirectoryService) -> None:
         self._ports = directory.ports
         self._directory = directory
-        self._routes: list[Route] = []
-        self._read_at = -_FRESH
+        self._known: Fresh[str, tuple[Route, ...]] = Fresh(self._ports.clock)
 
     def put(self, request: PutRoute) -> Route:
         """Make or change a route.
@@ -71,7 +69,7 @@ class RoutingService:
             "attributes": dict(request.attributes),
             "since": self._ports.clock.now(),
         }
-        row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=_FOREVER)
+        row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=FOREVER)
         try:
             self.settle(request.name)
         except LimitReached:  # only a new rule can meet the limit, so nothing is lost with its row
@@ -188,12 +186,10 @@ class RoutingService:
                 break
         return answers
 
-    def _fresh(self) -> list[Route]:
-        """The routes, read again after a while."""
-        if self._ports.clock.now() - self._read_at >= _FRESH:
-            self._routes = list(self._all())
-            self._read_at = self._ports.clock.now()
-        return self._routes
+    def _fresh(self) -> tuple[Route, ...]:
+        """All routes, read again after a while."""
+        known = self._known.get(NAMESPACE)
+        return self._known.remember(NAMESPACE, tuple(self._all())) if known is None else known
 
     def _all(self) -> Iterator[Route]:
         page = self.page(limit=_PAGE)
