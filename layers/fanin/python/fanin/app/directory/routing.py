@@ -55,12 +55,6 @@ class RoutingService:
         self._known: Fresh[str, tuple[Route, ...]] = Fresh(self._ports.clock)
 
     def put(self, request: PutRoute) -> Route:
-        """Make or change a route.
-
-        Raises:
-            InvalidRequest: a name is not what it may be, or EventBridge does not take the pattern.
-            LimitReached: the bus has as many rules as it may have.
-        """
         self._check(request)
         value = {
             "pattern": dict(request.pattern),
@@ -78,18 +72,12 @@ class RoutingService:
         return self.get(request.name)
 
     def delete(self, name: str) -> bool:
-        """Delete a route; False if there was none, which is no error."""
         limits.name("route", name, limits.MAX_ROUTE)
         deleted = self._ports.directory.delete(NAMESPACE, name)
         self.settle(name)
         return deleted
 
     def get(self, name: str) -> Route:
-        """Read a route.
-
-        Raises:
-            RouteNotFound: there is none of that name.
-        """
         limits.name("route", name, limits.MAX_ROUTE)
         row = self._row(name)
         if row is None:
@@ -97,11 +85,6 @@ class RoutingService:
         return _route(row)
 
     def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
-        """List the routes by name.
-
-        Raises:
-            InvalidRequest: the cursor is not one this listing gave.
-        """
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         return Routes(tuple(_route(row) for row in page.records), page.cursor)
@@ -123,12 +106,6 @@ class RoutingService:
                 return
 
     def publish(self, event: PutEvent) -> Sent:
-        """Put an event on the bus, with a correlation id in its detail.
-
-        Raises:
-            InvalidRequest: the source is fanin's or AWS's own, or a value is not what it may be.
-            Throttled, ServiceUnavailable: the bus did not take it; try again.
-        """
         limits.text("source", event.source, limits.MAX_SOURCE, least=1)
         limits.text("detail_type", event.detail_type, limits.MAX_DETAIL_TYPE, least=1)
         if event.source == _OURS[0] or event.source.startswith(_OURS[1]):
