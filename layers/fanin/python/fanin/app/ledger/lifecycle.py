@@ -28,7 +28,6 @@ class Lifecycle:
         self._settler = settler
 
     def close(self, batch_id: int) -> Batch:
-        """See ``Ledger.close``."""
         seen = self._known.cached(batch_id)
         row, _ = self._ports.batches.close(
             batch_id,
@@ -40,19 +39,16 @@ class Lifecycle:
         return row
 
     def cancel(self, batch_id: int) -> Batch:
-        """See ``Ledger.cancel``."""
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
 
     def list(self, state: State, *, cursor: str | None, limit: int) -> Batches:
-        """See ``Ledger.list``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
         page = self._ports.batches.page(state, cursor=cursor, limit=limit)
         return Batches(tuple(batch for batch in page.batches if not batch.gone(now)), page.cursor)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
-        """See ``Ledger.expire``."""
         now = self._ports.clock.now()
         batches = items = 0
         cursor: str | None = None
