@@ -17,7 +17,9 @@ from fanin.domain.scatter import (
     TIMEOUT,
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipient,
     GatheredReply,
+    MissingRecipient,
     Recipient,
     Reply,
     ReplyReceipt,
@@ -115,6 +117,24 @@ class ScatterCalls:
         """All replies so far, in the order of the recipients, read a page at a time."""
         for page in followed(lambda cursor: self.calls.replies(batch_id, cursor=cursor, limit=MAX_REPLIES)):
             yield from page.replies
+
+    def missing_recipients(self, batch_id: int) -> Iterator[MissingRecipient]:
+        """All recipients that have neither replied nor failed, in their order, read a page at a time.
+
+        To see every recipient at least once while replies come in, read the missing ones first, then the
+        failed ones, then the replies.
+        """
+        for page in followed(
+            lambda cursor: self.calls.missing_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
+            yield from page.recipients
+
+    def failed_recipients(self, batch_id: int) -> Iterator[FailedRecipient]:
+        """All recipients that failed, in their order, each with the reason, read a page at a time."""
+        for page in followed(
+            lambda cursor: self.calls.failed_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
+            yield from page.recipients
 
     def reply(
         self, message: ReceivedMessage | str, payload: Any = None, *, claim: str | None = None
