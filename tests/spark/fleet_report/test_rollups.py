@@ -58,7 +58,7 @@ def weeks(trips: DataFrame, fill_ups: DataFrame) -> DataFrame:
 def vehicles(spark: SparkSession, weeks: DataFrame) -> DataFrame:
     """All vehicles; the directory knows one more of the south."""
     asked = spark.createDataFrame([("south", "s9")], "fleet string, vehicle string")
-    return fleet.books(weeks, WEEK10, asked).cache()
+    return fleet.vehicle_totals(weeks, WEEK10, asked).cache()
 
 
 def test_fill_ups_do_not_multiply_trips(weeks: DataFrame, spark: SparkSession) -> None:
@@ -81,7 +81,7 @@ def test_fill_ups_do_not_multiply_trips(weeks: DataFrame, spark: SparkSession) -
 def test_the_books_have_every_vehicle_and_only_the_periods_sums(
     vehicles: DataFrame, spark: SparkSession
 ) -> None:
-    # Given the weeks of before and after, and a vehicle that never sent anything, when the books are made
+    # Given the weeks of before and after, and a vehicle that never sent anything, when the totals are made
     # Then all vehicles are in them, with what they did in week 10
     expected = spark.createDataFrame(
         [
@@ -122,7 +122,7 @@ def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark: SparkSessio
         "fleet string, vehicle string, week date, trips long, distance_m long, duration_s long,"
         " fill_ups long, volume_ml long, cost long",
     )
-    vehicles = fleet.books(weeks, WEEK10, asking.nobody(spark))
+    vehicles = fleet.vehicle_totals(weeks, WEEK10, asking.no_answers(spark))
 
     # When the fleet is rolled up, then it takes 6 l per 100 km, not 3
     for rolled in (fleet.fleet_weeks(weeks, vehicles), fleet.fleets(vehicles, 1)):
@@ -148,7 +148,7 @@ def test_fleets_add_up_to_their_vehicles(spark: SparkSession) -> None:
     weeks = fleet.vehicle_weeks(
         spark.createDataFrame(trips, TRIPS.schema), spark.createDataFrame(fill_ups, FILL_UPS.schema)
     ).cache()
-    vehicles = fleet.books(weeks, period, asking.nobody(spark)).cache()
+    vehicles = fleet.vehicle_totals(weeks, period, asking.no_answers(spark)).cache()
     within = weeks.where(period.holds("week"))
 
     # Then every sum is the same at each level, and what the lists say

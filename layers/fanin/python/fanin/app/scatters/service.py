@@ -9,6 +9,7 @@ from fanin import names
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.recipients import Recipients
 from fanin.app.scatters.records import Plan, read_plan, read_sending, span
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
@@ -18,7 +19,9 @@ from fanin.domain.batch import Batch
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipients,
     Gathered,
+    MissingRecipients,
     Reply,
     ReplyReceipt,
     Scatter,
@@ -46,6 +49,7 @@ class ScatterService:
         self._ports = ledger.ports
         self._gather = Gather(ledger.ports)
         self._replies = Replies(ledger, self._gather)
+        self._recipients = Recipients(ledger)
         self._starting = Starting(ledger, at_once=at_once)
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
@@ -61,6 +65,18 @@ class ScatterService:
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         return self._replies.page(batch_id, cursor=cursor, limit=limit)
+
+    def missing_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> MissingRecipients:
+        """See ``Scatters.missing_recipients``."""
+        return self._recipients.missing(batch_id, cursor=cursor, limit=limit)
+
+    def failed_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> FailedRecipients:
+        """See ``Scatters.failed_recipients``."""
+        return self._recipients.failed(batch_id, cursor=cursor, limit=limit)
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
         return self._replies.reply(replies)
