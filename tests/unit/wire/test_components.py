@@ -14,7 +14,8 @@ from fanin.wire.components import COMPONENTS
 from tests.unit.wire.values import CASES
 
 PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
-    "EnvelopeClaim", "FailedRecipient", "MissingRecipient", "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
+    "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
+    "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}
