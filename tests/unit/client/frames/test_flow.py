@@ -216,7 +216,7 @@ class TestReceiver:
         repeater.flush()
         while world.queue:
             world.take(world.receiver(lambda _: None), most=1)
-        assert world.memory.calls.writes.total() <= 2.1 * count
+        assert world.memory.accesses.writes.total() <= 2.1 * count
 
 
 class TestRepeater:
@@ -226,10 +226,10 @@ class TestRepeater:
         repeater.flush()
         world.take(world.receiver(lambda _: None))
         world.announce()
-        reads = world.memory.calls.reads.total()
+        reads = world.memory.accesses.reads.total()
         assert repeater.tick() == 0
         assert repeater.buffer.usage == Usage(0, 0)
-        assert world.memory.calls.reads.total() == reads
+        assert world.memory.accesses.reads.total() == reads
 
     def test_or_when_it_finds_out_by_itself(self, world: World) -> None:
         repeater = world.repeater()

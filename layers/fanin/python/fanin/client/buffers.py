@@ -11,6 +11,8 @@ from fanin.app.api import Buffers
 from fanin.domain.buffer import Accepted, Released, Work
 from fanin.errors import LimitReached
 
+ROOM_WAITS: Final = Backoff(base=0.5, cap=10.0)
+"""How long a producer waits after each rejection, unless it is told otherwise."""
 _WAIT: Final = 20  # seconds: the longest that one call waits for work
 
 
@@ -43,7 +45,7 @@ class Producer:
     ) -> None:
         self._buffers = buffers
         self._name = name
-        self._backoff = backoff or Backoff(base=0.5, cap=10.0)
+        self._backoff = backoff or ROOM_WAITS
         self._now = now
 
     def put(self, *payloads: str, timeout: float | None = None, key: str | None = None) -> Accepted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
@@ -27,14 +26,18 @@ def seconds(duration: Duration | None) -> int | None:
     return int(duration.total_seconds()) if isinstance(duration, timedelta) else duration
 
 
-def milliseconds(moment: Moment) -> int:
+def milliseconds(moment: Moment, now: int) -> int:
     """A point in time in milliseconds since the epoch.
+
+    Args:
+        moment: as people write it.
+        now: from when a timedelta counts, ms.
 
     Raises:
         InvalidRequest: a datetime without a time zone, since it could mean any of 38 points in time.
     """
     if isinstance(moment, timedelta):
-        return int((time.time() + moment.total_seconds()) * 1000)
+        return now + int(moment.total_seconds() * 1000)
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
             raise InvalidRequest(f"{moment} has no time zone; use datetime.now(UTC) + …, or a timedelta")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import zip_longest
 from typing import Final
 
 from fanin.adapters.backoff import Backoff
+from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
+from fanin.client.clock import Clock
 from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds
 from fanin.client.merging import merge_receipts, merge_verdicts
 from fanin.client.paging import chunks, follow_cursor
@@ -40,10 +41,12 @@ class LedgerCalls:
 
     Args:
         ledger: the service that keeps the batches.
+        clock: from which a timedelta counts, and by which it waits; the machine's by default.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
         self.ledger = ledger
+        self.clock: Clock = clock or SystemClock()
 
     def open(
         self,
@@ -84,7 +87,7 @@ class LedgerCalls:
                 mode=member(Mode, mode),
                 idle_ttl=seconds(idle_ttl),
                 lifetime=seconds(lifetime),
-                deadline=None if deadline is None else milliseconds(deadline),
+                deadline=None if deadline is None else milliseconds(deadline, self.clock.now()),
                 on_deadline=member(OnDeadline, on_deadline),
                 limit=limit,
                 parent_item=parent_item,
@@ -192,13 +195,13 @@ class LedgerCalls:
             TimeoutError: the batch has not ended in time.
         """
         patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        give_up = float("inf") if patience is None else time.monotonic() + patience
+        give_up = float("inf") if patience is None else self.clock.monotonic() + patience
         attempt = 0
         while not (progress := self.status(batch_id)).batch.state.terminal:
-            left = give_up - time.monotonic()
+            left = give_up - self.clock.monotonic()
             if left <= 0:
                 raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {patience} s")
-            time.sleep(min(_POLLS.delay(attempt), left))
+            self.clock.sleep(min(_POLLS.delay(attempt), left))
             attempt += 1
         return progress
 
@@ -247,7 +250,7 @@ class LedgerCalls:
             state: which batches.
             idle_since: those without activity since then; a timedelta counts from now, so it is negative.
         """
-        return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since))
+        return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since, self.clock.now()))
 
 
 def _wire_bytes(failure: Failure) -> int:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client import connecting
-from fanin.client.buffers import Producer, Taker
+from fanin.client.buffers import ROOM_WAITS, Producer, Taker
+from fanin.client.clock import Clock
 from fanin.client.consuming.acknowledging import (
     Acknowledger,
     ItemOutcome,
     LedgerAcknowledger,
     QueueAcknowledger,
 )
-from fanin.client.consuming.consumer import Consumer
+from fanin.client.consuming.consumer import SQS_WAITS, Consumer
 from fanin.client.consuming.handler import SqsHandler
 from fanin.client.consuming.window import MessageHandler
 from fanin.client.https.transport import Sign
@@ -53,6 +55,7 @@ class Tracker(LedgerCalls):
         services: where the batches are kept, and the patterns on them.
         sqs: makes the client that producers and consumers use.
         ack_queue_url: the queue of ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
+        clock: from which a timedelta counts, and by which it waits; the machine's by default.
     """
 
     def __init__(
@@ -60,8 +63,9 @@ class Tracker(LedgerCalls):
         services: Fanin,
         sqs: Callable[[], SQSClient] = connecting.sqs_client,
         ack_queue_url: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(services.ledger)
+        super().__init__(services.ledger, clock)
         self.services = services
         self._make_sqs = sqs
         self._ack_queue_url = ack_queue_url
@@ -129,7 +133,11 @@ class Tracker(LedgerCalls):
 
     @classmethod
     def in_memory(cls) -> Self:
-        """A ledger of this process, for tests and small jobs; it ends with the process."""
+        """The whole service within this process, for tests and small jobs; it ends with the process.
+
+        What follows from a call is done before it returns, and what is due with the next call. Queues are
+        made with ``tracker.sqs.create_queue``. Tests that move the clock use ``fanin.testing``.
+        """
         return cls(*connecting.in_memory())
 
     @cached_property
@@ -164,7 +172,8 @@ class Tracker(LedgerCalls):
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, waiting while it is full."""
-        return Producer(self.buffers, buffer)
+        backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
+        return Producer(self.services.buffers, buffer, backoff=backoff, now=self.clock.monotonic)
 
     def taker(
         self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
@@ -240,6 +249,7 @@ class Tracker(LedgerCalls):
             self.acknowledger(via),
             wait=wait,
             visibility_timeout=visibility_timeout,
+            backoff=replace(SQS_WAITS, sleep=self.clock.sleep),
         )
 
     def ack_later(self, items: str | Iterable[str], *, failures: Iterable[Failure] = ()) -> None:

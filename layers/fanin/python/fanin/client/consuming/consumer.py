@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
+
+SQS_WAITS: Final = Backoff(base=0.5, cap=20.0)
+"""How long a consumer waits when SQS does not answer, unless it is told otherwise."""
 
 
 class Consumer:
@@ -59,7 +62,7 @@ class Consumer:
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
-        self._backoff = backoff or Backoff(base=0.5, cap=20.0)
+        self._backoff = backoff or SQS_WAITS
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """Poll until told to stop; while SQS does not answer, wait longer and longer.

@@ -56,7 +56,7 @@ class TrackedBatch:
     ) -> None:
         self._ledger = ledger
         self._make_sqs = sqs
-        self._backoff = backoff or Backoff(base=0.5, cap=20.0)
+        self._backoff = backoff or Backoff(base=0.5, cap=20.0, sleep=ledger.clock.sleep)
         self.row = row
 
     @property
@@ -117,6 +117,7 @@ class TrackedBatch:
             attributes=attributes,
             workers=workers,
             request_bytes=request_bytes,
+            backoff=Backoff(sleep=self._ledger.clock.sleep),
         )
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
         sent = 0

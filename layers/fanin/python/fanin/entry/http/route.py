@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -13,7 +12,8 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
 from fanin.domain.ids import parse_batch_id
-from fanin.entry.http.validation import checked, compiled
+from fanin.entry.http.mismatches import HEADERS, QUERY
+from fanin.entry.http.validation import Check, checked, compiled
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
 from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire.json_types import BATCH_ID, Json, JsonType, Schema
@@ -125,24 +125,24 @@ class Decoder:
         query = {
             name: _typed(kinds.get(name), value) for name, value in event.query_string_parameters.items()
         }
-        self._check_query(query, "the query")
+        self._check_query(query)
         sent = {name.lower(): value for name, value in event.headers.items()}
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
         return Request(
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},
-            self._check_headers(headers, "the headers"),
+            self._check_headers(headers),
             checked(route.body, _body(event)) if route.body else {},
             route.body,
         )
 
     @cached_property
-    def _check_query(self) -> Callable[[Any, str], Any]:
-        return compiled(_parameters(self._route.required, self._route.optional))
+    def _check_query(self) -> Check:
+        return compiled(_parameters(self._route.required, self._route.optional), QUERY)
 
     @cached_property
-    def _check_headers(self) -> Callable[[Any, str], Any]:
-        return compiled(_parameters({}, self._route.headers))
+    def _check_headers(self) -> Check:
+        return compiled(_parameters({}, self._route.headers), HEADERS)
 
 
 def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
@@ -164,8 +164,8 @@ def _body(event: APIGatewayProxyEventV2) -> bytes:
         raise _too_large()
     try:
         body = base64.b64decode(text, validate=True) if event.is_base64_encoded else text.encode()
-    except (binascii.Error, UnicodeEncodeError) as error:
-        raise InvalidRequest("the body is neither base64 nor UTF-8 text, as its event says") from error
+    except ValueError as error:  # of base64, or of a character that is half a surrogate pair
+        raise InvalidRequest("the body is not text in UTF-8; send JSON") from error
     if len(body) > MAX_BODY:
         raise _too_large()
     return body
