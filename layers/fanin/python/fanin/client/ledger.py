@@ -41,7 +41,7 @@ class LedgerCalls:
 
     Args:
         ledger: the service that keeps the batches.
-        clock: from which a timedelta counts, and by which it waits; the machine's by default.
+        clock: tells the time from which a timedelta counts, and waits; the machine's by default.
     """
 
     def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
