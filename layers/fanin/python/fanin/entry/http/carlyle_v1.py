@@ -27,7 +27,9 @@ from fanin.wire.times import decode_time
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
 _GONE: Final = (BatchNotFound, BatchGone)
-_SINCE: Final = {"since": text(least=1).noting(description="RFC 3339, or milliseconds since the epoch")}
+_SINCE: Final = {
+    "since": text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
+}
 _ENDED_THEN_CLOSED: Final = (*(state for state in State if state.terminal), State.CLOSED)
 
 

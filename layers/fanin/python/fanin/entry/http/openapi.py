@@ -113,7 +113,7 @@ _RETRY_AFTER: Final = {
 _CORRELATION: Final = {
     names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
 }
-_CORRELATION_ID: Final[JsonType[str]] = TEXT.noting(
+_CORRELATION_ID: Final[JsonType[str]] = TEXT.with_keywords(
     description="goes to the logs, if it is at most 128 visible ASCII characters; else it is ignored"
 )
 

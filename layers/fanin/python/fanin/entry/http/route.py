@@ -146,8 +146,7 @@ class Decoder:
 
 
 def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
-    kinds = {**required, **optional}
-    return object_schema({name: kind.schema for name, kind in kinds.items()}, required)
+    return object_schema({**required, **optional}, required)
 
 
 def _typed(kind: JsonType[Any] | None, text: str) -> Any:

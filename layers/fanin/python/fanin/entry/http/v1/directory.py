@@ -21,8 +21,10 @@ _ROUTES: Final = f"{names.API_ROOT}/routes"
 _ROUTE: Final = _ROUTES + "/{name}"
 
 _NAMES: Final = {"topic": wire.NAME, "name": wire.NAME}
-_ROUTE_NAME: Final = {"name": wire.NAME.noting(maxLength=limits.MAX_ROUTE)}
-_ATTRIBUTES: Final = TEXT.noting(description="only those that have all of these: name=value,name=value")
+_ROUTE_NAME: Final = {"name": wire.NAME.with_keywords(maxLength=limits.MAX_ROUTE)}
+_ATTRIBUTES: Final = TEXT.with_keywords(
+    description="only those that have all of these: name=value,name=value"
+)
 
 
 def _register(fanin: Fanin, request: Request) -> Registration:

@@ -91,7 +91,7 @@ ROUTES: Final = (
     ),
     Route(
         "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
-        optional={"exact": BOOLEAN.noting(default=False)}, errors=GONE,
+        optional={"exact": BOOLEAN.with_keywords(default=False)}, errors=GONE,
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
@@ -115,7 +115,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute the verdict, and put right what disagrees",
-        _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.noting(default=True)},
+        _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
         errors=GONE,
     ),
     Route(
