@@ -25,7 +25,7 @@ def _itself(value: Any) -> Any:
 
 
 class JsonType(Generic[T]):
-    """How the values of one kind stand in JSON.
+    """How one kind of value stands in JSON.
 
     Attributes:
         schema: JSON Schema (draft 2020-12) of what is allowed.
@@ -133,7 +133,7 @@ ITEM_ID: Final = TEXT.with_keywords(
     examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"],
 )
 IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1).with_keywords(
-    description="a repeat with the same key returns the first answer"
+    description="however often a call is repeated with the same key, it takes effect once"
 )
 METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
     maxProperties=limits.MAX_METADATA,

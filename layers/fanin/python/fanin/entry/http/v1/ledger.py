@@ -99,11 +99,12 @@ ROUTES: Final = (
         errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused),
     ),
     Route(
-        "POST", f"{_BATCH}/close", "closeBatch", "Take no more items", _close, batches.BATCH, errors=GONE,
+        "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,
+        batches.BATCH, errors=GONE,
     ),
     Route(
-        "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants", _cancel, batches.BATCH,
-        errors=GONE,
+        "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants any more", _cancel,
+        batches.BATCH, errors=GONE,
     ),
     Route(
         "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
@@ -114,7 +115,7 @@ ROUTES: Final = (
         optional=paged(), errors=GONE,
     ),
     Route(
-        "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute the verdict, and put right what disagrees",
+        "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute what is done from the items up, and repair it",
         _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
         errors=GONE,
     ),

@@ -10,7 +10,7 @@ from fanin.entry.http.route import Request
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType, text, whole
 
-CURSOR: Final = text(least=1).with_keywords(description="from the page before")
+CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
 KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
 GONE: Final = (BatchNotFound, BatchGone)
 
