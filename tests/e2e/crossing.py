@@ -104,7 +104,7 @@ class Crossing:
         threads = [Thread(target=self._live, daemon=True) for _ in range(RECEIVERS)]
         for thread in threads:
             thread.start()
-        repeater.run(lambda: not buffer.held.envelopes or self._stuck(buffer), pause=0.2)
+        repeater.run(lambda: not buffer.usage.envelopes or self._stuck(buffer), pause=0.2)
         self._over.set()
         for thread in threads:
             thread.join(30)
@@ -172,7 +172,7 @@ class Crossing:
     def _receive(self) -> None:
         tracker, sqs = self._tracker(), self._sqs()
         receiver = SqsReceiver(
-            IdempotentReceiver(tracker.frames, self._handle, tracker.delivery("api"), lease=LEASE)
+            IdempotentReceiver(tracker.frames, self._handle, tracker.acknowledger("api"), lease=LEASE)
         )
         while not self._over.is_set():
             with suppress(FaninError):
@@ -180,7 +180,7 @@ class Crossing:
 
     def _handle(self, delivery: Delivery) -> None:
         with self._lock:
-            self.attempts[delivery.item].append(Attempt(time.time(), delivery.attempt))
+            self.attempts[delivery.item].append(Attempt(time.time(), delivery.fencing_token))
             dying = self._rng.random() < DYING
             before = self._rng.random() < 0.5
         if dying and before:

@@ -125,14 +125,14 @@ def create_tables(connection: Connection, prefix: str) -> None:
         KeySchema=[{"AttributeName": names.BATCH_ID, "KeyType": "HASH"}],
         AttributeDefinitions=[
             {"AttributeName": names.BATCH_ID, "AttributeType": "N"},
-            {"AttributeName": names.SHELF, "AttributeType": "S"},
+            {"AttributeName": names.STATE_SHARD, "AttributeType": "S"},
             {"AttributeName": names.DUE_AT, "AttributeType": "N"},
         ],
         GlobalSecondaryIndexes=[
             {
-                "IndexName": names.INDEX_BY_SHELF,
+                "IndexName": names.INDEX_BY_STATE_SHARD,
                 "KeySchema": [
-                    {"AttributeName": names.SHELF, "KeyType": "HASH"},
+                    {"AttributeName": names.STATE_SHARD, "KeyType": "HASH"},
                     {"AttributeName": names.DUE_AT, "KeyType": "RANGE"},
                 ],
                 "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.TOUCHED_AT]},

@@ -84,15 +84,15 @@ class Simulation:
         """A process with threads: they may overtake each other on the way to its cache, too."""
         service = LedgerService(self.ports)
         known = service._settler._known
-        saw = known.saw
+        remember = known.remember
 
         def overtaken(batch: Batch) -> Batch:
-            self.scheduler.on_call("known.saw", "before")
-            row = saw(batch)
-            self.scheduler.on_call("known.saw", "after")
+            self.scheduler.on_call("known.remember", "before")
+            row = remember(batch)
+            self.scheduler.on_call("known.remember", "after")
             return row
 
-        known.saw = overtaken
+        known.remember = overtaken
         return service
 
     def open(self) -> list[int]:

@@ -43,7 +43,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(
     ledger: LedgerService, memory: Memory, group: Group
 ) -> None:
     # Given 64 messages of one item each, all of one word
-    before = memory.calls.writes["words.clear"]
+    before = memory.accesses.writes["words.clear"]
 
     # When they are acknowledged in one window
     answer = queues.acknowledge(event(*({"items": [item]} for item in group)), ledger)
@@ -51,7 +51,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(
     # Then the word was written once, and its parent once
     assert failed(answer) == []
     assert ledger.status(group.batch_id, exact=True).done_min == 64
-    assert memory.calls.writes["words.clear"] - before <= 2
+    assert memory.accesses.writes["words.clear"] - before <= 2
 
 
 def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> None:

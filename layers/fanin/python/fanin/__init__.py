@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fanin.client.consuming.handler import SqsHandler
     from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
     from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
-    from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
+    from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
     from fanin.client.frames.repeater import Notice, Repeater
     from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
     from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
@@ -99,6 +99,7 @@ __all__ = [
     "CorrelationIdAlive",
     "Count",
     "Delivery",
+    "Disposition",
     "Envelope",
     "Expired",
     "ExportDamaged",
@@ -142,7 +143,6 @@ __all__ = [
     "PutRoute",
     "Receipt",
     "ReceivedMessage",
-    "Reception",
     "Recipient",
     "Register",
     "Registration",
@@ -196,6 +196,7 @@ _HOMES: Final = {
     "CorrelationIdAlive": "fanin.errors",
     "Count": "fanin.domain.acks",
     "Delivery": "fanin.client.frames.receiver",
+    "Disposition": "fanin.client.frames.receiver",
     "Envelope": "fanin.client.frames.envelopes",
     "Expired": "fanin.domain.reports",
     "ExportDamaged": "fanin.errors",
@@ -239,7 +240,6 @@ _HOMES: Final = {
     "PutRoute": "fanin.domain.routing",
     "Receipt": "fanin.domain.acks",
     "ReceivedMessage": "fanin.client.messages",
-    "Reception": "fanin.client.frames.receiver",
     "Recipient": "fanin.domain.scatter",
     "Register": "fanin.domain.directory",
     "Registration": "fanin.domain.directory",

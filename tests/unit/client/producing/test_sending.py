@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fanin import Message, SendFailed
 from fanin.adapters.backoff import Backoff
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.domain.batch import State
 from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable, Throttled
 from tests.unit.client.conftest import received

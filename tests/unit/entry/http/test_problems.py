@@ -69,7 +69,7 @@ def test_a_bad_request_is_refused_and_writes_nothing(
     assert answer.json["status"] == status
     assert answer.json["request_id"] == "request-of-gateway"
     assert says in answer.json["detail"]
-    assert memory.calls.writes == memory.calls.refused
+    assert memory.accesses.writes == memory.accesses.refused
 
 
 @pytest.mark.parametrize(

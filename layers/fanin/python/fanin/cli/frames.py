@@ -9,7 +9,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import Cursor, PageSize, UserKey
 from fanin.cli.session import session
-from fanin.client.friendly import seconds
+from fanin.client.conversions import seconds
 from fanin.domain.frames import DEFAULT_LEASE, DEFAULT_TTL, OpenFrame, Ticket
 from fanin.wire import frames as wire
 

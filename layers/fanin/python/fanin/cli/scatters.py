@@ -112,7 +112,7 @@ def replies(
     if every:
         page = Gathered(tuple(scatters.replies(batch)))
     else:
-        page = scatters.calls.replies(batch, cursor=cursor, limit=limit)
+        page = scatters.replies_page(batch, cursor=cursor, limit=limit)
     shown = table("recipient", "name", "reply", right=("recipient",))
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url

@@ -11,11 +11,11 @@ import boto3
 from botocore.config import Config
 
 from fanin.adapters.aws import LEAN
-from fanin.adapters.memory import Memory
-from fanin.adapters.system import SystemClock, SystemRandom
+from fanin.adapters.system import SystemRandom
 from fanin.app.api import Fanin
 from fanin.app.services import Services
 from fanin.client import local_stack
+from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
@@ -37,6 +37,7 @@ class Connection(NamedTuple):
     services: Fanin
     sqs: Callable[[], SQSClient]
     ack_queue_url: str | None
+    clock: Clock | None = None
 
 
 def from_env() -> Connection:
@@ -91,9 +92,12 @@ def direct(settings: Settings | None = None) -> Connection:
 
 
 def in_memory() -> Connection:
-    """A ledger of this process; its queues are still SQS."""
-    memory = Memory(clock=SystemClock(), random=SystemRandom())
-    return Connection(Services(memory.ports()), sqs_client, None)
+    """The whole service within this process; see ``Tracker.in_memory``."""
+    from fanin.entry.in_memory.clock import RealClock  # noqa: PLC0415 - use cases that nobody else needs
+    from fanin.entry.in_memory.runtime import Runtime  # noqa: PLC0415
+
+    runtime = Runtime(RealClock(), SystemRandom())
+    return Connection(runtime.services, lambda: runtime.sqs, runtime.ack_queue_url, runtime.clock)
 
 
 def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:

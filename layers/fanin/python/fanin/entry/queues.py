@@ -13,7 +13,7 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.bisect import REFUSALS, bisect
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Failure
+from fanin.domain.acks import Acks, Failure, dead_letter_reason
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.entry.partial_batch import Message, partial_batch_response
@@ -111,7 +111,7 @@ def fail_dead_letters(event: Message, ledger: Ledger, park: Park) -> dict[str, A
 def _reason(message: Message) -> str:
     attributes = message["attributes"]
     queue = attributes.get("DeadLetterQueueSourceArn", message["eventSourceARN"]).rpartition(":")[2]
-    return f"dead letter: received {attributes['ApproximateReceiveCount']} times from {queue}"
+    return dead_letter_reason(attributes["ApproximateReceiveCount"], queue)
 
 
 def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: _Unhandled) -> None:

@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.adapters.dynamodb import records, rows
-from fanin.app.directory import routing
-from fanin.app.directory import service as directory
 from fanin.app.ports.words import WordKey
 from fanin.app.services import Services
 from fanin.domain.batch import Batch, State
@@ -103,17 +101,12 @@ def follow_directory(record: Record, services: Services) -> None:
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
     images = record["dynamodb"]
-    room: str = images["Keys"][names.TOPIC]["S"]
-    if room == routing.ROOM:
-        services.routing.settle(images["Keys"][names.NAME]["S"])
-        return
-    if not room.startswith(directory.ROOM):
-        return
     old, new = (
         None if image is None else records.decode(image, names.NAME)
         for image in (images.get("OldImage"), images.get("NewImage"))
     )
-    services.directory.announce(room.removeprefix(directory.ROOM), old, new)
+    namespace, name = (images["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
+    services.follow_directory(namespace, name, old, new)
 
 
 def finished_word(record: Record) -> WordKey | None:

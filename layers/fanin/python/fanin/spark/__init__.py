@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fanin.spark.ack.acknowledge import Acknowledged, acknowledge
+    from fanin.spark.ack.driver import Acknowledged, acknowledge
     from fanin.spark.ack.stream import ack_stream
     from fanin.spark.fan_out.bodies import with_body
-    from fanin.spark.fan_out.sink import register
+    from fanin.spark.fan_out.sink import register_sink
     from fanin.spark.jobs.running import Job, Summary
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import session
@@ -29,19 +29,19 @@ __all__ = [
     "Summary",
     "ack_stream",
     "acknowledge",
-    "register",
+    "register_sink",
     "session",
     "with_body",
 ]
 
 _HOMES: Final = {
-    "Acknowledged": "fanin.spark.ack.acknowledge",
+    "Acknowledged": "fanin.spark.ack.driver",
     "Job": "fanin.spark.jobs.running",
     "Service": "fanin.spark.runtime.service",
     "Summary": "fanin.spark.jobs.running",
     "ack_stream": "fanin.spark.ack.stream",
-    "acknowledge": "fanin.spark.ack.acknowledge",
-    "register": "fanin.spark.fan_out.sink",
+    "acknowledge": "fanin.spark.ack.driver",
+    "register_sink": "fanin.spark.fan_out.sink",
     "session": "fanin.spark.runtime.session",
     "with_body": "fanin.spark.fan_out.bodies",
 }

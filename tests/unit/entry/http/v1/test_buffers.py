@@ -66,7 +66,7 @@ def test_work_goes_through_a_buffer_over_http(call) -> None:
 )
 def test_what_is_wrong_is_told(call, memory, *, method: str, path: str, body: object, status: int) -> None:
     assert call(method, path, body).status == status
-    assert memory.calls.writes.total() == 0
+    assert memory.accesses.writes.total() == 0
 
 
 def test_rejects_waits_and_depth_are_measured(call, capsys) -> None:

@@ -53,4 +53,4 @@ def test_answers_are_of_the_form_that_the_document_promises(call) -> None:
 def test_what_is_refused_writes_nothing(call, memory: Memory, *, method, path, body, status, code) -> None:
     answer = call(method, path, body)
     assert (answer.status, answer.json["type"]) == (status, f"urn:fanin:problem:{code}")
-    assert memory.calls.writes.total() == 0
+    assert memory.accesses.writes.total() == 0

@@ -134,7 +134,7 @@ def test_a_large_topic_is_said_to_be_starting(call, memory: Memory, ledger: Ledg
 def test_what_is_refused_writes_nothing(call, memory: Memory, *, path, body, status, code) -> None:
     answer = call("POST", f"/v1/{path}", body)
     assert (answer.status, answer.json["type"]) == (status, f"urn:fanin:problem:{code}")
-    assert memory.calls.writes.total() == 0
+    assert memory.accesses.writes.total() == 0
 
 
 @pytest.mark.parametrize("path", ["/v1/scatters/5", "/v1/scatters/5/replies"])

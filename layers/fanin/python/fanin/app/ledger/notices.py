@@ -71,7 +71,7 @@ def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     """The batch as the API shows it, and the first of what failed and is missing."""
     detail: dict[str, object] = {**BATCH.encode(batch)}
     detail |= _failed(ledger, batch.batch_id)
-    if batch.mode is Mode.EXACT and (batch.partial or batch.state is not State.COMPLETE):
+    if batch.mode is Mode.EXACT and not batch.all_done:
         missing = ledger.missing(batch.batch_id, limit=LISTED)
         detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
         detail["missing_more"] = missing.cursor is not None

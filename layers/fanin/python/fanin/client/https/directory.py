@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 from fanin.client.https.api import HttpsApi
-from fanin.client.paging import followed
+from fanin.client.paging import follow_cursor
 from fanin.domain.directory import Register, Registration, Registrations
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
@@ -46,7 +46,7 @@ class HttpsDirectory:
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
         """All registrations of a topic that have all the attributes, read a page at a time."""
-        for page in followed(
+        for page in follow_cursor(
             lambda cursor: self.page(topic, attributes=attributes, cursor=cursor, limit=MAX_PAGE)
         ):
             yield from page.registrations
