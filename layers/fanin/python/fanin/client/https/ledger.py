@@ -19,8 +19,8 @@ from fanin.wire.times import encode_time
 class HttpsLedger:
     """Implements ``fanin.app.api.Ledger`` against a deployed API.
 
-    Every call may be sent again: ``add`` carries an idempotency key made here where the caller gave none, and
-    an ``open`` without a key whose answer was lost leaves an empty batch that the reaper ends.
+    Every call may be sent again. An ``add`` without a key gets one here. An ``open`` without a key whose
+    answer was lost leaves an empty batch, which the reaper ends.
 
     Args:
         api: the API.
