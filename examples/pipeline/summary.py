@@ -14,7 +14,7 @@ from rich.table import Table
 from fanin import names
 from fanin.domain.batch import State
 from fanin.domain.reports import Progress, Verdict
-from fanin.spark.jobs.running import Summary
+from fanin.spark import Summary
 
 
 @dataclass(frozen=True)
