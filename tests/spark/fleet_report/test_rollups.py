@@ -8,11 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
-from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report import asking
 from fanin.spark.fleet_report import rollups as fleet
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS
-from fanin.spark.fleet_report.weeks import SECONDS, Period, label, monday, week_of
+from fanin.spark.fleet_report.weeks import SECONDS, Period
 
 W9, W10, W11 = date(2024, 2, 26), date(2024, 3, 4), date(2024, 3, 11)
 WEEK10 = Period.parse("2024-W10", "2024-W10")
@@ -196,49 +195,3 @@ def test_a_vehicle_that_answered_and_did_not_drive_is_idle(vehicles: DataFrame, 
     missing = fleet.missing(vehicles, spark.createDataFrame(said, asking.ANSWERS))
     found = missing.where("fleet = 'north'").select("vehicle", "why").collect()
     assert [tuple(row) for row in found] == [("n2", "idle")]
-
-
-@pytest.mark.parametrize(
-    ("moment", "week"),
-    [
-        ("2018-12-31T00:00:00Z", "2019-W01"),
-        ("2018-12-30T23:59:59Z", "2018-W52"),
-        ("2018-12-31T01:00:00+02:00", "2018-W52"),
-        ("2021-01-03T23:00:00Z", "2020-W53"),
-        ("2021-01-03T23:00:00-02:00", "2021-W01"),
-        ("2024-12-30T00:00:00Z", "2025-W01"),
-        ("2012-12-31T12:00:00Z", "2013-W01"),
-    ],
-)
-def test_weeks_are_those_of_iso_8601_in_utc(spark: SparkSession, moment: str, week: str) -> None:
-    # Given a moment at the turn of a year, when Spark and Python are asked for its week
-    found = (
-        spark.range(1).select(F.lit(moment).cast("timestamp").alias("at")).select(week_of("at").alias("week"))
-    )
-
-    # Then both say the same Monday
-    (row,) = found.collect()
-    assert label(row["week"]) == week
-    assert row["week"] == monday(week)
-
-
-@pytest.mark.parametrize(
-    "text", ["2019-W53", "2020-W54", "2024-W00", "2024-10", "2024-W1", "last", "\u0662024-W10"]
-)
-def test_what_is_no_week_is_refused(text: str) -> None:
-    # Given text, when it is taken for a week, then the error shows what one looks like
-    with pytest.raises(InvalidRequest, match="write 2013-W46"):
-        monday(text)
-
-
-def test_a_period_has_its_weeks_also_across_years() -> None:
-    # Given a period over a year of 53 weeks, and one that leaves its ends to the data
-    period = Period.parse("2020-W52", "2021-W01")
-
-    # When it is asked for its weeks, then they follow each other
-    assert [label(day) for day in period.within(W9, W9)] == ["2020-W52", "2020-W53", "2021-W01"]
-    assert Period().within(W9, W11) == [W9, W10, W11]
-
-    # And a period that ends before it begins is refused
-    with pytest.raises(InvalidRequest, match="after its end"):
-        Period.parse("2024-W11", "2024-W10")

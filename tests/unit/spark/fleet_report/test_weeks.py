@@ -23,7 +23,20 @@ def test_any_day_has_the_label_of_its_week():
 
 
 @pytest.mark.parametrize(
-    "text", ["2013-W00", "2013-W53", "2013-46", "2013-W4", "W46", "", "\uff12\uff10\uff11\uff13-W46"]
+    "text",
+    [
+        "2013-W00",
+        "2019-W53",
+        "2020-W54",
+        "last",
+        "\u0662024-W10",
+        "2013-W53",
+        "2013-46",
+        "2013-W4",
+        "W46",
+        "",
+        "\uff12\uff10\uff11\uff13-W46",
+    ],
 )
 def test_other_texts_are_refused_with_an_example(text):
     with pytest.raises(InvalidRequest, match="is not an ISO week; write it like 2013-W46"):
@@ -38,6 +51,12 @@ def test_a_period_may_be_open_at_either_end():
 def test_a_period_that_ends_before_it_begins_is_refused():
     with pytest.raises(InvalidRequest, match="2024-W12 is after the last week 2024-W10; swap them"):
         Period.parse("2024-W12", "2024-W10")
+
+
+def test_a_period_has_its_weeks_across_years_too():
+    # Given a period over a year of 53 weeks, when it is asked for its weeks, then they follow each other
+    period = Period.parse("2020-W52", "2021-W01")
+    assert [label(day) for day in period.within(FIRST, FIRST)] == ["2020-W52", "2020-W53", "2021-W01"]
 
 
 @pytest.mark.parametrize(
