@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock
 from fanin.adapters.scheduler import SchedulerTimers
 from fanin.errors import Throttled

@@ -7,7 +7,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.sqs import SqsQueue
 from fanin.errors import NotConfigured, RequestTooLarge, Throttled
 

@@ -31,8 +31,10 @@ TEXTS = {
     "schedule_role_arn": names.ENV_SCHEDULE_ROLE_ARN,
     "timer_arn": names.ENV_TIMER_ARN,
     "timer_dlq_arn": names.ENV_TIMER_DLQ_ARN,
-    "ack_queue_url": names.ENV_ACK_QUEUE_URL,
     "retry_queue_url": names.ENV_RETRY_QUEUE_URL,
+    "scatter_queue_url": names.ENV_SCATTER_QUEUE_URL,
+    "buffer_prefix": names.ENV_BUFFER_PREFIX,
+    "claims_bucket": names.ENV_CLAIMS_BUCKET,
 }
 
 
@@ -42,6 +44,20 @@ def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, vari
     for environment in ({}, {variable: ""}):
         with pytest.raises(NotConfigured, match=variable):
             getattr(Settings(environment), setting)
+
+
+@pytest.mark.parametrize(
+    ("setting", "variable"),
+    [
+        ("ack_queue_url", names.ENV_ACK_QUEUE_URL),
+        ("router_arn", names.ENV_ROUTER_ARN),
+        ("unrouted_queue_url", names.ENV_UNROUTED_QUEUE_URL),
+    ],
+)
+def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str) -> None:
+    assert getattr(Settings({variable: "there"}), setting) == "there"
+    for environment in ({}, {variable: ""}):
+        assert getattr(Settings(environment), setting) is None
 
 
 def test_durations_have_defaults() -> None:
@@ -75,7 +91,7 @@ def test_tables_must_be_named_and_the_rest_may_wait() -> None:
 
 
 def test_wiring_makes_one_ledger_for_a_process(monkeypatch) -> None:
-    for cached in (wiring.settings, wiring.ports, wiring.ledger, wiring.retry_queue, wiring.ack_queue):
+    for cached in (wiring.settings, wiring.ports, wiring.ledger, wiring.retry_queue):
         cached.cache_clear()
     for name, value in {**TABLES, names.ENV_LIFETIME: "3600"}.items():
         monkeypatch.setenv(name, value)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from fanin.adapters.aws import Backoff, client_factory, translated
+from fanin.adapters.aws import client_factory, translated
+from fanin.adapters.backoff import Backoff
 from fanin.errors import RequestTooLarge, Throttled
 
 if TYPE_CHECKING:

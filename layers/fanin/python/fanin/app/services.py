@@ -25,7 +25,7 @@ def patterns(ports: Ports) -> Kinds:
     frames, gather = FrameNotices(ports), Gather(ports)
     return Kinds(
         ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.tell},
-        due={Kind.SCATTER: gather.put_off},
+        due={Kind.SCATTER: gather.postpone},
         idle={Kind.FRAME: frames.idle},
     )
 
@@ -67,11 +67,11 @@ class Services:
     def buffers(self) -> BufferService:
         return BufferService(self.ledger)
 
-    def follow_directory(self, room: str, name: str, old: Record | None, new: Record | None) -> None:
+    def follow_directory(self, namespace: str, name: str, old: Record | None, new: Record | None) -> None:
         """Do what follows from a change of the directory: tell the bus, or make a route's rule.
 
         Args:
-            room: where the record is.
+            namespace: where the record is.
             name: of the record.
             old: the record before; None if there was none.
             new: the record now; None if it was deleted.
@@ -79,7 +79,7 @@ class Services:
         Raises:
             Throttled, ServiceUnavailable: the bus was busy; call again.
         """
-        if room == routing.ROOM:
+        if namespace == routing.NAMESPACE:
             self.routing.settle(name)
-        elif room.startswith(directory.ROOM):
-            self.directory.announce(room.removeprefix(directory.ROOM), old, new)
+        elif namespace.startswith(directory.TOPIC_PREFIX):
+            self.directory.announce(namespace.removeprefix(directory.TOPIC_PREFIX), old, new)

@@ -1,4 +1,4 @@
-"""The composition root: the ledger and what it stands on, made once for a process from its settings."""
+"""The composition root: ports and services, made once for a process from its settings."""
 
 from __future__ import annotations
 
@@ -34,23 +34,26 @@ from fanin.errors import NotConfigured
 
 @cache
 def settings() -> Settings:
-    """The environment as it was at the first call."""
+    """The settings in the environment at the first call."""
     return Settings.from_env()
 
 
 @cache
 def ports() -> Ports:
-    """The ports over DynamoDB, EventBridge and Scheduler.
+    """The ports over AWS: DynamoDB, SQS, EventBridge, Scheduler and S3.
 
     Raises:
-        NotConfigured: a table is not named. Bus and Scheduler may be missing until they are called, since
-            few functions need them and a library user may need neither.
+        NotConfigured: a table is not named. The other ports, which few functions need, raise it when used.
     """
     return connect(settings())
 
 
 def connect(where: Settings, connection: Connection | None = None) -> Ports:
-    """Make the ports that settings name; no client is made before it is used."""
+    """Make the ports that settings name; clients are made when they are first used.
+
+    Raises:
+        NotConfigured: a table is not named.
+    """
     connection, clock = connection or Connection(), SystemClock()
     return Ports(
         batches=DynamoBatches(where.batches_table, where.parts_table, connection),
@@ -73,19 +76,19 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 
 @cache
 def ledger() -> LedgerService:
-    """The ledger over ``ports``."""
+    """The ledger service over ``ports``."""
     return services().ledger
 
 
 @cache
 def services() -> Services:
-    """The ledger and the patterns on it."""
+    """All six services over ``ports``."""
     return Services(ports())
 
 
 @cache
 def retry_queue() -> SqsQueue:
-    """Where records and messages go that could not be handled."""
+    """The queue for records and messages that could not be handled."""
     return SqsQueue(settings().retry_queue_url)
 
 
@@ -95,22 +98,16 @@ def park(message: Mapping[str, object]) -> None:
 
 
 def keep_unrouted(event: Mapping[str, object]) -> None:
-    """Send an event that nobody got to the queue of the unrouted, if there is one."""
+    """Send an event that reached nobody to the queue of unrouted events, if there is one."""
     if queue := unrouted_queue():
         queue.send([event])
 
 
 @cache
 def unrouted_queue() -> SqsQueue | None:
-    """Where events go that nobody got; None where they are only counted."""
+    """The queue for events that reached nobody; None if they are only counted."""
     url = settings().unrouted_queue_url
     return SqsQueue(url) if url else None
-
-
-@cache
-def ack_queue() -> SqsQueue:
-    """Where acknowledgements go that need no answer."""
-    return SqsQueue(settings().ack_queue_url)
 
 
 def _timers(where: Settings, clock: Clock) -> Timers:

@@ -26,7 +26,7 @@ if "pyspark.worker" in (sys.argv[1:] or ["pyspark.worker"]):
     import pandas as pd  # noqa: F401
     import pyarrow as pa  # noqa: F401
 
-    from fanin.spark.ack import acknowledge as acking  # noqa: F401
+    from fanin.spark.ack import driver as acking  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()  # after each task Spark lets garbage be collected, and what is here is none

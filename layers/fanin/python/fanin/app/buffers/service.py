@@ -14,7 +14,7 @@ from typing import Final
 from fanin import names
 from fanin.app.buffers import receipts
 from fanin.app.buffers.deliveries import Deliveries
-from fanin.app.buffers.records import ROOM, BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
@@ -90,9 +90,9 @@ class BufferService:
 
     def status(self, name: str) -> Level:
         """How full a buffer is: its slots exactly, who has what approximately."""
-        entry = self._records.look(name)
+        entry = self._records.refresh(name)
         batch, pending = self._slots.pending(entry.buffer)
-        taken = min(pending, self._ports.queues.state(entry.buffer.queue).hidden)
+        taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
         waiting = pending - taken
         return Level(
             entry.buffer,
@@ -118,7 +118,7 @@ class BufferService:
         """
         _check(payloads)
         started = self._ports.clock.now()
-        entry, group = self._slots.admit(self._records.get(name), len(payloads), key)
+        entry, group = self._slots.admit(self._records.fresh(name), len(payloads), key)
         items = [f"{group.prefix}:{index}" for index in range(group.upto)]
         outcome = Outcome.READY if self._waiting(name) else Outcome.WAITING
         try:
@@ -145,17 +145,17 @@ class BufferService:
         limits.whole("wait", wait, 0, limits.MAX_WAIT)
         if visibility_timeout is not None:
             limits.whole("visibility_timeout", visibility_timeout, 1, limits.MAX_VISIBILITY_TIMEOUT)
-        buffer = self._records.get(name).buffer
+        buffer = self._records.fresh(name).buffer
         until = self._ports.clock.now() + wait * 1000
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
-        waiter, room = self._ports.random.bytes(8).hex(), f"{ROOM}/{name}"
-        self._ports.directory.put(room, waiter, {}, expires_at=until // 1000 + 5)
+        waiter, waiting = self._ports.random.bytes(8).hex(), f"{NAMESPACE}/{name}"
+        self._ports.directory.put(waiting, waiter, {}, expires_at=until // 1000 + 5)
         try:
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
         finally:
-            self._ports.directory.delete(room, waiter)
+            self._ports.directory.delete(waiting, waiter)
 
     def done(self, name: str, tokens: Sequence[str]) -> Released:
         """Give back the slots of work that is done; a late receipt is no error.
@@ -168,10 +168,10 @@ class BufferService:
             InvalidRequest: a receipt is none; nothing was given back.
         """
         limits.at_most("receipts", tokens, limits.MAX_RECEIPTS)
-        entry = self._records.get(name)
+        entry = self._records.fresh(name)
         read = [receipts.read(token) for token in tokens]
         if any(item.batch_id != entry.buffer.batch_id for item in read):
-            entry = self._records.look(name)
+            entry = self._records.refresh(name)
         batch_id = entry.buffer.batch_id
         items = [item.item for item in read if item.batch_id == batch_id]
         done = sum(answer.first for answer in self._ledger.ack(items)) if items else 0
@@ -181,7 +181,7 @@ class BufferService:
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         """One page of the buffers, by name."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(ROOM, cursor=cursor, limit=limit)
+        page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         entries = map(entry_of, page.records)
         return BufferPage(tuple(entry.buffer for entry in entries if not entry.going), page.cursor)
 
@@ -198,7 +198,7 @@ class BufferService:
 
     def _waiting(self, name: str) -> int:
         """How many consumers wait, up to a hundred."""
-        return len(self._ports.directory.page(f"{ROOM}/{name}").records)
+        return len(self._ports.directory.page(f"{NAMESPACE}/{name}").records)
 
     def _make(self, name: str, limit: int, url: str | None) -> Entry | None:
         queue = url or self._ports.queues.create(name)

@@ -17,7 +17,7 @@ from fanin.domain.directory import Registration
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, choose
 from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
 
-ROOM: Final = "routes"
+NAMESPACE: Final = "routes"
 _FOREVER: Final = 2**40  # seconds
 _FRESH: Final = 30_000  # ms that a router works on the routes it has read
 _PAGE: Final = 100
@@ -71,18 +71,18 @@ class RoutingService:
             "attributes": dict(request.attributes),
             "since": self._ports.clock.now(),
         }
-        row, _ = self._ports.directory.put(ROOM, request.name, value, expires_at=_FOREVER)
+        row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=_FOREVER)
         try:
             self.settle(request.name)
         except LimitReached:  # only a new rule can meet the limit, so nothing is lost with its row
-            self._ports.directory.delete(ROOM, request.name, if_version=row.version if row else None)
+            self._ports.directory.delete(NAMESPACE, request.name, if_version=row.version if row else None)
             raise
         return self.get(request.name)
 
     def delete(self, name: str) -> bool:
         """Delete a route; False if there was none, which is no error."""
         limits.name("route", name, limits.MAX_ROUTE)
-        deleted = self._ports.directory.delete(ROOM, name)
+        deleted = self._ports.directory.delete(NAMESPACE, name)
         self.settle(name)
         return deleted
 
@@ -105,7 +105,7 @@ class RoutingService:
             InvalidRequest: the cursor is not one this listing gave.
         """
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(ROOM, cursor=cursor, limit=limit)
+        page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         return Routes(tuple(_route(row) for row in page.records), page.cursor)
 
     def settle(self, name: str) -> None:
@@ -203,7 +203,7 @@ class RoutingService:
             yield from page.routes
 
     def _row(self, name: str) -> Record | None:
-        return self._ports.directory.read(ROOM, [name]).get(name)
+        return self._ports.directory.read(NAMESPACE, [name]).get(name)
 
     def _check(self, request: PutRoute) -> None:
         limits.name("route", request.name, limits.MAX_ROUTE)

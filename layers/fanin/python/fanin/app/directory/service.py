@@ -12,12 +12,12 @@ from fanin.app.ports.records import Record
 from fanin.domain import limits
 from fanin.domain.directory import Left, Register, Registration, Registrations, change
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
-from fanin.wire.directory import decode_register, encode_registration
+from fanin.wire.directory import REGISTER, REGISTRATION
 
 TOPICS: Final = "topics"
-"""The room that lists the topics, for the registrar to walk."""
-ROOM: Final = "topic/"
-"""What the room of a topic begins with."""
+"""The namespace that lists the topics, for the registrar to walk."""
+TOPIC_PREFIX: Final = "topic/"
+"""The namespace of a topic is this and its name."""
 TRIES: Final = 5
 _MONTH: Final = 30 * 86_400
 
@@ -92,7 +92,7 @@ class DirectoryService:
         found = {
             f"{topic}/{row.name}": self._read(topic, row)
             for topic, wanted in topics.items()
-            for row in self._ports.directory.read(ROOM + topic, wanted).values()
+            for row in self._ports.directory.read(TOPIC_PREFIX + topic, wanted).values()
         }
         for place in places:
             if place not in found or not found[place].lives(now):
@@ -114,7 +114,7 @@ class DirectoryService:
         """
         limits.name("topic", topic, limits.MAX_NAME)
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(ROOM + topic, cursor=cursor, limit=limit)
+        page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=limit)
         now = self._ports.clock.now()
         found = (self._read(topic, row) for row in page.records)
         return Registrations(
@@ -143,7 +143,7 @@ class DirectoryService:
         try:
             topic, name = detail["topic"], detail["name"]
             created = detail_type == names.INSTANCE_CREATED
-            request = decode_register(topic, name, dict(detail)) if created else None
+            request = REGISTER.decode(dict(detail), topic=topic, name=name) if created else None
         except (KeyError, TypeError) as error:
             raise InvalidRequest(f"the detail of {detail_type} lacks {error}") from error
         if request is not None:
@@ -172,7 +172,7 @@ class DirectoryService:
             Event(
                 id=f"{topic}/{row.name}.{registration.since}.{step}",
                 detail_type=detail_type,
-                detail=encode_registration(registration),
+                detail=REGISTRATION.encode(registration),
                 time=self._ports.clock.now(),
             )
         )
@@ -188,7 +188,7 @@ class DirectoryService:
     def _row(self, topic: str, name: str) -> Record | None:
         limits.name("topic", topic, limits.MAX_NAME)
         limits.name("name", name, limits.MAX_NAME)
-        return self._ports.directory.read(ROOM + topic, [name]).get(name)
+        return self._ports.directory.read(TOPIC_PREFIX + topic, [name]).get(name)
 
     @staticmethod
     def _read(topic: str, row: Record) -> Registration:
@@ -217,7 +217,7 @@ class DirectoryService:
 
     def _put(self, registration: Registration, version: int) -> bool:
         _, done = self._ports.directory.put(
-            ROOM + registration.topic,
+            TOPIC_PREFIX + registration.topic,
             registration.name,
             registration.value,
             expires_at=registration.expires_at,

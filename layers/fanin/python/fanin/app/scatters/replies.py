@@ -106,7 +106,7 @@ class Replies:
 
         The ledger reads them, and so does not mark the item of a reply that came too late to be stored.
         """
-        rows = self._ledger.look(batch_ids)
+        rows = self._ledger.refresh(batch_ids)
         for row in rows.values():
             if row.kind is not Kind.SCATTER:
                 raise BatchNotFound(f"there is no scatter {row.batch_id}; check the id")

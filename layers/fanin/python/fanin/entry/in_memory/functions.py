@@ -16,8 +16,8 @@ from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 from fanin.names import ITEM_ATTRIBUTE
-from fanin.wire.ledger import decode_acks
-from fanin.wire.scatters import decode_replies
+from fanin.wire.items import QUEUED_ACKS
+from fanin.wire.scatters import REPLIES
 
 
 class Functions:
@@ -50,10 +50,10 @@ class Functions:
 
     def directory(self, change: tuple[str, DirectoryRecord | None, DirectoryRecord | None]) -> None:
         """Do what follows from a change of the directory."""
-        room, old, new = change
-        self.registered = self.registered or room == TOPICS
+        namespace, old, new = change
+        self.registered = self.registered or namespace == TOPICS
         if record := new or old:
-            self.services.follow_directory(room, record.name, old, new)
+            self.services.follow_directory(namespace, record.name, old, new)
 
     def timer(self, batch_id: int) -> None:
         """Meet the deadline of a batch."""
@@ -69,7 +69,7 @@ class Functions:
 
     def acks(self, message: Record) -> None:
         """Mark what a message of the ack queue says."""
-        said = decode_acks(json.loads(message["body"]))
+        said = QUEUED_ACKS.decode(json.loads(message["body"]))
         if said.failures:
             self.services.ledger.fail(said.failures)
         if said.items or said.ranges or said.counts:
@@ -96,4 +96,4 @@ class Functions:
 
     def replies(self, message: Record) -> None:
         """Take the replies of a message."""
-        self.services.scatters.reply(decode_replies(json.loads(message["body"])))
+        self.services.scatters.reply(REPLIES.decode(json.loads(message["body"])))

@@ -12,7 +12,7 @@ from itertools import count
 from threading import RLock, local
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels
 from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
@@ -79,9 +79,9 @@ class Runtime:
         self._asked = 0
         self._requests = count(1)
         self._thread = local()
-        self._client = InMemorySqs(self.queues, self.memory.calls, self.wait)
+        self._client = InMemorySqs(self.queues, self.memory.accesses, self.wait)
         self.sqs = cast(
-            "SQSClient", around(InMemorySqs(self.queues, self.memory.calls, self.wait), self.call)
+            "SQSClient", around(InMemorySqs(self.queues, self.memory.accesses, self.wait), self.call)
         )
         self.ack_queue_url = self._own_queue("fanin-acks")
         jobs, replies = self._own_queue("fanin-jobs"), self._own_queue("fanin-replies")

@@ -198,7 +198,7 @@ def _answers(ledger: LedgerService, tracker: Tracker, fleet: str, batch_id: int)
         if (cursor := failures.cursor) is None:
             break
     while True:
-        replies = tracker.scatters.calls.replies(batch_id, cursor=cursor)
+        replies = tracker.scatters.replies_page(batch_id, cursor=cursor)
         yield [
             row(
                 reply.name,

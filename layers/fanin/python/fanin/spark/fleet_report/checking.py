@@ -19,14 +19,14 @@ from pyspark.sql.types import (
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.telemetry import Feed, Rule
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.formats import Format, format_of, opened
+from fanin.spark.runtime.formats import DatasetFormat, format_of_path, load
 from fanin.spark.runtime.rejects import Reason
 
 CORRUPT: Final = "_corrupt"
 """The column with the text of a line that is no JSON; null for all others."""
 
 
-def read(spark: SparkSession, path: str, feed: Feed, form: Format | None = None) -> DataFrame:
+def read(spark: SparkSession, path: str, feed: Feed, form: DatasetFormat | None = None) -> DataFrame:
     """Read the columns of a feed, untouched.
 
     Args:
@@ -42,8 +42,8 @@ def read(spark: SparkSession, path: str, feed: Feed, form: Format | None = None)
     Raises:
         InvalidRequest: there is nothing at the path, or a column is missing.
     """
-    reader = _READERS[form or format_of(path)]
-    raw = opened(spark, path, lambda: reader(spark, path, feed), _text([*feed.sources, CORRUPT]))
+    reader = _READERS[form or format_of_path(path)]
+    raw = load(spark, path, lambda: reader(spark, path, feed), _text([*feed.sources, CORRUPT]))
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:
         found = ", ".join(name for name in raw.columns if name != CORRUPT)
@@ -168,10 +168,10 @@ def _parquet(spark: SparkSession, path: str, feed: Feed) -> DataFrame:  # noqa: 
     return spark.read.parquet(path)
 
 
-_READERS: Final[dict[Format, Callable[[SparkSession, str, Feed], DataFrame]]] = {
-    Format.PARQUET: _parquet,
-    Format.CSV: _csv,
-    Format.JSON: _json,
+_READERS: Final[dict[DatasetFormat, Callable[[SparkSession, str, Feed], DataFrame]]] = {
+    DatasetFormat.PARQUET: _parquet,
+    DatasetFormat.CSV: _csv,
+    DatasetFormat.JSON: _json,
 }
 
 

@@ -19,11 +19,11 @@ from fanin.spark.fleet_report import asking
 from fanin.spark.fleet_report import rollups as fleet
 from fanin.spark.fleet_report.asking import Asked
 from fanin.spark.fleet_report.checking import CORRUPT, checked, counted, left_out, read
-from fanin.spark.fleet_report.page_builder import FLEETS, LISTED, WEEKS, Report
+from fanin.spark.fleet_report.html_page import FLEETS, LISTED, WEEKS, Report
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.formats import Format
+from fanin.spark.runtime.formats import DatasetFormat
 from fanin.spark.runtime.service import Service
 
 REASONS: Final = 50
@@ -101,7 +101,7 @@ class Source(NamedTuple):
 
     path: str | None
     feed: Feed
-    format: Format | None = None
+    format: DatasetFormat | None = None
 
 
 def facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) -> Facts:
@@ -114,7 +114,9 @@ def facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) -> Fact
         output.kept(f"checked/{source.feed.name}", _judged(output.spark, source))
         for source in (trips, fill_ups)
     ]
-    refused = rejects.write(left_out(judged[0]).unionByName(left_out(judged[1])), output.path("rejects"))
+    refused = rejects.write_rejects(
+        left_out(judged[0]).unionByName(left_out(judged[1])), output.path("rejects")
+    )
     weeks = fleet.vehicle_weeks(scope.of(counted(judged[0], TRIPS)), scope.of(counted(judged[1], FILL_UPS)))
     return Facts(judged[0], judged[1], output.kept("checked/vehicle_week", weeks), refused)
 

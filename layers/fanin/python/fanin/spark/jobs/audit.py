@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.errors import NotConfigured
-from fanin.spark.audit import export, faults, rows
-from fanin.spark.audit.report import Snapshot, audit
+from fanin.spark.audit import export, rows
+from fanin.spark.audit import findings as finds
 from fanin.spark.audit.scan import scan
+from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
@@ -137,7 +138,7 @@ def _summary(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> Sum
 
 def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> Summary:
     """Let the ledger judge what it can, as of now; the rest stays as the snapshot had it."""
-    moving = F.col("kind").isin([kind.value for kind in faults.MOVING])
+    moving = F.col("kind").isin([kind.value for kind in finds.MOVING])
     doubted = findings.where(moving).select("batch_id").distinct()
     tasks = options.segments
     looked = _written(verify(doubted, Service.from_env(), repair=options.repair, tasks=tasks), folder)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.client.tracker import Tracker
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.asking import Asked, Asking, ask
-from fanin.spark.fleet_report.page_builder import page
+from fanin.spark.fleet_report.html_page import page
 from fanin.spark.fleet_report.report import Output, Scope, Source, datasets, facts, report
 from fanin.spark.fleet_report.telemetry import FILL_UPS, SOURCES, TRIPS
 from fanin.spark.fleet_report.weeks import Period

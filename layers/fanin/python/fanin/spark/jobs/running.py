@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError
-from fanin.spark.runtime.formats import Format
+from fanin.spark.runtime.formats import DatasetFormat
 from fanin.spark.runtime.session import session
 
 Summary: TypeAlias = dict[str, Any]
@@ -29,8 +29,8 @@ FAILED: Final = 3
 """The job could not run to its end; it may be started again."""
 
 FORMAT: Final[dict[str, Any]] = {
-    "type": Format,
-    "choices": list(Format),
+    "type": DatasetFormat,
+    "choices": list(DatasetFormat),
     "help": "of what comes in; by default what the suffix says, else parquet",
 }
 """The argument ``--format``."""

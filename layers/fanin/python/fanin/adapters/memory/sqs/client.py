@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import requests
 from fanin.adapters.memory.sqs.queue import Held, Queue
 from fanin.adapters.memory.sqs.queue_calls import Answer, QueueCalls
@@ -28,12 +28,12 @@ class InMemorySqs(QueueCalls):
 
     Args:
         store: the queues.
-        calls: counts the calls, and lets an onlooker in around them: ``sqs.send_message`` and so on.
+        accesses: counts the calls, and lets an onlooker in around them: ``sqs.send_message`` and so on.
         wait: how a receive waits that finds nothing.
     """
 
-    def __init__(self, store: QueueStore, calls: Calls, wait: Wait = _at_once) -> None:
-        super().__init__(store, calls)
+    def __init__(self, store: QueueStore, accesses: Accesses, wait: Wait = _at_once) -> None:
+        super().__init__(store, accesses)
         self._wait = wait
 
     def send_message(self, *, QueueUrl: str, MessageBody: str, **more: Any) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import requests
 from fanin.adapters.memory.sqs.queue import Queue
 from fanin.adapters.memory.sqs.store import ENDPOINT, QueueStore
@@ -20,16 +20,16 @@ class QueueCalls:
 
     Args:
         store: the queues.
-        calls: counts the calls, and lets an onlooker in around them: ``sqs.create_queue`` and so on.
+        accesses: counts the calls, and lets an onlooker in around them: ``sqs.create_queue`` and so on.
 
     Attributes:
         meta: has the ``endpoint_url``.
     """
 
-    def __init__(self, store: QueueStore, calls: Calls) -> None:
+    def __init__(self, store: QueueStore, accesses: Accesses) -> None:
         self.meta = SimpleNamespace(endpoint_url=ENDPOINT)
         self._store = store
-        self._calls = calls
+        self._accesses = accesses
 
     def create_queue(
         self,
@@ -112,7 +112,7 @@ class QueueCalls:
             with self._store.lock:
                 return act()
 
-        return self._calls.send(f"sqs.{name}", locked)
+        return self._accesses.send(f"sqs.{name}", locked)
 
     def _queue(self, operation: str, url: str) -> Queue:
         queue = self._store.find(url)
