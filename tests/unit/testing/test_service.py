@@ -327,7 +327,10 @@ class TestPatterns:
 
         receiver = SqsReceiver(
             IdempotentReceiver(
-                service.tracker.frames, handle, service.tracker.delivery("api"), clock=service.clock.seconds
+                service.tracker.frames,
+                handle,
+                service.tracker.acknowledger("api"),
+                clock=service.clock.seconds,
             )
         )
         service.consume(url, receiver)

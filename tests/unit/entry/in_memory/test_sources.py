@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.adapters.memory import Calls, FixedClock, MemoryTimers
+from fanin.adapters.memory import Accesses, FixedClock, MemoryTimers
 from fanin.entry.in_memory.sources import PAUSE_MS, TRIES, Alarms, Dead, Feed, Rate
 
 
@@ -87,7 +87,7 @@ class TestFeed:
 
 class TestAlarms:
     def test_they_ring_in_their_order_and_not_before(self, clock: FixedClock, dead: list[Dead]) -> None:
-        timers, rung = MemoryTimers(Calls()), list[int]()
+        timers, rung = MemoryTimers(Accesses()), list[int]()
         alarms = Alarms(timers, rung.append, clock, dead)
         assert alarms.due() is None
         timers.set(1, 3_000)
@@ -102,7 +102,7 @@ class TestAlarms:
         assert alarms.due() == 9_000
 
     def test_one_whose_timer_failed_rings_again(self, clock: FixedClock, dead: list[Dead]) -> None:
-        timers, rung = MemoryTimers(Calls()), list[int]()
+        timers, rung = MemoryTimers(Accesses()), list[int]()
 
         def timer(batch_id: int) -> None:
             rung.append(batch_id)

@@ -1,71 +1,15 @@
-"""The client in memory answers as SQS does; the same tests run on moto, but for those of time."""
+"""Messages by the client in memory; the same tests run on moto, but for those of time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
-from fanin.adapters.memory import Calls, FixedClock, SeededRandom
-from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
-
-NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
-
-
-class Time(FixedClock):
-    """A clock on which whoever waits finds that nothing has come."""
-
-    waited = 0.0
-
-    def wait(self, seconds: float, ready: Any) -> None:
-        self.waited += seconds
-        self.advance(int(seconds * 1000))
-
-
-@pytest.fixture
-def clock() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def memory(clock: Time) -> InMemorySqs:
-    return InMemorySqs(QueueStore(clock, SeededRandom()), Calls(), clock.wait)
-
-
-@pytest.fixture(params=["memory", "moto"])
-def sqs(
-    request: pytest.FixtureRequest, memory: InMemorySqs, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Any]:
-    if request.param == "memory":
-        yield memory
-        return
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    with mock_aws():
-        yield boto3.client("sqs", region_name="us-east-1")
-
-
-@pytest.fixture
-def url(sqs: Any) -> str:
-    return sqs.create_queue(QueueName="work")["QueueUrl"]
-
-
-def text(value: str) -> dict[str, str]:
-    return {"DataType": "String", "StringValue": value}
-
-
-def code(error: pytest.ExceptionInfo[ClientError]) -> str:
-    return error.value.response["Error"]["Code"]
-
-
-def bodies(answer: Any) -> list[str]:
-    return [message["Body"] for message in answer.get("Messages", [])]
+from fanin.adapters.memory.sqs import InMemorySqs
+from tests.unit.adapters.memory.sqs.conftest import Time, bodies, code, text
 
 
 def test_a_message_arrives_with_what_it_carries(sqs: Any, url: str) -> None:
@@ -84,15 +28,6 @@ def test_a_message_arrives_with_what_it_carries(sqs: Any, url: str) -> None:
     assert message["MessageAttributes"]["raw"]["BinaryValue"] == b"\0"
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
     assert int(message["Attributes"]["SentTimestamp"]) > 1_700_000_000_000
-
-
-def test_only_what_is_asked_for_comes_with_it(sqs: Any, url: str) -> None:
-    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes={"a": text("1"), "b": text("2")})
-    (message,) = sqs.receive_message(
-        QueueUrl=url, MessageAttributeNames=["b"], AttributeNames=["SentTimestamp"]
-    )["Messages"]
-    assert list(message["MessageAttributes"]) == ["b"]
-    assert list(message["Attributes"]) == ["SentTimestamp"]
 
 
 def test_a_received_message_is_hidden_and_gone_once_deleted(sqs: Any, url: str) -> None:
@@ -170,81 +105,6 @@ def test_a_fifo_queue_takes_a_message_once(sqs: Any) -> None:
     assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["x"]
 
 
-def test_tags_and_names(sqs: Any, url: str) -> None:
-    sqs.tag_queue(QueueUrl=url, Tags={"fanin:channel": "yes"})
-    assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"fanin:channel": "yes"}
-    assert sqs.get_queue_url(QueueName="work")["QueueUrl"] == url
-    assert sqs.create_queue(QueueName="work")["QueueUrl"] == url
-
-
-def test_a_queue_that_is_purged_is_empty_and_one_that_is_deleted_is_gone(sqs: Any, url: str) -> None:
-    sqs.send_message(QueueUrl=url, MessageBody="x")
-    sqs.purge_queue(QueueUrl=url)
-    assert "Messages" not in sqs.receive_message(QueueUrl=url)
-    sqs.delete_queue(QueueUrl=url)
-    with pytest.raises(ClientError) as gone:
-        sqs.receive_message(QueueUrl=url)
-    assert code(gone) == NO_QUEUE
-
-
-@pytest.mark.parametrize(
-    ("call", "request_", "expected"),
-    [
-        ("send_message", {"MessageBody": "x" * 262_145}, "InvalidParameterValue"),
-        ("send_message_batch", {"Entries": []}, "AWS.SimpleQueueService.EmptyBatchRequest"),
-        (
-            "send_message_batch",
-            {"Entries": [{"Id": str(n), "MessageBody": "x"} for n in range(11)]},
-            "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
-        ),
-        (
-            "send_message_batch",
-            {"Entries": [{"Id": "same", "MessageBody": "x"}] * 2},
-            "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
-        ),
-        (
-            "send_message_batch",
-            {"Entries": [{"Id": str(n), "MessageBody": "x" * 140_000} for n in range(2)]},
-            "AWS.SimpleQueueService.BatchRequestTooLong",
-        ),
-        ("receive_message", {"MaxNumberOfMessages": 11}, "InvalidParameterValue"),
-        ("receive_message", {"WaitTimeSeconds": 21}, "InvalidParameterValue"),
-        ("delete_message", {"ReceiptHandle": "nonsense"}, "ReceiptHandleIsInvalid"),
-    ],
-)
-def test_what_sqs_refuses(memory: InMemorySqs, call: str, request_: dict[str, Any], expected: str) -> None:
-    url = memory.create_queue(QueueName="work")["QueueUrl"]
-    with pytest.raises(ClientError) as refused:
-        getattr(memory, call)(QueueUrl=url, **request_)
-    assert code(refused) == expected
-    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-
-
-@pytest.mark.parametrize(
-    "call", ["send_message", "receive_message", "get_queue_attributes", "list_queue_tags"]
-)
-def test_a_queue_that_is_not_there(sqs: Any, call: str) -> None:
-    more = {"MessageBody": "x"} if call == "send_message" else {}
-    with pytest.raises(ClientError) as missing:
-        getattr(sqs, call)(QueueUrl="https://sqs.us-east-1.amazonaws.com/123456789012/gone", **more)
-    assert code(missing) == NO_QUEUE
-    with pytest.raises(ClientError) as unknown:
-        sqs.get_queue_url(QueueName="gone")
-    assert code(unknown) == NO_QUEUE
-
-
-def test_one_bad_entry_spoils_only_itself(memory: InMemorySqs) -> None:
-    fifo = memory.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
-    good = {"Id": "a", "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1"}
-    entries = [good, {"Id": "b", "MessageBody": "y"}, {**good, "Id": "c", "DelaySeconds": 5}]
-    answer = memory.send_message_batch(QueueUrl=fifo, Entries=entries)
-    assert [entry["Id"] for entry in answer["Successful"]] == ["a"]
-    assert [(entry["Id"], entry["SenderFault"], entry["Code"]) for entry in answer["Failed"]] == [
-        ("b", True, "MissingParameter"),
-        ("c", True, "InvalidParameterValue"),
-    ]
-
-
 def test_a_receive_waits_for_as_long_as_it_says_or_as_the_queue_does(
     memory: InMemorySqs, clock: Time
 ) -> None:
@@ -275,19 +135,3 @@ def test_a_message_that_is_not_in_flight_keeps_its_visibility(memory: InMemorySq
             QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=60
         )
     assert code(late) == "AWS.SimpleQueueService.MessageNotInflight"
-
-
-def test_an_onlooker_is_let_in_around_each_call(clock: Time) -> None:
-    seen: list[tuple[str, str]] = []
-    sqs = InMemorySqs(QueueStore(clock, SeededRandom()), Calls(lambda *call: seen.append(call)))
-    sqs.create_queue(QueueName="work")
-    assert seen == [("sqs.create_queue", "before"), ("sqs.create_queue", "after")]
-
-
-def test_a_redrive_policy_must_name_a_queue(memory: InMemorySqs) -> None:
-    policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:memory:0:gone", "maxReceiveCount": 1})
-    with pytest.raises(ClientError) as refused:
-        memory.create_queue(QueueName="work", Attributes={"RedrivePolicy": policy})
-    assert code(refused) == "InvalidParameterValue"
-    with pytest.raises(ClientError):
-        memory.get_queue_url(QueueName="work")
