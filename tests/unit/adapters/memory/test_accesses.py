@@ -1,4 +1,6 @@
-"""Every access to a row is counted, and an onlooker is told of it."""
+"""Every access to a row: counted, and with an onlooker around it."""
+
+from __future__ import annotations
 
 import pytest
 

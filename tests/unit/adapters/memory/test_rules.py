@@ -1,4 +1,4 @@
-"""Rules of routes in memory: they match as EventBridge's do, and refuse what is not known here."""
+"""Rules in memory: the plain part of EventBridge's pattern language."""
 
 from __future__ import annotations
 
@@ -39,3 +39,13 @@ def test_the_memory_knows_the_plain_part_of_the_language(pattern: dict[str, Any]
 def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         Memory().rules.put("orders", pattern)
+
+
+def test_a_rule_is_made_changed_and_deleted() -> None:
+    rules = Memory().rules
+    rules.put("orders", {"source": ["shop"]})
+    rules.put("orders", {"source": ["store"]})
+    assert rules.patterns == {"orders": {"source": ["store"]}}
+    for _ in range(2):
+        rules.delete("orders")
+        assert rules.patterns == {}

@@ -1,4 +1,6 @@
-"""What the words in memory show beyond the port: refused writes, and the stream of finished words."""
+"""Words in memory, beyond what every store of words promises."""
+
+from __future__ import annotations
 
 from fanin.adapters.memory import Memory
 from fanin.app.ports.words import Clear, WordKey

@@ -1,4 +1,6 @@
-"""Clock, randomness, alarms and the bus in memory, and all of it put together."""
+"""Alarms, the bus, the clock and chance in memory."""
+
+from __future__ import annotations
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.ports.events import Event
@@ -46,3 +48,13 @@ def test_randomness_is_that_of_its_seed() -> None:
     assert draws[0] == draws[1] != draws[2]
     assert 0 <= draws[0][0] < 2**12
     assert len(draws[0][1]) == 16
+
+
+def test_the_next_alarm_is_the_earliest() -> None:
+    timers = Memory().timers
+    assert timers.next_at() is None
+    timers.set(1, 300)
+    timers.set(2, 200)
+    assert timers.next_at() == 200
+    timers.ring(200)
+    assert timers.next_at() == 300

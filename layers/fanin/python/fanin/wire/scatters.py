@@ -137,11 +137,11 @@ GATHERED_REPLY: Final = answer(
     url=or_null(TEXT),
 )
 GATHERED: Final = answer("Gathered", Gathered, replies=many(GATHERED_REPLY), cursor=CURSOR)
-MISSING_RECIPIENT: Final = answer("MissingRecipient", MissingRecipient, ordinal=NUMBER, name=TEXT)
+MISSING_RECIPIENT: Final = answer("MissingRecipient", MissingRecipient, ordinal=NATURAL, name=TEXT)
 MISSING_RECIPIENTS: Final = answer(
     "MissingRecipients", MissingRecipients, recipients=many(MISSING_RECIPIENT), cursor=CURSOR
 )
-FAILED_RECIPIENT: Final = answer("FailedRecipient", FailedRecipient, ordinal=NUMBER, name=TEXT, reason=TEXT)
+FAILED_RECIPIENT: Final = answer("FailedRecipient", FailedRecipient, ordinal=NATURAL, name=TEXT, reason=TEXT)
 FAILED_RECIPIENTS: Final = answer(
     "FailedRecipients", FailedRecipients, recipients=many(FAILED_RECIPIENT), cursor=CURSOR
 )
