@@ -255,6 +255,14 @@ class LedgerCalls:
         """
         return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since, self.clock.now()))
 
+    def remove(self, batch_id: int) -> Expired:
+        """Remove one ended batch; its rows are deleted some time after.
+
+        Raises:
+            InvalidRequest: the batch is live; cancel it first.
+        """
+        return self.ledger.remove(batch_id)
+
 
 def _wire_bytes(failure: Failure) -> int:
     return 32 + len(failure.item) + 6 * len(failure.reason)  # six bytes: the longest escape JSON has
