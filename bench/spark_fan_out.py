@@ -16,7 +16,7 @@ from botocore.config import Config
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.figures import Figure
-from fanin.client.paging import pages
+from fanin.client.paging import chunks
 from fanin.local import down, environment, up
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import BODY, Dataset
@@ -101,7 +101,7 @@ def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, 
         with ThreadPoolExecutor(WORKERS) as pool:
             sent = 0
             for page in given:
-                sent += sum(pool.map(request, pages(page.column(0).to_pylist(), most=10)))
+                sent += sum(pool.map(request, chunks(page.column(0).to_pylist(), max_items=10)))
         yield pa.RecordBatch.from_pydict({"sent": [sent]})
 
     messages = bodies.messages(bodies.read(spark, dataset)).select(BODY)

@@ -90,7 +90,7 @@ class ScatterGather(Construct):
         """Let a role reply through the queue."""
         allow_sending(grantee, self.replies.queue.queue_arn, settings=self._settings)
 
-    def grant_put_off(self, function: Function, deadlines: Deadlines) -> None:
+    def grant_postpone(self, function: Function, deadlines: Deadlines) -> None:
         """Let a function that meets deadlines give a scatter another one."""
         deadlines.grant_set(function.function)
         self.grant_resend(function.function)

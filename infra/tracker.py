@@ -102,7 +102,7 @@ class FaninTracker(Construct):
         self.buffers = self._patterns.buffers
         self.retries |= self._patterns.retries
         for name in ("timer", "scatter"):
-            self.scatter.grant_put_off(self.functions[name], self.deadlines)
+            self.scatter.grant_postpone(self.functions[name], self.deadlines)
         self.api = self._api()
         self.reaper_dead_letters = self._reaper()
         self.environment = {
@@ -224,7 +224,7 @@ class FaninTracker(Construct):
         reaper = self._functions.make(
             "reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters
         )
-        self.scatter.grant_put_off(reaper, self.deadlines)
+        self.scatter.grant_postpone(reaper, self.deadlines)
         allow_channels(reaper.function, settings=self.settings)
         minutes = self.settings.reaper_rate_minutes
         Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)

@@ -30,8 +30,7 @@ from examples.pipeline.flights import unpack
 from examples.pipeline.summary import Outcome, summary
 from examples.pipeline.vehicles import Vehicles
 from fanin import FaninError, Tracker
-from fanin.local import Stack, down, environment, up
-from fanin.local.stack import CHECKOUT
+from fanin.local import CHECKOUT, Stack, down, environment, up
 from fanin.spark import Job, Summary, session
 from fanin.spark.jobs import ack, audit, fan_out, report
 

@@ -289,7 +289,7 @@ class TestDeploy:
         folder = self.assembly(tmp_path, {}, "odd")
         template = folder / "box.template.json"
         template.write_text(template.read_text().replace("AWS::SQS::Queue", "AWS::No::Such"))
-        with pytest.raises(LocalStackFailed, match=r"stack odd is refused: .*AWS::No::Such"):
+        with pytest.raises(LocalStackFailed, match=r"CloudFormation refused stack odd: .*AWS::No::Such"):
             deploy(folder, bare_emulator)
 
     def test_of_a_stack_that_is_not_there(self, tmp_path: Path, bare_emulator: str) -> None:

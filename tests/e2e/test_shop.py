@@ -16,6 +16,7 @@ from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
 from fanin.local import Stack, emulator
 from fanin.local.deploy import deploy, fingerprint
+from fanin.local.outputs import describe
 from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME, INPUTS
 from fanin.local.synth import synthesize
 from tests.e2e.deployment import Deployment, eventually
@@ -36,7 +37,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stack, d
     try:
         found = deploy(assembly, running.endpoint_url)
         log_file = emulator.log_file(folder)
-        yield Stack.of(running, found, log_file=log_file, fingerprint=fingerprint(assembly)), found
+        yield describe(running, found, log_file=log_file, fingerprint=fingerprint(assembly)), found
     finally:
         emulator.stop(folder)
 

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection
 from fanin.errors import Throttled
 

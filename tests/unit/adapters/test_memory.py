@@ -60,7 +60,7 @@ def test_a_crash_falls_before_or_after_the_write(moment: str, written: dict[Word
 
 def test_an_onlooker_may_use_the_stores_itself() -> None:
     def look(call: str, moment: str) -> None:
-        if call == "words.clear" and moment == "before" and not memory.calls.writes["batches.create"]:
+        if call == "words.clear" and moment == "before" and not memory.accesses.writes["batches.create"]:
             memory.batches.create(BATCH)
 
     memory = Memory(on_call=look)
@@ -75,10 +75,10 @@ def test_a_duplicate_is_a_refused_write_and_the_rest_another() -> None:
     memory.words.clear(clears(0b0011))
 
     memory.words.clear(clears(0b0001))
-    assert (memory.calls.writes["words.clear"], memory.calls.refused["words.clear"]) == (2, 1)
+    assert (memory.accesses.writes["words.clear"], memory.accesses.refused["words.clear"]) == (2, 1)
 
     memory.words.clear(clears(0b0110))
-    assert (memory.calls.writes["words.clear"], memory.calls.refused["words.clear"]) == (4, 2)
+    assert (memory.accesses.writes["words.clear"], memory.accesses.refused["words.clear"]) == (4, 2)
 
 
 def test_rows_are_counted_by_call() -> None:
@@ -91,14 +91,14 @@ def test_rows_are_counted_by_call() -> None:
     memory.parts.put_failures(8, [FailureRow(1, "i", "r"), FailureRow(1, "i", "s")], expires_at=1)
     memory.batches.close(9, now=0)
 
-    assert memory.calls.reads == {"batches.read": 3, "batches.page": 1, "words.read": 1}
-    assert memory.calls.writes == {
+    assert memory.accesses.reads == {"batches.read": 3, "batches.page": 1, "words.read": 1}
+    assert memory.accesses.writes == {
         "batches.create": 1,
         "batches.allocate_once": 2,
         "parts.put_failures": 1,
         "batches.close": 1,
     }
-    assert memory.calls.refused == {"batches.close": 1}
+    assert memory.accesses.refused == {"batches.close": 1}
 
 
 def test_changes_of_batches_are_kept_in_order() -> None:

@@ -58,12 +58,12 @@ def test_a_received_message_is_hidden_until_it_is_removed(world: World) -> None:
     first = world.receive(visibility_timeout=600)
     assert sorted(one.body for one in first) == ["a", "b"]
     assert world.receive() == []
-    assert world.queues.state(world.url).hidden == 2
+    assert world.queues.state(world.url).in_flight == 2
 
     world.queues.remove(world.url, [one.handle for one in first])
     world.queues.remove(world.url, [one.handle for one in first])
 
-    assert world.queues.state(world.url).hidden == 0
+    assert world.queues.state(world.url).in_flight == 0
 
 
 def test_no_more_are_received_than_were_asked_for(world: World) -> None:
@@ -76,7 +76,7 @@ def test_many_handles_are_removed_in_groups(world: World) -> None:
     handles = [one.handle for one in world.receive() + world.receive()]
     assert len(handles) == 13
     world.queues.remove(world.url, handles)
-    assert world.queues.state(world.url).hidden == 0
+    assert world.queues.state(world.url).in_flight == 0
 
 
 def test_a_queue_is_made_once_and_deleted_once(world: World) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.dynamodb.changes import Change
-from fanin.adapters.dynamodb.rows import decode, encode, shelf, word_id, word_key
+from fanin.adapters.dynamodb.rows import decode, encode, state_shard, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
 
@@ -71,12 +71,12 @@ def test_attributes_of_later_versions_are_passed_over() -> None:
     assert decode({**encode(BATCH), "colour": {"S": "red"}}) == BATCH
 
 
-def test_a_row_is_on_the_shelf_of_its_state_and_shard() -> None:
+def test_a_row_is_in_the_shard_of_its_state() -> None:
     row = encode(BATCH)
 
     assert row["shelf"] == {"S": "complete#7"}
     assert row["due_at"] == {"N": str(BATCH.due_at)}
-    assert {shelf(State.OPEN, batch_id) for batch_id in range(100)} == {f"open#{n}" for n in range(8)}
+    assert {state_shard(State.OPEN, batch_id) for batch_id in range(100)} == {f"open#{n}" for n in range(8)}
 
 
 @pytest.mark.parametrize("key", [WordKey(0, 0, 0), WordKey(2**53 - 1, 6, 2**34)])

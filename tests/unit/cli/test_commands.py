@@ -21,7 +21,8 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
+from tests.spans import spans
 
 
 @pytest.fixture
@@ -155,9 +156,9 @@ class TestReading:
     def test_missing_gives_ranges_that_can_be_acknowledged(self, run, tracker, group):
         tracker.ack(group[3:7])
         page = run("missing", group.batch_id, "--json").document
-        assert [(span["from"], span["to"]) for span in page["ranges"]] == [(0, 3), (7, 10)]
+        assert spans(page["ranges"]) == [[0, 3], [7, 10]]
         for span in page["ranges"]:
-            run("ack", "--range", f"{group.batch_id}:{span['id']}")
+            run("ack", "--range", f"{span['group']}:{span['from']}..{span['to']}")
         assert run("missing", group.batch_id, "--all").stdout.strip() == "nothing is missing"
 
     def test_what_is_piped_is_not_cut(self, run, tracker, group):

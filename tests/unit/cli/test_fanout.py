@@ -15,12 +15,12 @@ from pyarrow import parquet
 from rich.console import Console
 from typer.testing import CliRunner
 
+from fanin.adapters.backoff import Backoff
 from fanin.cli import rows
 from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
-from fanin.cli.rows import Format, Malformed, bodies
+from fanin.cli.rows import Malformed, RowFormat, bodies
 from fanin.cli.session import Session
-from fanin.client.backoff import Backoff
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 
@@ -32,7 +32,7 @@ def read(data, kind, *, most_bytes=10_000):
 
 class TestRows:
     def test_csv(self):
-        found, malformed = read('\ufeffname,n\n"Zürich, ZH",1\n\n"two\nlines",2\n'.encode(), Format.CSV)
+        found, malformed = read('\ufeffname,n\n"Zürich, ZH",1\n\n"two\nlines",2\n'.encode(), RowFormat.CSV)
         assert [json.loads(body) for body in found] == [
             {"name": "Zürich, ZH", "n": "1"},
             {"name": "two\nlines", "n": "2"},
@@ -40,7 +40,7 @@ class TestRows:
         assert malformed.count == 0
 
     def test_csv_names_malformed_rows_and_goes_on(self):
-        found, malformed = read(b'a,b\n1,2\n1\n1,2,3\n\xff,4\n"x"y,5\n5,6\n', Format.CSV)
+        found, malformed = read(b'a,b\n1,2\n1\n1,2,3\n\xff,4\n"x"y,5\n5,6\n', RowFormat.CSV)
         assert [json.loads(body)["b"] for body in found] == ["2", "6"]
         assert [row for row, _ in malformed.named] == [3, 4, 5, 6]
         assert malformed.named[0][1] == "1 fields; the header has 2"
@@ -48,24 +48,24 @@ class TestRows:
 
     def test_csv_with_a_column_twice_is_refused(self):
         with pytest.raises(InvalidRequest, match="twice"):
-            read(b"a,a\n1,2\n", Format.CSV)
+            read(b"a,a\n1,2\n", RowFormat.CSV)
 
     def test_an_empty_file_has_no_rows(self):
-        assert read(b"", Format.CSV)[0] == read(b"", Format.JSONL)[0] == []
+        assert read(b"", RowFormat.CSV)[0] == read(b"", RowFormat.JSONL)[0] == []
 
     def test_json_lines_pass_as_they_are(self):
-        found, malformed = read(b'{"a": 1.10}\n\n  {"a":{"b":[]}}\r\n', Format.JSONL)
+        found, malformed = read(b'{"a": 1.10}\n\n  {"a":{"b":[]}}\r\n', RowFormat.JSONL)
         assert found == ['{"a": 1.10}', '{"a":{"b":[]}}']
         assert malformed.count == 0
 
     @pytest.mark.parametrize("line", [b"{", b"[1]", b"1", b'{"a": NaN}', b'{"a": "\xff"}', b'{"a": 1} {}'])
     def test_json_lines_name_malformed_ones_and_go_on(self, line):
-        found, malformed = read(b'{"a": 1}\n' + line + b'\n{"a": 2}\n', Format.JSONL)
+        found, malformed = read(b'{"a": 1}\n' + line + b'\n{"a": 2}\n', RowFormat.JSONL)
         assert found == ['{"a": 1}', '{"a": 2}']
         assert [row for row, _ in malformed.named] == [2]
 
     def test_rows_too_large_for_a_message_are_malformed(self):
-        found, malformed = read(b'{"a": "%s"}\n{"a": 1}\n' % (b"x" * 100), Format.JSONL, most_bytes=50)
+        found, malformed = read(b'{"a": "%s"}\n{"a": 1}\n' % (b"x" * 100), RowFormat.JSONL, most_bytes=50)
         assert found == ['{"a": 1}']
         assert malformed.named == [(1, "109 bytes; a message may have 50")]
 
@@ -81,7 +81,7 @@ class TestRows:
         )
         sink = pa.BufferOutputStream()
         parquet.write_table(table, sink)
-        found, malformed = read(sink.getvalue().to_pybytes(), Format.PARQUET)
+        found, malformed = read(sink.getvalue().to_pybytes(), RowFormat.PARQUET)
         assert [json.loads(body) for body in found] == [
             {"n": 1, "f": 1.5, "d": "2026-11-21", "t": "2026-11-21 09:40:00+00:00", "m": "1.10"}
         ]
@@ -90,20 +90,20 @@ class TestRows:
     def test_parquet_with_bytes_has_no_json(self):
         sink = pa.BufferOutputStream()
         parquet.write_table(pa.table({"b": [b"\x00"]}), sink)
-        found, malformed = read(sink.getvalue().to_pybytes(), Format.PARQUET)
+        found, malformed = read(sink.getvalue().to_pybytes(), RowFormat.PARQUET)
         assert (found, malformed.count) == ([], 1)
 
     def test_what_is_no_parquet_is_refused(self):
-        with pytest.raises(InvalidRequest, match="no Parquet"):
-            read(b"PAR0" * 10, Format.PARQUET)
+        with pytest.raises(InvalidRequest, match="not Parquet"):
+            read(b"PAR0" * 10, RowFormat.PARQUET)
 
     def test_names_of_malformed_rows_are_bounded(self):
-        _, malformed = read(b"x\n" * 1_000, Format.JSONL)
+        _, malformed = read(b"x\n" * 1_000, RowFormat.JSONL)
         assert (malformed.count, len(malformed.named)) == (1_000, 100)
 
     def test_the_format_is_told_by_the_name(self):
-        assert rows.format_of("Airports.CSV") is Format.CSV
-        assert rows.format_of("a.ndjson") is Format.JSONL
+        assert rows.format_of("Airports.CSV") is RowFormat.CSV
+        assert rows.format_of("a.ndjson") is RowFormat.JSONL
         with pytest.raises(InvalidRequest, match="--format"):
             rows.format_of("rows.txt")
 
@@ -142,7 +142,7 @@ class TestFanout:
     def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file):
         screen = io.StringIO()
         session = Session(given=tracker)
-        session.aside = Console(file=screen, force_terminal=True, width=100)
+        session.stderr = Console(file=screen, force_terminal=True, width=100)
         result = CliRunner().invoke(app, ["fanout", str(csv_file), "--queue", queue], obj=session)
         assert result.exit_code == 0, result.exception
         assert "25/?" in screen.getvalue()

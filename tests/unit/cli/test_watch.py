@@ -20,31 +20,31 @@ from fanin.errors import BatchNotFound
 class TestPace:
     def test_one_look_tells_nothing(self):
         pace = Pace()
-        assert (pace.rate, pace.left(5)) == (None, None)
-        pace.saw(10, 100)
-        assert (pace.rate, pace.left(5)) == (None, None)
+        assert (pace.rate, pace.seconds_left(5)) == (None, None)
+        pace.record(10, 100)
+        assert (pace.rate, pace.seconds_left(5)) == (None, None)
 
     def test_a_steady_rate(self):
         pace = Pace()
         for second in range(100):
-            pace.saw(second, 20 * second)
+            pace.record(second, 20 * second)
         assert pace.rate == pytest.approx(20)
-        assert pace.left(100) == pytest.approx(5)
+        assert pace.seconds_left(100) == pytest.approx(5)
 
     def test_what_lies_before_the_window_is_forgotten(self):
         pace = Pace(window=10)
         for second in range(50):
-            pace.saw(second, 1_000 * second)
+            pace.record(second, 1_000 * second)
         for second in range(50, 80):
-            pace.saw(second, 49_000)
+            pace.record(second, 49_000)
         assert pace.rate == 0
-        assert pace.left(1) is None
+        assert pace.seconds_left(1) is None
 
     def test_looks_far_apart_still_make_a_rate(self):
         pace = Pace(window=1)
-        pace.saw(0, 0)
-        pace.saw(60, 600)
-        pace.saw(120, 1_800)
+        pace.record(0, 0)
+        pace.record(60, 600)
+        pace.record(120, 1_800)
         assert pace.rate == pytest.approx(20)
 
 
@@ -56,8 +56,8 @@ class TestWords:
         with tracker.batch() as batch:
             batch.add(10 + left)
         pace = Pace()
-        pace.saw(0, 0)
-        pace.saw(10, 10)
+        pace.record(0, 0)
+        pace.record(10, 10)
         said = describe(Progress(batch.row, 10, 10), pace)
         assert said == f"10 of {10 + left:,}, closed, 1/s, {words}"
 
@@ -65,8 +65,8 @@ class TestWords:
         batch = tracker.attach(tracker.open().batch_id)
         batch.add(20)
         pace = Pace()
-        pace.saw(0, 0)
-        pace.saw(10, 10)
+        pace.record(0, 0)
+        pace.record(10, 10)
         assert describe(Progress(batch.status().batch, 10, 10), pace) == "10 of 20, open, 1/s"
 
 
@@ -107,7 +107,7 @@ class TestWatch:
             group = batch.add(8)
         screen = io.StringIO()
         session = Session(given=tracker)
-        session.aside = Console(file=screen, force_terminal=True, width=100)
+        session.stderr = Console(file=screen, force_terminal=True, width=100)
         finisher = threading.Timer(0.1, lambda: tracker.ack(group))
         finisher.start()
         # When
@@ -121,7 +121,7 @@ class TestWatch:
     def test_a_terminal_is_left_in_order_after_an_error(self, tracker):
         screen = io.StringIO()
         session = Session(given=tracker)
-        session.aside = Console(file=screen, force_terminal=True, width=100)
+        session.stderr = Console(file=screen, force_terminal=True, width=100)
         with pytest.raises(BatchNotFound):
             follow(session, 5)
         assert screen.getvalue().endswith("\x1b[?25h")  # the cursor is shown again

@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from fanin import Tracker
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.api import Buffers
 from fanin.app.buffers.service import BufferService
 from fanin.app.services import Services
-from fanin.client.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.buffers import HttpsBuffers
@@ -123,7 +123,7 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> Non
         if len(waits) == 3:
             taker.done(*taker.take())
 
-    producer = Producer(buffers, "jobs", backoff=Backoff(first=0.5, most=10, sleep=sleep, chance=lambda: 0.9))
+    producer = Producer(buffers, "jobs", backoff=Backoff(base=0.5, cap=10, sleep=sleep, fraction=lambda: 0.9))
     producer.put("a")
 
     # When the producer puts more in

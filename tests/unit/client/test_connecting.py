@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
 from fanin import Tracker
 from fanin.app.ledger.service import LedgerService
 from fanin.client.https.ledger import HttpsLedger
+from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 STACK = {
+    **{field.name: field.name for field in fields(Stack)},
     "endpoint_url": "http://127.0.0.1:4599",
     "api_url": "http://127.0.0.1:4599/_aws/execute-api/abc",
     "region": "us-east-1",
@@ -48,6 +51,14 @@ def test_the_local_profile_finds_the_stack_from_a_folder_below(monkeypatch):
     assert isinstance(tracker.ledger, HttpsLedger)
     assert tracker.sqs.meta.endpoint_url == STACK["endpoint_url"]
     assert tracker._ack_queue_url == STACK["ack_queue_url"]
+
+
+@pytest.mark.usefixtures("local_stack")
+def test_the_local_stack_of_another_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir("/")
+    assert Tracker.local(tmp_path / "a")._ack_queue_url == STACK["ack_queue_url"]
+    with pytest.raises(NotConfigured, match="fanin local up"):
+        Tracker.local()
 
 
 def test_no_local_stack_says_how_to_start_one(monkeypatch):

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.client.paging import followed, pages
+from fanin.client.paging import chunks, follow_cursor
 
 
 @given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))
 def test_pages_keep_everything_in_order_and_within_bounds(sizes, most, most_bytes):
     # When
-    cut = list(pages(sizes, most=most, size_of=lambda size: size, most_bytes=most_bytes))
+    cut = list(chunks(sizes, max_items=most, size_of=lambda size: size, max_bytes=most_bytes))
     # Then
     assert [size for page in cut for size in page] == sizes
     assert all(0 < len(page) <= most for page in cut)
@@ -24,7 +24,7 @@ def test_pages_keep_everything_in_order_and_within_bounds(sizes, most, most_byte
 
 def test_a_stream_without_end_is_read_one_page_ahead_at_most():
     numbers = count()
-    assert list(islice(pages(numbers, most=3), 2)) == [[0, 1, 2], [3, 4, 5]]
+    assert list(islice(chunks(numbers, max_items=3), 2)) == [[0, 1, 2], [3, 4, 5]]
     assert next(numbers) <= 7
 
 
@@ -35,4 +35,4 @@ def test_pages_are_followed_to_the_last_even_over_an_empty_one():
         things, following = answers[cursor]
         return SimpleNamespace(things=things, cursor=following)
 
-    assert [page.things for page in followed(read)] == [[1], [], [2, 3]]
+    assert [page.things for page in follow_cursor(read)] == [[1], [], [2, 3]]

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from fanin import names
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import Services
-from fanin.client.backoff import Backoff
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.scatters import HttpsScatters
 from fanin.client.https.services import HttpsServices
@@ -88,11 +88,11 @@ def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: ScatterS
     receipts = scatters.reply([Reply(got.item or "", {"km": 1})])
     page = scatters.replies(batch_id)
     answers = [
-        wire.encode_scattered(started),
-        wire.encode_scattered(scatters.status(batch_id)),
-        wire.encode_claim_check(claim),
-        wire.encode_reply_receipts(receipts),
-        wire.encode_gathered(page),
+        wire.SCATTERED.encode(started),
+        wire.SCATTERED.encode(scatters.status(batch_id)),
+        wire.CLAIM_CHECK.encode(claim),
+        wire.REPLY_RECEIPTS.encode(receipts),
+        wire.GATHERED.encode(page),
     ]
     script = Script(*(ok(json.loads(json.dumps(answer))) for answer in answers))
     client = HttpsScatters(api(script))
@@ -118,14 +118,14 @@ def test_a_request_reads_back_as_it_was_written() -> None:
         Scatter("x", (Recipient("a", QUEUE),), type="t", attributes={"k": "v"}, correlation_id="mine"),
         Scatter("x", topic="t", where={"k": "v"}, timeout=5, max_retries=0, quorum=3, user_key="u"),
     ):
-        assert wire.decode_scatter(json.loads(json.dumps(wire.encode_scatter(request)))) == request
+        assert wire.SCATTER.decode(json.loads(json.dumps(wire.SCATTER.encode(request)))) == request
 
 
 @pytest.mark.parametrize("key", [None, "week 47"])
 def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
     scatters: ScatterService, key: str | None
 ) -> None:
-    answer = wire.encode_scattered(scatters.start(Scatter("x", topic="t")))
+    answer = wire.SCATTERED.encode(scatters.start(Scatter("x", topic="t")))
     script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
 
     HttpsScatters(api(script)).start(Scatter("x", topic="t"), key=key)
@@ -170,7 +170,7 @@ def test_a_reply_through_the_queue_is_the_body_of_a_request(
 
     (sent,) = sqs.sent
     assert sent["QueueUrl"] == "https://sqs/replies"
-    assert wire.decode_replies(json.loads(sent["MessageBody"])) == [Reply(got.item or "", {"km": 1})]
+    assert wire.REPLIES.decode(json.loads(sent["MessageBody"])) == (Reply(got.item or "", {"km": 1}),)
 
 
 def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None:

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.backoff import Backoff
-from fanin.client.consuming.acking import DirectAcks
+from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
-from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
-from fanin.client.frames.repeat_buffer import Held
+from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
+from fanin.client.frames.repeat_buffer import Usage
 from fanin.client.frames.repeater import Notice, Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.tracker import Tracker
@@ -67,7 +67,7 @@ class World:
             buffer if buffer is not None else MemoryRepeatBuffer(),
             template=OpenFrame(size, "sender", "receiver", CHANNEL, 60),
             notices=self.notices,
-            backoff=Backoff(first=5, most=40, sleep=lambda s: self.clock.advance(int(s * 1000))),
+            backoff=Backoff(base=5, cap=40, sleep=lambda s: self.clock.advance(int(s * 1000))),
             clock=self.seconds,
         )
 
@@ -79,7 +79,7 @@ class World:
 
     def receiver(self, handle: Callable[[Delivery], object], *, lease: int = 30) -> IdempotentReceiver:
         ledger = self.process()
-        deliver = DirectAcks(Tracker(Services(ledger.ports)))
+        deliver = LedgerAcknowledger(Tracker(Services(ledger.ports)))
         return IdempotentReceiver(FrameService(ledger), handle, deliver, lease=lease, clock=self.seconds)
 
     def announce(self) -> None:
@@ -90,12 +90,12 @@ class World:
                 self.process().announce(new)
         self.announced = len(changes)
 
-    def take(self, receiver: IdempotentReceiver, most: int = 10) -> list[Reception]:
+    def take(self, receiver: IdempotentReceiver, most: int = 10) -> list[Disposition]:
         """Receive messages; those that must come again go back."""
         batch, self.queue[:most] = self.queue[:most], []
-        receptions = receiver.receive(batch)
-        self.queue += [e for e, r in zip(batch, receptions, strict=True) if r is Reception.AGAIN]
-        return receptions
+        dispositions = receiver.receive(batch)
+        self.queue += [e for e, r in zip(batch, dispositions, strict=True) if r is Disposition.REDELIVER]
+        return dispositions
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ class TestReceiver:
         repeater.flush()
         receiver = world.receiver(lambda delivery: seen.append(delivery.payload))
 
-        assert receiver.receive([*world.queue, world.queue[0]]) == [Reception.HANDLED] * 3
-        assert receiver.receive(world.queue) == [Reception.DROPPED] * 2
+        assert receiver.receive([*world.queue, world.queue[0]]) == [Disposition.HANDLED] * 3
+        assert receiver.receive(world.queue) == [Disposition.DROPPED] * 2
         assert seen == [b"a", b"b"]
 
     def test_leaves_alone_what_another_is_at(self, world: World) -> None:
@@ -122,24 +122,24 @@ class TestReceiver:
         other = world.receiver(lambda _: nested.append("never"))
         receiver = world.receiver(lambda _: nested.append(other.receive(world.queue)))
 
-        assert receiver.receive(world.queue) == [Reception.HANDLED]
-        assert nested == [[Reception.AGAIN]]
+        assert receiver.receive(world.queue) == [Disposition.HANDLED]
+        assert nested == [[Disposition.REDELIVER]]
 
     def test_a_handler_that_raises_gets_it_again_when_its_lease_is_over(self, world: World) -> None:
         repeater, attempts = world.repeater(), []
 
         def handle(delivery: Delivery) -> None:
-            attempts.append((delivery.item, delivery.attempt))
+            attempts.append((delivery.item, delivery.fencing_token))
             if len(attempts) == 1:
                 raise RuntimeError
 
         repeater.put(b"a")
         repeater.flush()
         receiver = world.receiver(handle)
-        assert world.take(receiver) == [Reception.AGAIN]
-        assert world.take(receiver) == [Reception.AGAIN]
+        assert world.take(receiver) == [Disposition.REDELIVER]
+        assert world.take(receiver) == [Disposition.REDELIVER]
         world.clock.advance(31_000)
-        assert world.take(receiver) == [Reception.HANDLED]
+        assert world.take(receiver) == [Disposition.HANDLED]
         (first, second) = attempts
         assert first[0] == second[0]
         assert first[1] < second[1]
@@ -152,7 +152,7 @@ class TestReceiver:
         def handle(_: Delivery) -> None:
             raise ItemFailed("no such customer")
 
-        assert world.take(world.receiver(handle)) == [Reception.HANDLED]
+        assert world.take(world.receiver(handle)) == [Disposition.HANDLED]
         (failure,) = world.process().failures(world.announced or repeater.buffer.frames()[0]).failures
         assert failure.reason == "no such customer"
 
@@ -169,9 +169,9 @@ class TestReceiver:
         repeater.flush()
         with pytest.raises(Crash):
             world.receiver(handle).receive(world.queue)
-        assert world.take(world.receiver(handle)) == [Reception.AGAIN]
+        assert world.take(world.receiver(handle)) == [Disposition.REDELIVER]
         world.clock.advance(30_000)
-        assert world.take(world.receiver(handle)) == [Reception.HANDLED]
+        assert world.take(world.receiver(handle)) == [Disposition.HANDLED]
         assert (len(attempts), len(effects)) == (2, 1)
 
     def test_what_waited_too_long_for_others_is_not_begun(self, world: World) -> None:
@@ -184,8 +184,8 @@ class TestReceiver:
         for payload in (b"a", b"b", b"c"):
             repeater.put(payload)
         repeater.flush()
-        receptions = world.receiver(handle).receive(world.queue)
-        assert receptions == [Reception.HANDLED, Reception.HANDLED, Reception.AGAIN]
+        dispositions = world.receiver(handle).receive(world.queue)
+        assert dispositions == [Disposition.HANDLED, Disposition.HANDLED, Disposition.REDELIVER]
         assert seen == [b"a", b"b"]
 
     def test_one_bad_envelope_spoils_only_itself(self, world: World) -> None:
@@ -194,8 +194,8 @@ class TestReceiver:
             repeater.put(b"a")
         repeater.flush()
         bad = [Envelope(5, 0, b"no such frame"), Envelope(world.queue[0].frame, 3, b"beyond it")]
-        receptions = world.receiver(lambda _: None).receive([bad[0], *world.queue, bad[1]])
-        assert receptions == [Reception.AGAIN, *[Reception.HANDLED] * 3, Reception.AGAIN]
+        dispositions = world.receiver(lambda _: None).receive([bad[0], *world.queue, bad[1]])
+        assert dispositions == [Disposition.REDELIVER, *[Disposition.HANDLED] * 3, Disposition.REDELIVER]
 
     def test_an_acknowledgement_that_fails_brings_the_envelope_again(self, world: World) -> None:
         repeater = world.repeater()
@@ -207,7 +207,7 @@ class TestReceiver:
             raise Throttled("later")
 
         receiver = IdempotentReceiver(FrameService(ledger), lambda _: None, down, clock=world.seconds)
-        assert receiver.receive(world.queue) == [Reception.AGAIN]
+        assert receiver.receive(world.queue) == [Disposition.REDELIVER]
 
     def test_an_envelope_costs_two_writes(self, world: World) -> None:
         repeater, count = world.repeater(size=64), 64
@@ -216,7 +216,7 @@ class TestReceiver:
         repeater.flush()
         while world.queue:
             world.take(world.receiver(lambda _: None), most=1)
-        assert world.memory.calls.writes.total() <= 2.1 * count
+        assert world.memory.accesses.writes.total() <= 2.1 * count
 
 
 class TestRepeater:
@@ -226,10 +226,10 @@ class TestRepeater:
         repeater.flush()
         world.take(world.receiver(lambda _: None))
         world.announce()
-        reads = world.memory.calls.reads.total()
+        reads = world.memory.accesses.reads.total()
         assert repeater.tick() == 0
-        assert repeater.buffer.held == Held(0, 0)
-        assert world.memory.calls.reads.total() == reads
+        assert repeater.buffer.usage == Usage(0, 0)
+        assert world.memory.accesses.reads.total() == reads
 
     def test_or_when_it_finds_out_by_itself(self, world: World) -> None:
         repeater = world.repeater()
@@ -264,7 +264,7 @@ class TestRepeater:
         repeater.put(b"a")
         repeater.flush()
         world.queue.clear()
-        repeater._watches[repeater.buffer.frames()[0]].due = 1e12
+        repeater._outstanding[repeater.buffer.frames()[0]].due = 1e12
         world.clock.advance(61_000)
         world.process().reap()
         repeater.tick()
@@ -354,7 +354,7 @@ class TestRepeater:
 
         buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
         assert world.repeater(buffer).tick() == 0
-        assert (buffer.held, world.queue) == (Held(0, 0), [])
+        assert (buffer.usage, world.queue) == (Usage(0, 0), [])
         buffer.close()
 
     def test_a_frame_that_was_asked_for_and_never_filled_ends_by_itself(self, world: World) -> None:
@@ -419,7 +419,7 @@ class Chaos:
     def handle(self, delivery: Delivery) -> None:
         if self.held.get(delivery.item, 0) > self.world.seconds():
             self.overlaps.append(delivery.item)
-        self.held[delivery.item] = delivery.attempt
+        self.held[delivery.item] = delivery.fencing_token
         self.effects.setdefault(delivery.item, delivery.payload)
         if not self.calm and self.rng.random() < 0.05:
             raise Crash
@@ -455,10 +455,10 @@ def test_every_payload_is_handled_whatever_fails_on_the_way(seed: int) -> None:
     for rounds in range(2_000):
         chaos.calm = rounds > 400
         chaos.round()
-        if not chaos.repeater.buffer.held.envelopes:
+        if not chaos.repeater.buffer.usage.envelopes:
             break
 
     # Then every payload had its effect once, and no two handled one at the same time
-    assert chaos.repeater.buffer.held == Held(0, 0)
+    assert chaos.repeater.buffer.usage == Usage(0, 0)
     assert chaos.overlaps == []
     assert sorted(chaos.effects.values(), key=int) == payloads

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import boto3
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.client.backoff import Backoff
 from fanin.client.https.api import HttpsApi, error_of
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import Bearer, Request, Response, SigV4, unsigned
@@ -31,8 +31,7 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire import ledger as wire
-from fanin.wire import reports as wire_reports
+from fanin.wire import batches, items
 
 URL = "https://abc123.execute-api.eu-west-1.amazonaws.com"
 
@@ -66,7 +65,7 @@ class Waits:
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.backoff = Backoff(first=1, most=8, sleep=self.seconds.append, chance=lambda: 1.0)
+        self.backoff = Backoff(base=1, cap=8, sleep=self.seconds.append, fraction=lambda: 1.0)
 
 
 @pytest.fixture
@@ -97,50 +96,50 @@ class TestRequests:
         receipts = memory.ack([group[0]])
         n = batch.batch_id
         cases = [
-            ("POST", "/v1/batches", lambda x: x.open(OpenBatch(user_key="k")), wire.encode_batch(batch)),
-            ("POST", f"/v1/batches/{n}/items", lambda x: x.add(n, 5), wire.encode_group(group)),
-            ("POST", "/v1/acks", lambda x: x.ack([group[0]]), wire.encode_receipts(receipts)),
+            ("POST", "/v1/batches", lambda x: x.open(OpenBatch(user_key="k")), batches.BATCH.encode(batch)),
+            ("POST", f"/v1/batches/{n}/items", lambda x: x.add(n, 5), batches.GROUP.encode(group)),
+            ("POST", "/v1/acks", lambda x: x.ack([group[0]]), items.RECEIPTS.encode(receipts)),
             (
                 "POST",
                 "/v1/failures",
                 lambda x: x.fail([Failure(group[0], "r")]),
-                wire.encode_receipts(receipts),
+                items.RECEIPTS.encode(receipts),
             ),
             (
                 "GET",
                 f"/v1/batches/{n}",
                 lambda x: x.status(n),
-                wire_reports.encode_progress(memory.status(n)),
+                batches.PROGRESS.encode(memory.status(n)),
             ),
             (
                 "GET",
                 f"/v1/batches/{n}?exact=true",
                 lambda x: x.status(n, exact=True),
-                wire_reports.encode_progress(memory.status(n, exact=True)),
+                batches.PROGRESS.encode(memory.status(n, exact=True)),
             ),
             (
                 "GET",
                 f"/v1/batches/{n}/missing?cursor=a%2Fb%3D&limit=9",
                 lambda x: x.missing(n, cursor="a/b=", limit=9),
-                wire_reports.encode_missing(memory.missing(n)),
+                items.MISSING.encode(memory.missing(n)),
             ),
             (
                 "GET",
                 f"/v1/batches/{n}/failures?limit=100",
                 lambda x: x.failures(n),
-                wire_reports.encode_failures(memory.failures(n)),
+                items.FAILED_ITEMS.encode(memory.failures(n)),
             ),
             (
                 "POST",
                 f"/v1/batches/{n}/verify?repair=false",
                 lambda x: x.verify(n, repair=False),
-                wire_reports.encode_verdict(memory.verify(n, repair=False)),
+                batches.VERDICT.encode(memory.verify(n, repair=False)),
             ),
             (
                 "GET",
                 "/v1/batches?state=open&limit=100",
                 lambda x: x.list(State.OPEN),
-                wire_reports.encode_batches(memory.list(State.OPEN)),
+                batches.BATCHES.encode(memory.list(State.OPEN)),
             ),
             (
                 "DELETE",
@@ -148,8 +147,13 @@ class TestRequests:
                 lambda x: x.expire(State.OPEN, idle_since=1500),
                 {"batches": 2, "items": 3},
             ),
-            ("POST", f"/v1/batches/{n}/close", lambda x: x.close(n), wire.encode_batch(memory.close(n))),
-            ("POST", f"/v1/batches/{n}/cancel", lambda x: x.cancel(n), wire.encode_batch(memory.cancel(n))),
+            ("POST", f"/v1/batches/{n}/close", lambda x: x.close(n), batches.BATCH.encode(memory.close(n))),
+            (
+                "POST",
+                f"/v1/batches/{n}/cancel",
+                lambda x: x.cancel(n),
+                batches.BATCH.encode(memory.cancel(n)),
+            ),
         ]
         for method, path, call, answer in cases:
             script = Script(ok(answer))
@@ -203,7 +207,7 @@ class TestRetries:
         assert third == "mine"
 
     def test_opening_carries_a_key_only_where_one_was_given(self, ledger_of, memory):
-        row = ok(wire.encode_batch(memory.open(OpenBatch())), 201)
+        row = ok(batches.BATCH.encode(memory.open(OpenBatch())), 201)
         script = Script(row, row)
         ledger = ledger_of(script)
         # When

@@ -10,8 +10,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fanin import Message, SendFailed
-from fanin.client.backoff import Backoff
-from fanin.client.producing.sending import Sender
+from fanin.adapters.backoff import Backoff
+from fanin.client.producing.sender import Sender
 from fanin.domain.batch import State
 from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable, Throttled
 from tests.unit.client.conftest import received

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from fanin.client.messages import Message
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.domain.acks import Failure
 from fanin.spark.fan_out.sending import Target, send_pages, send_task
 from tests.unit.spark.conftest import MemoryStack

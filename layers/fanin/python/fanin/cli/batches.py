@@ -1,4 +1,4 @@
-"""Commands on a batch as a whole: open, add, close, cancel, list."""
+"""Commands on whole batches: ``fanin open``, ``add``, ``close``, ``cancel`` and ``list``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metad
 from fanin.cli.session import session
 from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.reports import Batches
-from fanin.wire import ledger as wire
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import BATCH, BATCHES, GROUP
 
 app = typer.Typer()
 
@@ -22,25 +21,33 @@ def open_batch(
     ctx: typer.Context,
     *,
     user_key: UserKey = "",
-    mode: Annotated[Mode, typer.Option(help="The exact tree, or one counter.")] = Mode.EXACT,
+    mode: Annotated[Mode, typer.Option(help="Track each item in a tree, or only count.")] = Mode.EXACT,
     idle_ttl: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Orphan it after so long without activity: 15m, 2h.")
+        str | None,
+        typer.Option(
+            metavar="SPAN",
+            help="End the batch as orphaned after this long without activity, such as 15m or 2h.",
+        ),
     ] = None,
     lifetime: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Remove it after so long: 30d.")
+        str | None,
+        typer.Option(metavar="SPAN", help="Lifetime of the batch, such as 30d; afterwards it is removed."),
     ] = None,
     deadline: Deadline = None,
-    on_deadline: Annotated[OnDeadline, typer.Option(help="What happens then.")] = OnDeadline.TIME_OUT,
+    on_deadline: Annotated[
+        OnDeadline, typer.Option(help="What to do at the deadline.")
+    ] = OnDeadline.TIME_OUT,
     limit: Limit = None,
     parent_item: Annotated[
-        str | None, typer.Option(help="Item of another batch, acknowledged when this one completes.")
+        str | None, typer.Option(help="Item of another batch; it is acknowledged when this batch completes.")
     ] = None,
     metadata: Metadata = None,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command opens no second batch.")
+        str | None,
+        typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
     ] = None,
 ) -> None:
-    """Open a batch; prints its id."""
+    """Open a batch, and print its id."""
     run = session(ctx)
     batch = run.tracker.open(
         user_key=user_key,
@@ -54,22 +61,22 @@ def open_batch(
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )
-    run.answer(wire.encode_batch(batch), str(batch.batch_id))
+    run.answer(BATCH.encode(batch), str(batch.batch_id))
 
 
 @app.command()
 def add(
     ctx: typer.Context,
     batch: BatchId,
-    count: Annotated[int, typer.Argument(metavar="N", help="How many items.")],
+    count: Annotated[int, typer.Argument(metavar="N", help="Number of items.")],
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command adds nothing more.")
+        str | None, typer.Option(help="Idempotency key: repeating the command with it adds nothing more.")
     ] = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Print all item ids, a line each.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Print all item ids, one a line.")] = False,
 ) -> None:
-    """Add N items to an open batch; prints their group, BATCH:GROUP.
+    """Add N items to an open batch, and print their group, BATCH:GROUP.
 
-    The items are BATCH:GROUP:0 to BATCH:GROUP:N-1.
+    The item ids are BATCH:GROUP:0 to BATCH:GROUP:N-1.
     """
     run = session(ctx)
     group = run.tracker.add(batch, count, key=key)
@@ -77,23 +84,23 @@ def add(
         for item in group:
             typer.echo(item)
     else:
-        run.answer(wire.encode_group(group), group.prefix)
+        run.answer(GROUP.encode(group), group.prefix)
 
 
 @app.command()
 def close(ctx: typer.Context, batch: BatchId) -> None:
-    """Close a batch; it completes with its last item."""
+    """Close a batch: it takes no more items, and completes when all of them are done."""
     run = session(ctx)
     row = run.tracker.close(batch)
-    run.answer(wire.encode_batch(row), str(row.state))
+    run.answer(BATCH.encode(row), str(row.state))
 
 
 @app.command()
 def cancel(ctx: typer.Context, batch: BatchId) -> None:
-    """Cancel a batch; one that has ended stays as it is."""
+    """Cancel a batch; a batch that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
-    run.answer(wire.encode_batch(row), str(row.state))
+    run.answer(BATCH.encode(row), str(row.state))
 
 
 @app.command("list")
@@ -104,7 +111,7 @@ def list_batches(
     cursor: Cursor = None,
     every: EveryPage = False,
 ) -> None:
-    """List the batches of a state."""
+    """List the batches in a state."""
     from fanin.cli.tables import batches_table
 
     run = session(ctx)
@@ -112,5 +119,5 @@ def list_batches(
         page = Batches(tuple(run.tracker.iter_batches(state)))
     else:
         page = run.tracker.list(state, cursor=cursor, limit=limit)
-    run.answer(wire_reports.encode_batches(page), batches_table(page.batches))
+    run.answer(BATCHES.encode(page), batches_table(page.batches))
     run.more(page.cursor)

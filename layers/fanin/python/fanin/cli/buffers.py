@@ -1,4 +1,4 @@
-"""Commands on bounded buffers: fanin buffer define, status, list, put, take, done, delete."""
+"""Commands on bounded buffers: ``fanin buffer define``, ``status``, ``list``, ``put``, ``take`` and so on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fanin.cli.session import lines_of_stdin, session
 from fanin.domain.buffer import Level
 from fanin.wire import buffers as wire
 
-app = typer.Typer(name="buffer", help="Bounded buffers: work that waits, and never too much of it.")
+app = typer.Typer(name="buffer", help="Bounded buffers: queues that make producers wait when they are full.")
 
 Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
 
@@ -20,32 +20,34 @@ Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.
 def define(
     ctx: typer.Context,
     name: Name,
-    limit: Annotated[int, typer.Argument(min=1, help="Most work that may be pending at a time.")],
+    limit: Annotated[int, typer.Argument(min=1, help="Most items that may be pending at a time.")],
     queue: Annotated[
         str | None,
-        typer.Option(metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel; else one is made."),
+        typer.Option(
+            metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel; without it a queue is created."
+        ),
     ] = None,
 ) -> None:
-    """Make a buffer, or change its limit; prints the URL of its queue."""
+    """Create a buffer or change its limit, and print the URL of its queue."""
     run = session(ctx)
     buffer = run.tracker.buffers.define(name, limit, queue=queue)
-    run.answer(wire.encode_buffer(buffer), buffer.queue)
+    run.answer(wire.BUFFER.encode(buffer), buffer.queue)
 
 
 @app.command()
 def status(ctx: typer.Context, name: Name) -> None:
-    """Say how full a buffer is."""
+    """Show how full a buffer is."""
     run = session(ctx)
     level = run.tracker.buffers.status(name)
-    run.answer(wire.encode_level(level), _told(level))
+    run.answer(wire.LEVEL.encode(level), _describe(level))
 
 
 @app.command("list")
 def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
-    """List the buffers, with their limits."""
+    """List the buffers and their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    run.answer(wire.encode_buffers(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
+    run.answer(wire.BUFFERS.encode(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
     run.more(page.cursor)
 
 
@@ -53,11 +55,13 @@ def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = 
 def put(
     ctx: typer.Context,
     name: Name,
-    payloads: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Payloads; - reads stdin lines.")],
+    payloads: Annotated[
+        list[str], typer.Argument(metavar="TEXT...", help="Payloads; - reads one from each line of stdin.")
+    ],
     *,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail when the buffer is full.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail at once if the buffer is full.")] = False,
 ) -> None:
-    """Put work in, waiting while the buffer is full; prints the item ids."""
+    """Put payloads into a buffer, waiting while it is full, and print their item ids."""
     run = session(ctx)
     producer = run.tracker.producer(name)
     send = producer.put_now if no_wait else producer.put
@@ -71,39 +75,39 @@ def take(
     ctx: typer.Context,
     name: Name,
     *,
-    most: Annotated[int, typer.Option(min=1, max=10, help="Payloads to take.")] = 1,
+    most: Annotated[int, typer.Option(min=1, max=10, help="Most payloads to take.")] = 1,
     wait: Annotated[int, typer.Option(min=0, max=20, help="Seconds to wait for work.")] = 20,
 ) -> None:
-    """Take work out; prints a receipt, a space and a payload on each line."""
+    """Take payloads out of a buffer; each line has a receipt, a space and a payload."""
     run = session(ctx)
     work = run.tracker.buffers.take(name, most=most, wait=wait)
-    run.answer(wire.encode_work(work))
+    run.answer(wire.TAKEN.encode(work))
     if not run.as_json:
         for one in work:
-            typer.echo(f"{one.receipt} {one.payload}")  # as it is: a console would expand its tabs
+            typer.echo(f"{one.receipt} {one.payload}")  # not through the console, which would expand tabs
 
 
 @app.command()
 def done(
     ctx: typer.Context,
     name: Name,
-    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Receipts of take.")],
+    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Receipts that take printed.")],
 ) -> None:
-    """Give back the slots of work that is done."""
+    """Mark payloads done, which frees their slots."""
     run = session(ctx)
     released = run.tracker.buffers.done(name, receipts)
-    run.answer(wire.encode_released(released), f"{released.done} done, {released.late} late")
+    run.answer(wire.RELEASED.encode(released), f"{released.done} done, {released.late} late")
 
 
 @app.command()
 def delete(ctx: typer.Context, name: Name) -> None:
-    """Drop a buffer and the work in it."""
+    """Delete a buffer and the payloads in it."""
     run = session(ctx)
     run.tracker.buffers.delete(name)
-    run.answer({"deleted": name}, f"{name} is deleted")
+    run.answer({"deleted": name}, f"deleted {name}")
 
 
-def _told(level: Level) -> str:
+def _describe(level: Level) -> str:
     who = f"{level.count} waiting" if level.count >= 0 else f"{-level.count} consumers waiting"
     draining = ", draining" if level.draining else ""
     return f"{level.pending} of {level.buffer.limit} slots in use: {who}, {level.taken} taken{draining}"

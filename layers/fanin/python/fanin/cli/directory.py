@@ -1,4 +1,4 @@
-"""Commands on the directory: fanin directory register, deregister, show, list."""
+"""Commands on the directory: ``fanin directory register``, ``deregister``, ``show`` and ``list``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.directory import Register, Registration, Registrations
 from fanin.wire import directory as wire
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
 
-app = typer.Typer(name="directory", help="Who listens where.", no_args_is_help=True)
+app = typer.Typer(name="directory", help="The directory of instances and their queues.", no_args_is_help=True)
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="What is listened to.")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
 Attributes = Annotated[
     list[str] | None,
-    typer.Option("--attribute", "-a", metavar="NAME=VALUE", help="An attribute; may be repeated."),
+    typer.Option(
+        "--attribute", "-a", metavar="NAME=VALUE", help="Attribute of the instance; may be repeated."
+    ),
+]
+Having = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--attribute", "-a", metavar="NAME=VALUE", help="Only instances with this attribute; may be repeated."
+    ),
 ]
 
 
@@ -34,23 +42,26 @@ def register(
     *,
     attributes: Attributes = None,
     lease: Annotated[
-        str, typer.Option(metavar="SPAN", help="Over after so long unless it is repeated: 90s, 1h.")
+        str,
+        typer.Option(
+            metavar="SPAN", help="Lifetime of the registration unless it is renewed, such as 90s or 1h."
+        ),
     ] = "1h",
 ) -> None:
-    """Register an instance; repeating it renews the lease, or moves the channel."""
+    """Register an instance; repeating the command renews its lease or changes its queue."""
     run = session(ctx)
     seconds = int(parsing.span(lease).total_seconds())
     wanted = Register(topic, name, channel, dict(map(parsing.pair, attributes or ())), seconds)
     registration = run.tracker.directory.register(wanted)
-    run.answer(wire.encode_registration(registration), f"until {encode_time(registration.until)}")
+    run.answer(wire.REGISTRATION.encode(registration), f"until {encode_time(registration.until)}")
 
 
 @app.command()
 def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
-    """End a registration; none being there is no error."""
+    """End a registration; succeeds also if the instance is not registered."""
     run = session(ctx)
     deleted = run.tracker.directory.deregister(topic, name)
-    run.answer({"deleted": deleted}, "deregistered" if deleted else "nobody was registered by that name")
+    run.answer({"deleted": deleted}, "deregistered" if deleted else "nobody is registered under that name")
 
 
 @app.command()
@@ -60,13 +71,13 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
 
     run = session(ctx)
     one = run.tracker.directory.get(topic, name)
-    told = [
+    shown = [
         ("channel", one.channel),
         ("attributes", _attributes(one)),
         ("since", encode_time(one.since)),
         ("until", encode_time(one.until)),
     ]
-    run.answer(wire.encode_registration(one), facts(told))
+    run.answer(wire.REGISTRATION.encode(one), facts(shown))
 
 
 @app.command("list")
@@ -74,12 +85,12 @@ def list_topic(
     ctx: typer.Context,
     topic: Topic,
     *,
-    attributes: Attributes = None,
+    attributes: Having = None,
     limit: PageSize = 100,
     cursor: Cursor = None,
     every: EveryPage = False,
 ) -> None:
-    """List who is registered in a topic, those only that have all the attributes."""
+    """List the registrations in a topic that have all the given attributes."""
     from fanin.cli.tables import table
 
     run = session(ctx)
@@ -91,7 +102,7 @@ def list_topic(
     shown = table("name", "until", "attributes", "channel")
     for one in page.registrations:
         shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
-    run.answer(wire.encode_registrations(page), shown)
+    run.answer(wire.REGISTRATIONS.encode(page), shown)
     run.more(page.cursor)
 
 

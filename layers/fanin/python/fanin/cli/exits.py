@@ -1,4 +1,4 @@
-"""Exit codes: what a script may rely on."""
+"""The exit codes of the command line; scripts may rely on them."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.OK: "done; a batch that was watched is complete",
-    ExitCode.WRONG: "the batch ended otherwise than complete, or something is wrong",
-    ExitCode.USAGE: "the command line is wrong",
-    ExitCode.NOT_FOUND: "there is no such thing, or no longer",
-    ExitCode.REFUSED: "the service refused: invalid, closed, or at its limit",
-    ExitCode.UNAVAILABLE: "the service does not answer, or asks to slow down",
-    ExitCode.DENIED: "access denied, or not configured",
+    ExitCode.OK: "success; with watch or --wait, the batch is complete",
+    ExitCode.WRONG: "the batch ended in another state than complete, or something failed",
+    ExitCode.USAGE: "the command line is invalid",
+    ExitCode.NOT_FOUND: "not found, or removed since",
+    ExitCode.REFUSED: "the service refused the request: invalid, closed, or at its limit",
+    ExitCode.UNAVAILABLE: "the service does not answer, or is throttling",
+    ExitCode.DENIED: "access denied, or a setting is missing",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 
@@ -67,5 +67,5 @@ _BY_ERROR: Final[tuple[tuple[type[FaninError], ExitCode], ...]] = (
 
 
 def code_of(error: FaninError) -> ExitCode:
-    """The exit code of an error."""
+    """The exit code for an error; ``WRONG`` for errors without a code of their own."""
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), ExitCode.WRONG)

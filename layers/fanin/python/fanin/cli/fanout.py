@@ -1,4 +1,4 @@
-"""The command fanout: a file's rows to a queue, as a batch."""
+"""The command ``fanin fanout``: sends the rows of a file to a queue, as one batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import Deadline, Limit, Metadata, UserKey
-from fanin.cli.rows import Format, Malformed, bodies, format_of
+from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
 from fanin.cli.session import Session, session
 from fanin.cli.watching import complete, follow
 from fanin.domain.acks import Failure
@@ -24,29 +24,32 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_ENVELOPE: Final = 1_024  # of a message: the item id and the names and types of attributes
+_ENVELOPE: Final = 1_024
+"""Bytes of a message kept for its item id and the names and types of its attributes."""
 
 
 @app.command()
 def fanout(
     ctx: typer.Context,
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file; - is stdin.")],
-    queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file to read; - reads stdin.")
+    ],
+    queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue to send to.")],
     kind: Annotated[
-        Format | None, typer.Option("--format", help="Format, where the file's name does not tell it.")
+        RowFormat | None, typer.Option("--format", help="Format of the file, if its name does not say it.")
     ] = None,
     user_key: UserKey = "",
     deadline: Deadline = None,
     limit: Limit = None,
     metadata: Metadata = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Watch the batch until it has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
 
-    FILE is CSV with a header, JSON lines (an object each), or Parquet; a message is a row as a JSON object.
-    The file is streamed. Malformed rows are left out, counted and named, and the exit code is then 1.
-    Messages that the queue does not take are failed items. An error or Ctrl-C cancels the batch.
+    FILE is CSV with a header, JSON lines (one object a line), or Parquet. It is streamed, and each row
+    becomes a message with a JSON object. Malformed rows are skipped, counted and listed; messages that the
+    queue rejects become failed items. Either makes the exit code 1. An error or Ctrl-C cancels the batch.
     """
     from fanin.client.queues import REQUEST_BYTES
 
@@ -64,8 +67,8 @@ def fanout(
     ):
         run.remark(f"batch {batch.id}")
         rows = bodies(stream, source, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
-        with _count(run) as told:
-            sent, unsent = _send(batch, queue, rows, told)
+        with _progress(run) as progress:
+            sent, unsent = _send(batch, queue, rows, progress)
     row = follow(run, batch.id).batch if wait else batch.row
     _answer(run, row, sent=sent, malformed=malformed, unsent=unsent)
     if malformed.count or unsent or (wait and not complete(row)):
@@ -82,15 +85,19 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def _send(
-    batch: TrackedBatch, queue: str, rows: Iterator[str], told: Callable[[int], None]
+    batch: TrackedBatch, queue: str, rows: Iterator[str], progress: Callable[[int], None]
 ) -> tuple[int, dict[str, str]]:
-    """Send rows; those the queue does not take become failed items, so that the batch still ends."""
+    """Send rows; those that the queue rejects become failed items, so that the batch still ends.
+
+    Returns:
+        How many messages the queue took, and item id → reason for those that it rejected.
+    """
     sent = 0
 
     def count(taken: int) -> None:
         nonlocal sent
         sent += taken
-        told(taken)
+        progress(taken)
 
     try:
         batch.send(queue, rows, progress=count)
@@ -101,15 +108,15 @@ def _send(
 
 
 @contextmanager
-def _count(run: Session) -> Iterator[Callable[[int], None]]:
-    """Show how many messages are sent, where there is a terminal to show it."""
-    if run.as_json or not run.aside.is_terminal:
+def _progress(run: Session) -> Iterator[Callable[[int], None]]:
+    """Show how many messages are sent so far, if stderr is a terminal; takes the number of further ones."""
+    if run.as_json or not run.stderr.is_terminal:
         yield lambda _: None
         return
     from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("sent"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=run.aside, transient=True) as shown:
+    with Progress(*columns, console=run.stderr, transient=True) as shown:
         task = shown.add_task("", total=None)
         yield lambda taken: shown.advance(task, taken)
 

@@ -1,4 +1,4 @@
-"""Commands on items: ack and fail."""
+"""Commands on items: ``fanin ack`` and ``fanin fail``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.session import Session, lines_of_stdin, session
 from fanin.domain.acks import Failure, Receipt
-from fanin.wire import ledger as wire
+from fanin.wire.items import RECEIPTS
 
 app = typer.Typer()
 
 Items = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ITEM...", help="Item ids; - reads stdin, a line each."),
+    typer.Argument(metavar="ITEM...", help="Item ids; - reads them from stdin, one a line."),
 ]
 
 
@@ -30,17 +30,19 @@ def ack(
         typer.Option(
             "--range",
             metavar="BATCH:GROUP[:FROM..TO]",
-            help="A group, or its items from FROM up to but not including TO; may be repeated.",
+            help="All items of a group, or those from FROM up to, not including, TO; may be repeated.",
         ),
     ] = None,
     counts: Annotated[
         list[str] | None,
-        typer.Option("--count", metavar="BATCH=N", help="N items of an estimated batch; may be repeated."),
+        typer.Option(
+            "--count", metavar="BATCH=N", help="Count N items of an estimated batch as done; may be repeated."
+        ),
     ] = None,
 ) -> None:
-    """Mark items done; repeating it does no harm.
+    """Mark items done; an item may be acknowledged more than once.
 
-    --range b:g:0..10 is the first ten items of the group, --range b:g:10.. all others.
+    --range b:g:0..10 means the first ten items of group b:g, --range b:g:10.. all others.
     """
     spans = [parsing.item_range(text) for text in ranges or ()]
     numbers = [parsing.count(text) for text in counts or ()]
@@ -53,11 +55,11 @@ def ack(
 def fail(
     ctx: typer.Context,
     items: Items = None,
-    reason: Annotated[str, typer.Option(help="Why, for people; listed by the command failures.")] = "",
+    reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
 ) -> None:
-    """Mark items done as failed.
+    """Mark items failed; they count as done.
 
-    On stdin an id may be followed by a tab and a reason of its own.
+    A line of stdin may have an item id, a tab and a reason for this item.
     """
     _need(items)
     run = session(ctx)
@@ -66,7 +68,7 @@ def fail(
 
 def _need(*given: Sequence[object] | None) -> None:
     if not any(given):
-        raise typer.BadParameter("nothing is named; give item ids, or - to read them from stdin")
+        raise typer.BadParameter("no items are given; pass item ids, or - to read them from stdin")
 
 
 def _named(items: Sequence[str] | None) -> Iterator[str]:
@@ -83,4 +85,4 @@ def _failures(lines: Iterable[str], reason: str) -> Iterator[Failure]:
 def _answer(run: Session, receipts: Sequence[Receipt]) -> None:
     from fanin.cli.tables import receipts_table
 
-    run.answer(wire.encode_receipts(receipts), receipts_table(receipts))
+    run.answer(RECEIPTS.encode(receipts), receipts_table(receipts))

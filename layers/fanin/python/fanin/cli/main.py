@@ -1,4 +1,4 @@
-"""The command ``fanin``: its options, its commands, and how errors end it."""
+"""The command ``fanin``: common options, all subcommands, and the handling of errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VALUED: Final = ("--api-url",)
 
 
 class _Fanin(TyperGroup):
-    """A group whose options may stand anywhere, and whose errors are told in one line."""
+    """A group whose options may come before or after the command, and whose errors take one line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, options_first(args))
@@ -49,7 +49,7 @@ class _Fanin(TyperGroup):
 
 
 def options_first(args: list[str]) -> list[str]:
-    """Move the common options before the command, so that they may stand after it too."""
+    """Move the common options in front of the command, where Click expects them; stops at ``--``."""
     ahead: list[str] = []
     rest: list[str] = []
     stream = iter(args)
@@ -82,14 +82,14 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        typer.echo(f"fanin {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def fanin(
     ctx: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     local: Annotated[bool, typer.Option("--local", help="Use the stack of `fanin local up`.")] = False,
     api_url: Annotated[str | None, typer.Option(metavar="URL", help="Use the API at this URL.")] = None,
     version: Annotated[
@@ -98,8 +98,8 @@ def fanin(
 ) -> None:
     """Know, exactly and at once, when a fan-out is finished.
 
-    Without --local and --api-url the environment says which stack to use: FANIN_PROFILE=local,
-    FANIN_API_URL, or FANIN_BATCHES_TABLE and the other tables. These options may also stand
+    Without --local and --api-url the environment names the stack: FANIN_PROFILE=local,
+    FANIN_API_URL, or FANIN_BATCHES_TABLE and the other tables. These options may also come
     after the command.
     """
     del version  # its callback has printed it

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands have in common."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ import typer
 
 from fanin.cli.parsing import batch_id
 
-BatchId: TypeAlias = Annotated[int, typer.Argument(parser=batch_id, metavar="BATCH", help="Batch id.")]
-PageSize: TypeAlias = Annotated[int, typer.Option("--limit", min=1, max=1_000, help="Size of a page.")]
-Cursor: TypeAlias = Annotated[str | None, typer.Option(help="Go on where the page before ended.")]
-EveryPage: TypeAlias = Annotated[bool, typer.Option("--all", help="Follow all pages.")]
+BatchId: TypeAlias = Annotated[int, typer.Argument(parser=batch_id, metavar="BATCH", help="Id of the batch.")]
+PageSize: TypeAlias = Annotated[
+    int, typer.Option("--limit", min=1, max=1_000, help="Most results on one page.")
+]
+Cursor: TypeAlias = Annotated[str | None, typer.Option(help="Start where the previous page ended.")]
+EveryPage: TypeAlias = Annotated[bool, typer.Option("--all", help="List all pages.")]
 
-UserKey: TypeAlias = Annotated[str, typer.Option(help="Your own name for the batch, returned with events.")]
+UserKey: TypeAlias = Annotated[str, typer.Option(help="Your own name for the batch; its events contain it.")]
 Deadline: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="TIME", help="A span from now (15m, 2h), or RFC 3339.")
+    str | None,
+    typer.Option(metavar="TIME", help="Deadline: a duration from now (15m, 2h), or a time in RFC 3339."),
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", help="Most items that may be pending at a time.")
 ]
 Metadata: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--meta", metavar="KEY=VALUE", help="Returned with events; may be repeated."),
+    typer.Option("--meta", metavar="KEY=VALUE", help="Metadata, which events contain; may be repeated."),
 ]

@@ -1,4 +1,4 @@
-"""How fast a batch goes, from looks at it now and then."""
+"""The rate at which a batch makes progress, estimated from samples of what is done."""
 
 from __future__ import annotations
 
@@ -6,31 +6,36 @@ from collections import deque
 
 
 class Pace:
-    """The rate over a sliding window, so that a pause or a spurt shows soon.
+    """The rate over a sliding window, so that a change of pace shows soon.
 
     Args:
-        window: seconds.
+        window: length of the window in seconds.
     """
 
     def __init__(self, window: float = 30.0) -> None:
         self._window = window
-        self._looks: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, int]] = deque()
 
-    def saw(self, at: float, done: int) -> None:
-        """Record a look: how many were done at a time in seconds, ascending."""
-        self._looks.append((at, done))
-        while len(self._looks) > 2 and at - self._looks[1][0] >= self._window:  # noqa: PLR2004 - a line has two ends
-            self._looks.popleft()
+    def record(self, at: float, done: int) -> None:
+        """Add a sample.
+
+        Args:
+            at: when it was taken, in seconds of a clock that never goes back.
+            done: number of items that were done.
+        """
+        self._samples.append((at, done))
+        while len(self._samples) > 2 and at - self._samples[1][0] >= self._window:  # noqa: PLR2004 - a rate needs two
+            self._samples.popleft()
 
     @property
     def rate(self) -> float | None:
-        """Items a second; None before there are two looks at different times."""
-        if not self._looks:
+        """Items per second; None before there are two samples of different times."""
+        if not self._samples:
             return None
-        (since, before), (at, done) = self._looks[0], self._looks[-1]
+        (since, before), (at, done) = self._samples[0], self._samples[-1]
         return (done - before) / (at - since) if at > since else None
 
-    def left(self, items: int) -> float | None:
-        """Seconds until so many more are done; None while nothing moves."""
+    def seconds_left(self, items: int) -> float | None:
+        """Seconds until this many more items are done; None while the rate is zero or unknown."""
         rate = self.rate
         return items / rate if rate else None

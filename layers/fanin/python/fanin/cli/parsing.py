@@ -1,4 +1,4 @@
-"""What people write on the command line, as the library takes it."""
+"""Parses the values of arguments and options; each error says what was expected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from fanin.domain.acks import Count, ItemRange
 from fanin.domain.ids import parse_batch_id
 from fanin.errors import InvalidRequest
-from fanin.wire.ledger import decode_time
+from fanin.wire.times import decode_time
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")
@@ -19,7 +19,7 @@ _RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>\d*)\.\.(?P<sto
 
 
 def batch_id(text: str) -> int:
-    """A batch id."""
+    """Parse a batch id."""
     try:
         return parse_batch_id(text)
     except InvalidRequest as error:
@@ -27,53 +27,61 @@ def batch_id(text: str) -> int:
 
 
 def span(text: str) -> timedelta:
-    """A duration: ``90`` or ``90s``, ``15m``, ``2h``, ``7d``."""
+    """Parse a duration: ``90`` or ``90s``, ``15m``, ``2h``, ``7d``."""
     match = _SPAN.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"{text!r} is no duration such as 90s, 15m, 2h or 7d")
+        raise typer.BadParameter(f"{text!r} is not a duration; write it like 90s, 15m, 2h or 7d")
     return timedelta(seconds=int(match[1]) * _UNITS[match[2] or "s"])
 
 
 def moment(text: str) -> timedelta | int:
-    """A point in time: a duration from now, or RFC 3339."""
+    """Parse a point in time.
+
+    Returns:
+        A duration from now, or milliseconds since 1970 for a time in RFC 3339.
+    """
     if _SPAN.fullmatch(text):
         return span(text)
     try:
         return decode_time(text)
     except InvalidRequest as error:
-        raise typer.BadParameter(f"{error}, and no duration from now such as 15m") from None
+        raise typer.BadParameter(
+            f"{error}; write a time like 2026-11-21T09:40:00Z, or a duration from now like 15m"
+        ) from None
 
 
 def item_range(text: str) -> ItemRange:
-    """A range of a group: ``BATCH:GROUP`` is all of it, ``BATCH:GROUP:FROM..TO`` its items FROM ≤ i < TO."""
+    """Parse a range: ``BATCH:GROUP`` is the whole group, ``BATCH:GROUP:FROM..TO`` its items FROM ≤ i < TO."""
     match = _RANGE.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"{text!r} is not BATCH:GROUP or BATCH:GROUP:FROM..TO")
+        raise typer.BadParameter(f"{text!r} is not a range; write BATCH:GROUP or BATCH:GROUP:FROM..TO")
     start, stop = match["start"], match["stop"]
     return ItemRange(match["group"], int(start or 0), int(stop) if stop else None)
 
 
 def count(text: str) -> Count:
-    """An acknowledgement without ids: ``BATCH=N``."""
+    """Parse a number of items that are done, without their ids: ``BATCH=N``."""
     batch, equals, number = text.partition("=")
     if not equals or not number.isdecimal():
-        raise typer.BadParameter(f"{text!r} is not BATCH=N")
+        raise typer.BadParameter(f"{text!r} is not a count; write BATCH=N")
     return Count(batch_id(batch), int(number))
 
 
 def quorum(text: str) -> int | float:
-    """A number of replies, ``5``, or a share of the recipients, ``0.8``."""
+    """Parse a number of replies, ``5``, or a share of the recipients, ``0.8``."""
     if text.isdecimal():
         return int(text)
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number of replies and no share such as 0.8") from None
+        raise typer.BadParameter(
+            f"{text!r} is not a quorum; write a number of replies like 5, or a share like 0.8"
+        ) from None
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A pair of metadata: ``KEY=VALUE``."""
+    """Parse a pair: ``KEY=VALUE``; the value may contain further equals signs."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise typer.BadParameter(f"{text!r} is not KEY=VALUE")
+        raise typer.BadParameter(f"{text!r} is not a pair; write KEY=VALUE")
     return key, value

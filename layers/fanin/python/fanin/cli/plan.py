@@ -1,4 +1,4 @@
-"""The command plan: what a fan-out will cost, before it is made."""
+"""The command ``fanin plan``: what it costs to track a fan-out, computed beforehand."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ _LIST: Prices = Prices()
 def plan(
     ctx: typer.Context,
     *,
-    items: Annotated[int, typer.Argument(metavar="N", min=1, max=2**40, help="Items of the batch.")],
+    items: Annotated[
+        int, typer.Argument(metavar="N", min=1, max=2**40, help="Number of items in the batch.")
+    ],
     together: Annotated[
-        int, typer.Option(min=1, max=64, help="Neighbouring items that one acknowledgement marks.")
+        int, typer.Option(min=1, max=64, help="Neighbouring items that one acknowledgement marks done.")
     ] = 1,
     write_price: Annotated[
         float, typer.Option(min=0, help="Dollars for a million write request units.")
@@ -33,11 +35,11 @@ def plan(
         float, typer.Option(min=0, help="Dollars for a million state transitions.")
     ] = _LIST.transition,
 ) -> None:
-    """Show what tracking N items costs, and the alternatives.
+    """Show what tracking N items costs, with fanin and with its alternatives.
 
-    Counted is what knowing the end costs, not the messages and the work, which are the same for all.
-    Defaults are DynamoDB on-demand and Step Functions Standard prices of us-east-1 since 2024-11-01,
-    without free tiers; give your region's by the options.
+    The messages and the work itself are not counted: they cost the same in every case. The default
+    prices are those of DynamoDB on-demand and Step Functions Standard in us-east-1 since 2024-11-01,
+    without free tiers; the options take the prices of your region.
     """
     from fanin.cli.tables import table
 

@@ -1,4 +1,4 @@
-"""What a fan-out of n items costs with fanin and with what one would do otherwise. Pure arithmetic."""
+"""What it costs to track a fan-out of n items with fanin and with its alternatives. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from fanin.domain.tree import Tree
 
 BLOCK: Final = 10_000
-"""Items that ``send`` adds at a time."""
+"""Items that ``batch.send`` adds in one call."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Prices:
         write: DynamoDB on-demand write request units, 1 KB each.
         read: DynamoDB on-demand read request units, 4 KB strongly consistent each.
         transition: Step Functions state transitions, Standard workflows.
-        region: where these prices hold.
-        since: since when.
+        region: AWS region of these prices.
+        since: date since when they hold, ISO 8601.
     """
 
     write: float = 0.625
@@ -32,14 +32,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class Cost:
-    """One way to know when n items are done.
+    """What one way to know when n items are done consumes.
 
     Attributes:
         way: its name.
         writes: write request units.
         reads: read request units.
         transitions: state transitions.
-        note: what it assumes, or what it lacks.
+        note: what this assumes, or what is missing.
     """
 
     way: str
@@ -49,7 +49,7 @@ class Cost:
     note: str = ""
 
     def dollars(self, prices: Prices) -> float:
-        """What it costs."""
+        """The cost in dollars."""
         micro = self.writes * prices.write + self.reads * prices.read + self.transitions * prices.transition
         return micro / 1e6
 
@@ -58,8 +58,8 @@ def costs(items: int, *, together: int = 1) -> list[Cost]:
     """Compare fanin with the alternatives.
 
     Args:
-        items: in the batch.
-        together: neighbouring items that one acknowledgement marks, 1 to 64.
+        items: number of items in the batch.
+        together: neighbouring items that one acknowledgement marks done, 1 to 64.
     """
     return [
         _fanin(items, together),
@@ -73,25 +73,25 @@ def costs(items: int, *, together: int = 1) -> list[Cost]:
             "row per message",
             writes=2 * items,
             reads=-(-items // 40),
-            note="put, then update; read once at the end, 100 bytes a row; who looks, and when, is open",
+            note="put, then update; 100 bytes a row, all read once at the end; something must poll",
         ),
         Cost(
             "Step Functions",
             writes=0,
             transitions=items + 1,
-            note="Distributed Map, Standard, one state an item; without retries",
+            note="Distributed Map, Standard workflow, one state an item; no retries",
         ),
     ]
 
 
 def parents(items: int) -> int:
-    """Words above level 0 that change while all items are acknowledged: one write for each word below."""
+    """Writes above level 0 while all items are acknowledged: one for each word that has a parent."""
     tree = Tree()
     return sum(tree.last(level, items) + 1 for level in range(tree.root_level(items))) if items else 0
 
 
 def _life(items: int) -> int:
-    """Writes of the batch row and its index: open, add, activity, close, complete."""
+    """Writes to the batch row and its index: open, add, activity, close, complete."""
     blocks = -(-items // BLOCK)
     return 12 + 4 * blocks  # a transaction of two rows counts twice
 
@@ -99,9 +99,9 @@ def _life(items: int) -> int:
 def _fanin(items: int, together: int) -> Cost:
     writes = _life(items) + -(-items // together) + parents(items)
     how = "one ack an item" if together == 1 else f"{together} neighbours an ack"
-    return Cost(f"fanin, {how}", writes, reads=20, note="exact: a repeat is a repeat, any order")
+    return Cost(f"fanin, {how}", writes, reads=20, note="exact: repeats and order change nothing")
 
 
 def _fanin_range(items: int) -> Cost:
     marks = len(list(Tree().cover(0, items, items))) if items else 0
-    return Cost("fanin, one range", 16 + 2 * marks, reads=20, note="a Spark job acknowledges what it did")
+    return Cost("fanin, one range", 16 + 2 * marks, reads=20, note="as a Spark job acknowledges")

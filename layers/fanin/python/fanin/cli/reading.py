@@ -1,4 +1,4 @@
-"""Commands that look: status, missing, failures, verify."""
+"""Commands that read batches: ``fanin status``, ``missing``, ``failures`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.reports import Failures, Missing
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import PROGRESS, VERDICT
+from fanin.wire.items import FAILED_ITEMS, MISSING
 
 app = typer.Typer()
 
@@ -19,14 +20,16 @@ app = typer.Typer()
 def status(
     ctx: typer.Context,
     batch: BatchId,
-    exact: Annotated[bool, typer.Option("--exact", help="Count, however many reads that takes.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Count exactly, however many reads that takes.")
+    ] = False,
 ) -> None:
-    """Show a batch and how far it is."""
+    """Show a batch and its progress."""
     from fanin.cli.tables import facts, progress_facts
 
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
-    run.answer(wire_reports.encode_progress(progress), facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
 
 
 @app.command()
@@ -39,7 +42,7 @@ def missing(
 ) -> None:
     """List the items that are not done, as ranges.
 
-    Each range has a group id of its own: give it to ack --range, or send its items again.
+    Each range comes with a group id: pass it to ack --range, or send the items of this group again.
     """
     from fanin.cli.tables import table
 
@@ -50,10 +53,8 @@ def missing(
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
     shown = table("from", "to", "items", "group", right=("from", "to", "items"))
     for found in page.ranges:
-        shown.add_row(
-            str(found.start), str(found.stop), f"{found.stop - found.start:,}", f"{batch}:{found.id}"
-        )
-    run.answer(wire_reports.encode_missing(page), shown if page.ranges else "nothing is missing")
+        shown.add_row(str(found.start), str(found.stop), f"{found.stop - found.start:,}", found.group)
+    run.answer(MISSING.encode(page), shown if page.ranges else "nothing is missing")
     run.more(page.cursor)
 
 
@@ -76,7 +77,7 @@ def failures(
     shown = table("ordinal", "item", "reason", right=("ordinal",))
     for failure in page.failures:
         shown.add_row(str(failure.ordinal), failure.item, failure.reason)
-    run.answer(wire_reports.encode_failures(page), shown if page.failures else "nothing failed")
+    run.answer(FAILED_ITEMS.encode(page), shown if page.failures else "nothing failed")
     run.more(page.cursor)
 
 
@@ -84,9 +85,9 @@ def failures(
 def verify(
     ctx: typer.Context,
     batch: BatchId,
-    repair: Annotated[bool, typer.Option(help="Put right what disagrees.")] = True,
+    repair: Annotated[bool, typer.Option(help="Repair what disagrees.")] = True,
 ) -> None:
-    """Check a batch from its leaves up, and repair it.
+    """Recompute a batch from its items up, and repair what disagrees.
 
     Exits with 1 if anything disagreed.
     """
@@ -96,10 +97,10 @@ def verify(
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
     run.answer(
-        wire_reports.encode_verdict(verdict),
+        VERDICT.encode(verdict),
         facts([*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}")]),
         *found,
-        "it was put right" if verdict.repaired else "left as it is" if found else "all agrees",
+        "repaired" if verdict.repaired else "left as it is" if found else "all agrees",
     )
     if found:
         raise typer.Exit(ExitCode.WRONG)

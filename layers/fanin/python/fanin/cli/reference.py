@@ -1,4 +1,4 @@
-"""The reference of the command line, docs/cli.md; ``python -m fanin.cli.reference`` prints it."""
+"""Makes docs/cli.md, the reference of the command line: ``python -m fanin.cli.reference`` prints it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fanin.cli.main import app
 
 _HEAD: Final = """# The command line
 
-This page is what `--help` prints, written by `python -m fanin.cli.reference > docs/cli.md`; a test
-compares the two.
+This page is generated from `--help` by `python -m fanin.cli.reference > docs/cli.md`; a test compares the
+two.
 
-With `--json`, which may stand anywhere, stdout holds one JSON document and nothing else: the API's
-answer (`fanin openapi` describes it) where a command has an API call behind it. Errors go to stderr:
-one line that says what to do, or with `--json` a problem document (RFC 9457).
+With `--json`, which may come before or after the command, stdout holds one JSON document and nothing
+else. For a command that calls the API it is the API's answer, which `fanin openapi` describes. Errors go
+to stderr: one line that says what to do, or with `--json` a problem document (RFC 9457).
 
     id=$(fanin open --user-key catalog-42)
     fanin add "$id" 3 --ids > ids.txt
@@ -28,13 +28,13 @@ _WIDTH: Final = 100
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """The whole page, in Markdown."""
     command = typer.main.get_command(app)
     return "\n".join([_HEAD, *(_section(context) for context in _walk("fanin", command, None))])
 
 
 def _walk(name: str, command: Any, parent: typer.Context | None) -> Iterator[typer.Context]:
-    """The command and all below it, each in the context that it is called in."""
+    """The command and all its subcommands, each in the context in which it is called."""
     context = typer.Context(
         command,
         info_name=name,
@@ -54,4 +54,4 @@ def _section(context: typer.Context) -> str:
 
 
 if __name__ == "__main__":
-    print(reference(), end="")  # noqa: T201 - that is its purpose
+    print(reference(), end="")  # noqa: T201 - printing is its purpose

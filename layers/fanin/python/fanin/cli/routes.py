@@ -1,4 +1,4 @@
-"""Commands on routes and events: fanin route put, show, list, delete, send."""
+"""Commands on routes and events: ``fanin route put``, ``show``, ``list``, ``delete`` and ``send``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.directory import Attributes
+from fanin.cli.directory import Having
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import session
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.wire import directory as wire
 
-app = typer.Typer(name="route", help="Which events go to whom.", no_args_is_help=True)
+app = typer.Typer(
+    name="route", help="Content-based routing: which events go to which topic.", no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the route.")]
 
@@ -23,17 +25,19 @@ Name = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the route.")
 def put(
     ctx: typer.Context,
     name: Name,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Whose registrations get what matches.")],
-    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Event pattern of EventBridge, as JSON.")],
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="Topic whose registrations get the matching events.")
+    ],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="EventBridge event pattern, as JSON.")],
     *,
-    policy: Annotated[Policy, typer.Option(help="Which of the registrations.")] = Policy.ALL,
-    attributes: Attributes = None,
+    policy: Annotated[Policy, typer.Option(help="Which of the registrations get an event.")] = Policy.ALL,
+    attributes: Having = None,
 ) -> None:
-    """Make or change a route."""
+    """Create or change a route, and print its name."""
     run = session(ctx)
     wanted = PutRoute(name, _object(pattern), topic, policy, dict(map(parsing.pair, attributes or ())))
     route = run.tracker.routing.put(wanted)
-    run.answer(wire.encode_route(route), route.name)
+    run.answer(wire.ROUTE.encode(route), route.name)
 
 
 @app.command()
@@ -43,10 +47,10 @@ def show(ctx: typer.Context, name: Name) -> None:
 
     run = session(ctx)
     route = run.tracker.routing.get(name)
-    document = wire.encode_route(route)
-    told = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
-    told["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
-    run.answer(document, facts(told.items()))
+    document = wire.ROUTE.encode(route)
+    shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
+    shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
+    run.answer(document, facts(shown.items()))
 
 
 @app.command("list")
@@ -59,13 +63,13 @@ def list_routes(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = N
     shown = table("route", "topic", "policy", "pattern")
     for route in page.routes:
         shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
-    run.answer(wire.encode_routes(page), shown)
+    run.answer(wire.ROUTES.encode(page), shown)
     run.more(page.cursor)
 
 
 @app.command()
 def delete(ctx: typer.Context, name: Name) -> None:
-    """Delete a route; none being there is no error."""
+    """Delete a route; succeeds also if the route does not exist."""
     run = session(ctx)
     deleted = run.tracker.routing.delete(name)
     run.answer({"deleted": deleted}, "deleted" if deleted else "there was no such route")
@@ -74,21 +78,23 @@ def delete(ctx: typer.Context, name: Name) -> None:
 @app.command()
 def send(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Who says it: a name of your own.")],
-    detail_type: Annotated[str, typer.Argument(metavar="TYPE", help="What kind of event it is.")],
-    detail: Annotated[str, typer.Argument(metavar="DETAIL", help="JSON object.")] = "{}",
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Source of the event: a name of your own.")],
+    detail_type: Annotated[str, typer.Argument(metavar="TYPE", help="Detail type of the event.")],
+    detail: Annotated[
+        str, typer.Argument(metavar="DETAIL", help="Detail of the event, as a JSON object.")
+    ] = "{}",
 ) -> None:
-    """Put an event on the bus, to be routed; prints its correlation id."""
+    """Put an event on the bus, to be routed, and print its correlation id."""
     run = session(ctx)
     sent = run.tracker.routing.publish(PutEvent(source, detail_type, _object(detail)))
-    run.answer(wire.encode_sent(sent), sent.correlation_id)
+    run.answer(wire.SENT.encode(sent), sent.correlation_id)
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"not JSON: {error}") from None
+        raise typer.BadParameter(f"expected a JSON object; this is not JSON: {error}") from None
     if not isinstance(parsed, dict):
-        raise typer.BadParameter("not a JSON object")
+        raise typer.BadParameter(f"expected a JSON object, in braces, not {text}")
     return parsed

@@ -1,9 +1,10 @@
-"""Rows of a file as message bodies: CSV, JSON lines, Parquet; what is malformed is counted and named."""
+"""Reads the rows of a CSV, JSON Lines or Parquet file as message bodies; collects malformed ones."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,42 +13,53 @@ from typing import Any, BinaryIO, Final, NoReturn, TextIO
 from fanin.errors import InvalidRequest, NotConfigured
 
 _NAMED: Final = 100
+"""Malformed rows that are listed one by one."""
 
 
-class Format(StrEnum):
+class RowFormat(StrEnum):
+    """The format of a file of rows.
+
+    Attributes:
+        CSV: with a header line.
+        JSONL: JSON Lines, one object a line.
+        PARQUET: needs pyarrow.
+    """
+
     CSV = "csv"
     JSONL = "jsonl"
     PARQUET = "parquet"
 
 
 _SUFFIXES: Final = {
-    ".csv": Format.CSV,
-    ".jsonl": Format.JSONL,
-    ".ndjson": Format.JSONL,
-    ".parquet": Format.PARQUET,
+    ".csv": RowFormat.CSV,
+    ".jsonl": RowFormat.JSONL,
+    ".ndjson": RowFormat.JSONL,
+    ".parquet": RowFormat.PARQUET,
 }
 
 
-def format_of(name: str) -> Format:
-    """The format that a file's name tells.
+def format_of(name: str) -> RowFormat:
+    """The format that the suffix of a file's name stands for.
 
     Raises:
-        InvalidRequest: it tells none.
+        InvalidRequest: the suffix is unknown.
     """
     for suffix, kind in _SUFFIXES.items():
         if name.lower().endswith(suffix):
             return kind
-    raise InvalidRequest(f"the name {name!r} does not tell the format; give --format csv, jsonl or parquet")
+    raise InvalidRequest(
+        f"the name {name!r} does not say the format of the file; pass --format csv, jsonl or parquet"
+    )
 
 
 @dataclass
 class Malformed:
-    """Rows that make no message.
+    """Collects the rows that cannot become messages.
 
     Attributes:
-        count: how many.
-        named: number of the row (for text, of the line it ends on; from 1) and what is wrong, of the
-            first hundred.
+        count: how many there are.
+        named: (number of the row, reason) of the first hundred. Rows are numbered from 1; in text files the
+            number is that of the row's last line.
     """
 
     count: int = 0
@@ -59,32 +71,32 @@ class Malformed:
             self.named.append((row, reason))
 
 
-class _Bad(ValueError):
-    """A row that makes no message."""
+class _NotJson(ValueError):
+    """A value has no form in JSON."""
 
 
-def bodies(file: BinaryIO, kind: Format, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
-    """Read rows, one after the other, as JSON objects.
+def bodies(file: BinaryIO, kind: RowFormat, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
+    """Read the rows of a file, one at a time, as JSON objects.
 
     Args:
-        file: the file; for Parquet it must be seekable.
+        file: the open file; Parquet needs a seekable one.
         kind: its format.
-        malformed: is told of rows that are left out.
-        most_bytes: largest body.
+        malformed: gets the rows that are skipped.
+        most_bytes: largest body, in bytes of UTF-8.
 
     Yields:
-        JSON texts. Lines of JSON pass as they are.
+        A JSON text for each row; lines of JSON Lines stay as they are.
 
     Raises:
-        NotConfigured: Parquet without pyarrow.
-        InvalidRequest: the file as a whole is not of the format.
+        NotConfigured: the file is Parquet, and pyarrow is not installed.
+        InvalidRequest: the file as a whole is not of this format.
     """
-    if kind is Format.PARQUET:
+    if kind is RowFormat.PARQUET:
         rows = _parquet(file, malformed)
     else:
-        # Surrogates stand for bytes that are not UTF-8, so that one bad row does not end the reading.
+        # Bytes that are not UTF-8 become surrogates, so that a bad row does not end the reading.
         text = _text(file)
-        rows = _csv(text, malformed) if kind is Format.CSV else _json_lines(text, malformed)
+        rows = _csv(text, malformed) if kind is RowFormat.CSV else _json_lines(text, malformed)
     for number, body in rows:
         try:
             size = len(body.encode())
@@ -108,8 +120,8 @@ def _csv(text: TextIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
     header = next(reader, None)
     if header is None:
         return
-    if len(set(header)) != len(header):
-        raise InvalidRequest("the header of the CSV file names a column twice")
+    if twice := [column for column, count in Counter(header).items() if count > 1]:
+        raise InvalidRequest(f"the header of the CSV file has column {twice[0]!r} twice; rename one")
     while True:
         try:
             row = next(reader)
@@ -141,7 +153,7 @@ def _json_lines(text: TextIO, malformed: Malformed) -> Iterator[tuple[int, str]]
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _Bad(f"{name} is no JSON value")
+    raise _NotJson(f"{name} is not valid in JSON")
 
 
 def _parquet(file: BinaryIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
@@ -153,7 +165,7 @@ def _parquet(file: BinaryIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
     try:
         source = ParquetFile(file)
     except ArrowInvalid as error:
-        raise InvalidRequest(f"this is no Parquet file: {error}") from error
+        raise InvalidRequest(f"the file is not Parquet: {error}") from error
     number = 0
     for batch in source.iter_batches(batch_size=4_096):
         for row in batch.to_pylist():
@@ -165,7 +177,11 @@ def _parquet(file: BinaryIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
 
 
 def _plain(value: Any) -> str:
-    """Dates, times and decimals as text; bytes have no form in JSON."""
+    """Write dates, times and decimals as text.
+
+    Raises:
+        _NotJson: the value is bytes.
+    """
     if isinstance(value, bytes):
-        raise _Bad("a column holds bytes, which JSON cannot carry")
+        raise _NotJson("a column holds bytes, which JSON cannot represent")
     return str(value)

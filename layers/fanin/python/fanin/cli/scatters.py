@@ -1,4 +1,4 @@
-"""Commands on scatters: fanin scatter start, show; fanin replies."""
+"""Commands on scatters: ``fanin scatter start``, ``fanin scatter show`` and ``fanin replies``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
 from fanin.wire import scatters as wire
 
 app = typer.Typer()
-scatter = typer.Typer(name="scatter", help="Ask many, gather replies.", no_args_is_help=True)
+scatter = typer.Typer(
+    name="scatter",
+    help="Scatter-gather: send a message to many recipients, and gather their replies.",
+    no_args_is_help=True,
+)
 app.add_typer(scatter)
 
 
@@ -23,35 +27,48 @@ def start(
     ctx: typer.Context,
     body: Annotated[str, typer.Argument(metavar="BODY", help="Text of the message.")],
     *,
-    topic: Annotated[str | None, typer.Option(help="Send to whoever is registered under it.")] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="Send to everyone who is registered in this topic.")
+    ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Only to those with the attribute; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", help="Send only to registrations with this attribute; may be repeated."
+        ),
     ] = None,
     to: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="QUEUE", help="Send to a queue, by URL or ARN, or to TOPIC/NAME; may be repeated."
+            metavar="QUEUE",
+            help="Send to this queue, given by URL or ARN, or to TOPIC/NAME; may be repeated.",
         ),
     ] = None,
-    kind: Annotated[str, typer.Option("--type", help="Tells recipients what is asked.")] = "",
-    correlation_id: Annotated[str | None, typer.Option(help="Your own, which no living scatter has.")] = None,
+    kind: Annotated[
+        str, typer.Option("--type", help="Type of the message, by which recipients tell what is asked.")
+    ] = "",
+    correlation_id: Annotated[
+        str | None, typer.Option(help="A correlation id of your own; no running scatter may have it.")
+    ] = None,
     timeout: Annotated[
-        str, typer.Option(metavar="SPAN", help="Send again to the missing after so long: 30s, 2m.")
+        str,
+        typer.Option(metavar="SPAN", help="Send again to those missing after this long, such as 30s or 2m."),
     ] = "2m",
-    max_retries: Annotated[int, typer.Option(help="Send again so often at most.")] = MAX_RETRIES,
+    max_retries: Annotated[int, typer.Option(help="How often to send again at most.")] = MAX_RETRIES,
     quorum: Annotated[
-        str | None, typer.Option(metavar="K|SHARE", help="Enough replies: 5, or a share such as 0.8.")
+        str | None,
+        typer.Option(
+            metavar="K|SHARE", help="End after this many replies: a number like 5, or a share like 0.8."
+        ),
     ] = None,
     user_key: UserKey = "",
     metadata: Metadata = None,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command starts no other.")
+        str | None, typer.Option(help="Idempotency key: repeating the command with it starts nothing more.")
     ] = None,
 ) -> None:
-    """Send a message to a topic or to queues; prints the scatter's batch id."""
+    """Send a message to a topic or to queues, and print the batch id of the scatter."""
     if (topic is None) == (not to):
-        raise typer.BadParameter("give --topic, or --to for each queue")
+        raise typer.BadParameter("pass either --topic, or --to for each queue")
     run = session(ctx)
     started = run.tracker.scatters.start(
         topic if topic is not None else list(to or ()),
@@ -66,24 +83,24 @@ def start(
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )
-    run.answer(wire.encode_scattered(started), str(started.batch.batch_id))
+    run.answer(wire.SCATTERED.encode(started), str(started.batch.batch_id))
 
 
 @scatter.command()
 def show(ctx: typer.Context, batch: BatchId) -> None:
-    """Show how many replied, failed and are missing, counted exactly."""
+    """Show how many recipients replied, failed and are missing, counted exactly."""
     from fanin.cli.tables import facts
 
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
-    run.answer(wire.encode_scattered(found), facts(_facts(found)))
+    run.answer(wire.SCATTERED.encode(found), facts(_facts(found)))
 
 
 @app.command()
 def replies(
     ctx: typer.Context,
     batch: BatchId,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Size of a page.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Most replies on one page.")] = 100,
     cursor: Cursor = None,
     every: EveryPage = False,
 ) -> None:
@@ -95,12 +112,12 @@ def replies(
     if every:
         page = Gathered(tuple(scatters.replies(batch)))
     else:
-        page = scatters.calls.replies(batch, cursor=cursor, limit=limit)
+        page = scatters.replies_page(batch, cursor=cursor, limit=limit)
     shown = table("recipient", "name", "reply", right=("recipient",))
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)
-    run.answer(wire.encode_gathered(page), shown if page.replies else "nobody has replied")
+    run.answer(wire.GATHERED.encode(page), shown if page.replies else "nobody has replied")
     run.more(page.cursor)
 
 

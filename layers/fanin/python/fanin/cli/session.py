@@ -1,4 +1,4 @@
-"""What the commands share: which stack they talk to, and how they answer."""
+"""What all commands share: the tracker they call, and how they print answers and errors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fanin.client.tracker import Tracker
 
 _ENDLESS: Final = 100_000
+"""Width in columns at which no line is wrapped."""
 
 
 @dataclass
@@ -27,10 +28,10 @@ class Session:
     """One run of a command.
 
     Attributes:
-        as_json: answer with one JSON document instead of text for people.
-        local: talk to the stack of ``fanin local up``.
-        api_url: talk to this API.
-        given: a tracker to use in place of all these.
+        as_json: print one JSON document instead of text for people.
+        local: use the stack of ``fanin local up``.
+        api_url: use the API at this URL.
+        given: a tracker to use instead; ``local``, ``api_url`` and the environment are then ignored.
     """
 
     as_json: bool = False
@@ -40,7 +41,7 @@ class Session:
 
     @cached_property
     def tracker(self) -> Tracker:
-        """The tracker that the options, or else the environment, ask for."""
+        """The tracker for the stack that the options name, or else the environment."""
         from fanin.client.tracker import Tracker
 
         if self.given is not None:
@@ -52,37 +53,37 @@ class Session:
         return Tracker.from_env()
 
     @cached_property
-    def console(self) -> Console:
-        """Where people read the answer."""
+    def stdout(self) -> Console:
+        """Prints the answer as text."""
         from rich.console import Console
 
-        # What is piped is not cut to some width.
+        # Output that goes to a pipe or a file is not wrapped.
         width = None if sys.stdout.isatty() else _ENDLESS
         return Console(highlight=False, width=width)
 
     @cached_property
-    def aside(self) -> Console:
-        """Where progress and remarks go, so that they are never in the answer."""
+    def stderr(self) -> Console:
+        """Shows progress and remarks, which must never mix with the answer."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False)
 
     def answer(self, document: Any, *text: RenderableType) -> None:
-        """Print the answer: the document with ``--json``, else the text."""
+        """Print the answer: the document with ``--json``, otherwise the text."""
         if self.as_json:
             typer.echo(json.dumps(document, ensure_ascii=False))
             return
         for part in text:
-            self.console.print(part, markup=False)
+            self.stdout.print(part, markup=False)
 
     def remark(self, text: str) -> None:
-        """Say something beside the answer."""
+        """Print a line to stderr, beside the answer."""
         typer.echo(text, err=True)
 
     def more(self, cursor: str | None) -> None:
-        """Say how to get the next page, if there is one; a JSON document says it itself."""
+        """Say how to get the next page, if there is one; a JSON document has its cursor already."""
         if cursor is not None and not self.as_json:
-            self.remark(f"there is more: --cursor {cursor}, or --all")
+            self.remark(f"more results: pass --cursor {cursor}, or --all")
 
     def explain(self, error: FaninError) -> None:
         """Print an error to stderr: one line, or a problem document with ``--json``."""
@@ -96,11 +97,11 @@ class Session:
 
 
 def session(ctx: typer.Context) -> Session:
-    """The session of a command."""
+    """The session of the running command."""
     found: Session = ctx.ensure_object(Session)
     return found
 
 
 def lines_of_stdin() -> Iterator[str]:
-    """The lines of stdin, without their ends, those that are empty left out."""
+    """The lines of stdin without line ends and surrounding spaces; empty lines are skipped."""
     return (stripped for line in sys.stdin if (stripped := line.strip("\r\n ")))

@@ -1,4 +1,4 @@
-"""Commands on Spark jobs on EMR Serverless: fanin spark submit, status, cancel, dashboard."""
+"""Commands on Spark jobs on EMR Serverless: ``fanin spark submit``, ``status``, ``cancel``, ``dashboard``."""
 
 from __future__ import annotations
 
@@ -18,53 +18,61 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
 
-
-Stack: TypeAlias = Annotated[str, typer.Option(help="The pipeline's stack.")]
-RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
-Wait: TypeAlias = Annotated[bool, typer.Option("--wait", help="Look at the run until it has ended.")]
+Stack: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
+RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the job run.")]
+Wait: TypeAlias = Annotated[bool, typer.Option("--wait", help="Wait until the run has ended.")]
 STACK = "fanin-pipeline"
 
 
 @app.command()
 def submit(
     ctx: typer.Context,
-    job: Annotated[JobName, typer.Argument(metavar="JOB", help="ack, audit, fan-out or report.")],
+    job: Annotated[
+        JobName, typer.Argument(metavar="JOB", help="Name of the job: ack, audit, fan-out or report.")
+    ],
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- ARGUMENTS", help="What the job itself is told; -- --help lists it."),
+        typer.Argument(metavar="-- ARGUMENTS", help="Arguments for the job itself; -- --help lists them."),
     ] = None,
     *,
     stack: Stack = STACK,
     wheel: Annotated[
-        Path | None, typer.Option(metavar="FILE", dir_okay=False, help="Run this wheel of fanin.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", dir_okay=False, help="Run this wheel of fanin instead of the installed one."
+        ),
     ] = None,
     deployed: Annotated[
-        bool, typer.Option("--deployed", help="Run what the stack was deployed with; upload nothing.")
+        bool,
+        typer.Option("--deployed", help="Run the fanin that the stack was deployed with; upload nothing."),
     ] = False,
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A Spark property; may be repeated."),
     ] = None,
     token: Annotated[
-        str | None, typer.Option(help="Your name for this run: the same one again starts no second.")
+        str | None,
+        typer.Option(help="Idempotency token: repeating the command with it starts no second run."),
     ] = None,
-    attempts: Annotated[int, typer.Option(min=1, help="How often to start it until it succeeds.")] = 1,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="How often to start the job at most, until it succeeds.")
+    ] = 1,
     timeout: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Stop it after so long; 12h if not said.")
+        str | None, typer.Option(metavar="SPAN", help="Stop the job after this long; 12h by default.")
     ] = None,
     wait: Wait = False,
 ) -> None:
-    """Run a job on EMR Serverless; prints the id of the run.
+    """Run a job on EMR Serverless, and print the id of the run.
 
-    Takes the fanin that is installed here, uploads it to the bucket of the pipeline's stack, and
-    starts the job. The stack says the rest: application, role, dependencies, and where the tracker
-    is. Arguments of the job stand after --, as in: fanin spark submit audit -- --scan --output s3://...
+    Uploads the installed fanin to the bucket of the pipeline's stack, and starts the job. Application,
+    role, dependencies and the tracker's address come from the stack. Arguments for the job follow
+    after --, as in: fanin spark submit audit -- --scan --output s3://...
     """
     from fanin.spark.emr.packing import Package
     from fanin.spark.emr.submit import Submission
 
     if wheel and deployed:
-        raise typer.BadParameter("say --wheel or --deployed, not both")
+        raise typer.BadParameter("pass --wheel or --deployed, not both")
     package = None if deployed else Package.wheel(wheel) if wheel else Package.installed()
     named = {} if token is None else {"token": token}
     submission = Submission(
@@ -82,9 +90,9 @@ def submit(
 
 @app.command()
 def status(ctx: typer.Context, run: RunId, *, stack: Stack = STACK, wait: Wait = False) -> None:
-    """Say how a run is.
+    """Show the state of a run.
 
-    Exits with 1 if it failed or was cancelled.
+    Exits with 1 if the run failed or was cancelled.
     """
     runs = _runs(stack)
     _finish(session(ctx), runs, runs.look(run), wait=wait)
@@ -92,14 +100,14 @@ def status(ctx: typer.Context, run: RunId, *, stack: Stack = STACK, wait: Wait =
 
 @app.command()
 def cancel(ctx: typer.Context, run: RunId, *, stack: Stack = STACK) -> None:
-    """Ask a run to end; every job may be submitted again."""
+    """Cancel a run; every job may be submitted again afterwards."""
     _runs(stack).cancel(run)
     session(ctx).answer({"cancelled": run}, run)
 
 
 @app.command()
 def dashboard(ctx: typer.Context, run: RunId, *, stack: Stack = STACK) -> None:
-    """Print a link to a run's Spark UI and logs, good for an hour."""
+    """Print a link to the Spark UI and the logs of a run; it is valid for one hour."""
     url = _runs(stack).dashboard(run)
     session(ctx).answer({"url": url}, url)
 
@@ -111,7 +119,7 @@ def _runs(stack: str) -> Runs:
 
 
 def _finish(screen: Session, runs: Runs, run: Run, *, wait: bool) -> None:
-    """Print a run, ended if that is waited for, and exit accordingly."""
+    """Print a run, after its end if ``wait`` is set, and exit with 1 if it failed."""
     if wait and not run.ended:
         screen.remark(f"run {run.id}")
         for seen in runs.follow(run.id):

@@ -1,4 +1,4 @@
-"""Commands on the stack itself: local up, down, status and env, and the API's document."""
+"""Commands on the service itself: ``fanin local up``, ``down``, ``status``, ``env``; ``fanin openapi``."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from fanin.cli.session import session
 from fanin.errors import NotConfigured
 
 app = typer.Typer()
-local = typer.Typer(help="The whole service on this machine.", no_args_is_help=True)
+local = typer.Typer(help="The whole service on this machine, on an emulator of AWS.", no_args_is_help=True)
 app.add_typer(local, name="local")
 
 
 @local.command()
 def up(
     ctx: typer.Context,
-    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Where the emulator listens.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="TCP port for the emulator.")] = None,
     auth: Annotated[
-        bool | None, typer.Option(help="Verify signatures and enforce the functions' policies.")
+        bool | None, typer.Option(help="Verify signatures, and enforce the policies of the functions.")
     ] = None,
 ) -> None:
-    """Start the emulator and deploy the stack to it.
+    """Start the emulator, and deploy the stack to it.
 
-    Repeating it updates what has changed.
+    Repeating the command deploys what has changed since.
     """
     from fanin.cli.tables import facts
     from fanin.local import up as start
@@ -40,12 +40,12 @@ def up(
         ("work queue", stack.work_queue_url),
         ("log", stack.log_file),
     ]
-    run.answer(asdict(stack), facts(shown), "use it: export FANIN_PROFILE=local, or fanin --local ...")
+    run.answer(asdict(stack), facts(shown), "to use it: export FANIN_PROFILE=local, or fanin --local ...")
 
 
 @local.command()
 def down(ctx: typer.Context) -> None:
-    """Stop the emulator, and forget everything in it."""
+    """Stop the emulator, and discard everything in it."""
     from fanin.local import down as stop
 
     stopped = stop()
@@ -56,7 +56,7 @@ def down(ctx: typer.Context) -> None:
 def local_status(ctx: typer.Context) -> None:
     """Show whether the local stack is up.
 
-    Exits with 1 if it is not.
+    Exits with 1 if it is not up.
     """
     from fanin.cli.tables import facts
     from fanin.local import status
@@ -78,15 +78,15 @@ def local_status(ctx: typer.Context) -> None:
 
 @local.command("env")
 def local_env(ctx: typer.Context) -> None:
-    """Print the variables with which any AWS client and the Spark jobs use the local stack.
+    """Print environment variables that lead AWS clients and the Spark jobs to the local stack.
 
-    For a shell: eval "$(fanin local env)"
+    In a shell: eval "$(fanin local env)"
     """
     from fanin.local import environment, status
 
     found = status()
     if found.stack is None:
-        raise NotConfigured("no local stack is up; start it: fanin local up")
+        raise NotConfigured("the local stack is not up; start it with `fanin local up`")
     variables = environment(found.stack)
     exports = (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
     session(ctx).answer(variables, *exports)
@@ -99,7 +99,9 @@ def openapi(ctx: typer.Context) -> None:
         from fanin.entry.http.openapi import document
         from fanin.entry.http.table import ROUTES
     except ImportError as error:
-        raise NotConfigured("the document needs Powertools: pip install 'fanin[lambda]'") from error
+        raise NotConfigured(
+            "the OpenAPI document needs Powertools; install it with: pip install 'fanin[lambda]'"
+        ) from error
 
     run = session(ctx)
     run.as_json = True

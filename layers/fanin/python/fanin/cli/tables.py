@@ -1,4 +1,4 @@
-"""Batches and receipts as people read them."""
+"""Formats batches and receipts as text for people."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rich.table import Table
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.reports import Progress
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
 
 
 def table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """An empty table; columns named in ``right`` hold numbers."""
+    """An empty table; the columns named in ``right`` are aligned to the right."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
@@ -22,7 +22,7 @@ def table(*columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Table:
-    """What is known, a line each; what is not known is left out."""
+    """Names with their values, one a line; empty values are left out."""
     made = Table(box=None, show_header=False, pad_edge=False)
     for name, value in pairs:
         if value not in (None, ""):
@@ -31,7 +31,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Table:
 
 
 def batch_facts(batch: Batch) -> list[tuple[str, object]]:
-    """A batch, line by line."""
+    """Names and values that describe a batch, for ``facts``."""
     state = f"{batch.state}, partial" if batch.partial else str(batch.state)
     return [
         ("batch", batch.batch_id),
@@ -50,12 +50,12 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
 
 
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
-    """A batch with how far it is."""
+    """Names and values that describe a batch and its progress."""
     return [*batch_facts(progress.batch), ("done", done(progress))]
 
 
 def done(progress: Progress) -> str:
-    """How many items are done, of how many."""
+    """How many of how many items are done; bounds where they were not counted exactly."""
     items = progress.batch.items
     if progress.exact:
         share = f" ({progress.done_min / items:.1%})" if items else ""
@@ -64,7 +64,7 @@ def done(progress: Progress) -> str:
 
 
 def receipts_table(receipts: Sequence[Receipt]) -> Table:
-    """What an acknowledgement did, batch by batch."""
+    """What an acknowledgement did: one row for each batch."""
     made = table(
         "batch",
         "state",
@@ -81,7 +81,7 @@ def receipts_table(receipts: Sequence[Receipt]) -> Table:
 
 
 def batches_table(batches: Sequence[Batch]) -> Table:
-    """Batches, a line each."""
+    """Batches, one row each."""
     made = table("batch", "state", "items", "opened", "user key", right=("items",))
     for batch in batches:
         opened = encode_time(batch.created_at)

@@ -1,4 +1,4 @@
-"""The command watch: a live look at a batch until it has ended."""
+"""The command ``fanin watch``: shows the progress of a batch until it has ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import Progress
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import PROGRESS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 Draw: TypeAlias = Callable[[Progress, Pace], None]
-"""Shows one look at a batch."""
+"""Displays the current progress of a batch."""
 
-_COUNTED: Final = 16_384
-"""Batches of up to so many items are counted exactly: 260 words at most."""
-_REMARKS: Final = 5.0
-"""Seconds between lines where there is no terminal to draw on."""
+_COUNTED_ITEMS: Final = 16_384
+"""Batches with up to this many items are counted exactly, which reads 260 words at most."""
+_LINE_SECONDS: Final = 5.0
+"""Seconds between two lines of progress where stderr is not a terminal."""
 
 
 @app.command()
 def watch(
     ctx: typer.Context,
     batch: BatchId,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two requests.")] = 1.0,
     timeout: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Stop watching after so long, and exit with 1.")
+        str | None, typer.Option(metavar="SPAN", help="Stop watching after this long, and exit with 1.")
     ] = None,
 ) -> None:
     """Watch a batch until it has ended.
 
-    Exits with 0 if it is complete, else with 1. Shows what is done, the rate over the last 30
-    seconds and the time left. Batches of more than 16,384 items are shown by the lower bound of
-    what is done, which costs at most 66 reads a look.
+    Exits with 0 if the batch is complete, otherwise with 1. Shows how many items are done, the rate
+    over the last 30 seconds, and the time left. For batches of more than 16,384 items it shows a
+    lower bound of the items done, which costs at most 66 reads a request.
     """
     run = session(ctx)
     patience = parsing.span(timeout).total_seconds() if timeout else None
@@ -52,35 +52,45 @@ def watch(
 
 
 def finish(run: Session, progress: Progress) -> None:
-    """Print how a batch ended, and exit accordingly."""
+    """Print how a batch ended, and exit with 1 unless it is complete."""
     from fanin.cli.tables import facts, progress_facts
 
-    run.answer(wire_reports.encode_progress(progress), facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
     if not complete(progress.batch):
         raise typer.Exit(ExitCode.WRONG)
 
 
 def complete(batch: Batch) -> bool:
-    """Whether a batch ended as it should: with nothing missing."""
+    """Whether a batch is complete with nothing missing."""
     return batch.state is State.COMPLETE and not batch.partial
 
 
 def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float | None = None) -> Progress:
-    """Show a batch's progress on stderr until it has ended, or patience has."""
-    pace, begun = Pace(), time.monotonic()
-    with_terminal = run.aside.is_terminal and not run.as_json
-    draw, end = _bar(run.aside) if with_terminal else _lines(run)
+    """Show the progress of a batch on stderr until it has ended.
+
+    Args:
+        run: the session.
+        batch_id: which batch.
+        every: seconds between two requests.
+        patience: seconds after which to return although the batch has not ended; None waits for ever.
+
+    Returns:
+        The last progress seen.
+    """
+    pace, started = Pace(), time.monotonic()
+    with_terminal = run.stderr.is_terminal and not run.as_json
+    draw, end = _bar(run.stderr) if with_terminal else _lines(run)
     try:
         while True:
             progress = run.tracker.status(batch_id)
-            if not progress.exact and progress.batch.items <= _COUNTED:
+            if not progress.exact and progress.batch.items <= _COUNTED_ITEMS:
                 progress = run.tracker.status(batch_id, exact=True)
             now = time.monotonic()
-            pace.saw(now, progress.done_min)
+            pace.record(now, progress.done_min)
             draw(progress, pace)
             if progress.batch.state.terminal:
                 return progress
-            if patience is not None and now - begun >= patience:
+            if patience is not None and now - started >= patience:
                 run.remark(f"batch {batch_id} is still {progress.batch.state}")
                 return progress
             time.sleep(every)
@@ -89,14 +99,14 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
 
 
 def describe(progress: Progress, pace: Pace) -> str:
-    """Progress in words: what is done, how fast, and how long it will take."""
+    """Progress in words: what is done, at which rate, and how much time is left."""
     items = progress.batch.items
     parts = [f"{progress.done_min:,} of {items:,}", str(progress.batch.state)]
     if progress.batch.state.terminal:
         return ", ".join(parts)
     if pace.rate is not None:
         parts.append(f"{pace.rate:,.0f}/s")
-    left = pace.left(items - progress.done_min)
+    left = pace.seconds_left(items - progress.done_min)
     if left is not None and progress.batch.state is State.CLOSED:
         parts.append(f"{_clock(left)} left")
     return ", ".join(parts)
@@ -134,7 +144,7 @@ def _lines(run: Session) -> tuple[Draw, Callable[[], None]]:
     def draw(progress: Progress, pace: Pace) -> None:
         nonlocal last
         now = time.monotonic()
-        if not run.as_json and (progress.batch.state.terminal or now - last >= _REMARKS):
+        if not run.as_json and (progress.batch.state.terminal or now - last >= _LINE_SECONDS):
             last = now
             run.remark(describe(progress, pace))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,22 +11,22 @@ import boto3
 from botocore.config import Config
 
 from fanin.adapters.aws import LEAN
-from fanin.adapters.memory import Memory
-from fanin.adapters.system import SystemClock, SystemRandom
+from fanin.adapters.system import SystemRandom
 from fanin.app.api import Fanin
 from fanin.app.services import Services
+from fanin.client import local_stack
+from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
-from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
+from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 LOCAL: Final = "local"
-_LOCAL_FILE: Final = ".fanin/local.json"
 _CONNECTIONS: Final = 32
 _LOCAL_READ_TIMEOUT: Final = 120.0  # a burst of first calls starts a process for each of them on this machine
 
@@ -37,6 +37,7 @@ class Connection(NamedTuple):
     services: Fanin
     sqs: Callable[[], SQSClient]
     ack_queue_url: str | None
+    clock: Clock | None = None
 
 
 def from_env() -> Connection:
@@ -49,7 +50,7 @@ def from_env() -> Connection:
     if profile:
         raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
     if url := environment.get(ENV_API_URL):
-        return over_https(url, ack_queue_url=environment.get(ENV_ACK_QUEUE_URL))
+        return over_https(url, ack_queue_url=settings.ack_queue_url)
     if environment.get(ENV_BATCHES_TABLE):
         return direct(settings)
     raise NotConfigured(
@@ -60,25 +61,12 @@ def from_env() -> Connection:
 
 def local(start: Path | None = None) -> Connection:
     """The stack of ``fanin local up``, described in the nearest ``.fanin`` folder from ``start`` upwards."""
-    here = start or Path.cwd()
-    candidates = (folder / _LOCAL_FILE for folder in (here, *here.parents))
-    found = next((path for path in candidates if path.exists()), None)
-    if found is None:
-        raise NotConfigured(
-            f"no {_LOCAL_FILE} in {here} or above; start the local stack with `fanin local up`"
-        )
-    try:
-        stack = json.loads(found.read_text())
-        keys, region = (stack["access_key_id"], stack["secret_access_key"]), stack["region"]
-        api_url, endpoint_url, ack_queue_url = (
-            stack[name] for name in ("api_url", "endpoint_url", "ack_queue_url")
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotConfigured(f"{found} is not of this version; run `fanin local up` again") from error
-    session = boto3.Session(*keys, region_name=region)
+    stack = local_stack.nearest(start or Path.cwd())
+    session = stack.session()
     transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
-    api = HttpsApi(api_url, sign=SigV4(session, region), transport=transport)
-    return Connection(HttpsServices(api), lambda: sqs_client(session, endpoint_url), ack_queue_url)
+    api = HttpsApi(stack.api_url, sign=SigV4(session, stack.region), transport=transport)
+    sqs = partial(sqs_client, session, stack.endpoint_url)
+    return Connection(HttpsServices(api), sqs, stack.ack_queue_url)
 
 
 def over_https(
@@ -100,13 +88,16 @@ def direct(settings: Settings | None = None) -> Connection:
 
     named = settings or Settings.from_env()
     services = Services(wiring.connect(named))
-    return Connection(services, sqs_client, named.environment.get(ENV_ACK_QUEUE_URL))
+    return Connection(services, sqs_client, named.ack_queue_url)
 
 
 def in_memory() -> Connection:
-    """A ledger of this process; its queues are still SQS."""
-    memory = Memory(clock=SystemClock(), random=SystemRandom())
-    return Connection(Services(memory.ports()), sqs_client, None)
+    """The whole service within this process; see ``Tracker.in_memory``."""
+    from fanin.entry.in_memory.clock import RealClock  # noqa: PLC0415 - use cases that nobody else needs
+    from fanin.entry.in_memory.runtime import Runtime  # noqa: PLC0415
+
+    runtime = Runtime(RealClock(), SystemRandom())
+    return Connection(runtime.services, lambda: runtime.sqs, runtime.ack_queue_url, runtime.clock)
 
 
 def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:

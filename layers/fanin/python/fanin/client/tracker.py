@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client import connecting
-from fanin.client.buffers import Producer, Taker
-from fanin.client.calls import LedgerCalls
-from fanin.client.consuming.acking import Deliver, DirectAcks, Outcome, QueuedAcks
-from fanin.client.consuming.consumer import Consumer
+from fanin.client.buffers import ROOM_WAITS, Producer, Taker
+from fanin.client.clock import Clock
+from fanin.client.consuming.acknowledging import (
+    Acknowledger,
+    ItemOutcome,
+    LedgerAcknowledger,
+    QueueAcknowledger,
+)
+from fanin.client.consuming.consumer import SQS_WAITS, Consumer
 from fanin.client.consuming.handler import SqsHandler
-from fanin.client.consuming.handling import Handle
+from fanin.client.consuming.window import MessageHandler
 from fanin.client.https.transport import Sign
+from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     import boto3
     from mypy_boto3_sqs import SQSClient
 
-Via: TypeAlias = Literal["api", "queue"]
+AckPath: TypeAlias = Literal["api", "queue"]
 """How a consumer's outcomes reach the ledger: asked at once, or left in the ack queue."""
 
 
@@ -47,6 +55,7 @@ class Tracker(LedgerCalls):
         services: where the batches are kept, and the patterns on them.
         sqs: makes the client that producers and consumers use.
         ack_queue_url: the queue of ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
+        clock: from which a timedelta counts, and by which it waits; the machine's by default.
     """
 
     def __init__(
@@ -54,8 +63,9 @@ class Tracker(LedgerCalls):
         services: Fanin,
         sqs: Callable[[], SQSClient] = connecting.sqs_client,
         ack_queue_url: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(services.ledger)
+        super().__init__(services.ledger, clock)
         self.services = services
         self._make_sqs = sqs
         self._ack_queue_url = ack_queue_url
@@ -73,13 +83,16 @@ class Tracker(LedgerCalls):
         return cls(*connecting.from_env())
 
     @classmethod
-    def local(cls) -> Self:
-        """The stack of ``fanin local up``, by the ``.fanin/local.json`` of this folder or one above.
+    def local(cls, start: Path | None = None) -> Self:
+        """The stack of ``fanin local up``, by the nearest ``.fanin/local.json``.
+
+        Args:
+            start: where to look first, and then in the folders above; this folder by default.
 
         Raises:
-            NotConfigured: there is none.
+            NotConfigured: no such file was found.
         """
-        return cls(*connecting.local())
+        return cls(*connecting.local(start))
 
     @classmethod
     def over_https(
@@ -97,7 +110,7 @@ class Tracker(LedgerCalls):
             url: the stack's output ``ApiUrl``.
             session: credentials for the API and for the queues; boto3's default by default.
             region: the API's, where its URL does not say and it is not the session's.
-            sign: another way than SigV4: ``transport.Bearer(token)`` or ``transport.unsigned``.
+            sign: another way than SigV4: ``fanin.Bearer(token)`` or ``fanin.unsigned``.
             ack_queue_url: the stack's output ``AckQueueUrl``.
         """
         return cls(
@@ -120,7 +133,11 @@ class Tracker(LedgerCalls):
 
     @classmethod
     def in_memory(cls) -> Self:
-        """A ledger of this process, for tests and small jobs; it ends with the process."""
+        """The whole service within this process, for tests and small jobs; it ends with the process.
+
+        What follows from a call is done before it returns, and what is due with the next call. Queues are
+        made with ``tracker.sqs.create_queue``. Tests that move the clock use ``fanin.testing``.
+        """
         return cls(*connecting.in_memory())
 
     @cached_property
@@ -155,7 +172,8 @@ class Tracker(LedgerCalls):
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, waiting while it is full."""
-        return Producer(self.buffers, buffer)
+        backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
+        return Producer(self.services.buffers, buffer, backoff=backoff, now=self.clock.monotonic)
 
     def taker(
         self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
@@ -191,12 +209,12 @@ class Tracker(LedgerCalls):
         return TrackedBatch(self, self.status(batch_id).batch, lambda: self.sqs)
 
     @overload
-    def sqs_handler(self, handle: Handle) -> SqsHandler: ...
+    def sqs_handler(self, handle: MessageHandler) -> SqsHandler: ...
     @overload
-    def sqs_handler(self, *, via: Via = "api") -> Callable[[Handle], SqsHandler]: ...
+    def sqs_handler(self, *, via: AckPath = "api") -> Callable[[MessageHandler], SqsHandler]: ...
     def sqs_handler(
-        self, handle: Handle | None = None, *, via: Via = "api"
-    ) -> SqsHandler | Callable[[Handle], SqsHandler]:
+        self, handle: MessageHandler | None = None, *, via: AckPath = "api"
+    ) -> SqsHandler | Callable[[MessageHandler], SqsHandler]:
         """Make a Lambda handler for an SQS queue of a function of one message; see ``SqsHandler``.
 
         ::
@@ -211,15 +229,15 @@ class Tracker(LedgerCalls):
             via: ``"queue"`` acknowledges through the ack queue: cheaper, and a little later.
         """
         if handle is not None:
-            return SqsHandler(handle, lambda: self.delivery(via))
-        return lambda handle: SqsHandler(handle, lambda: self.delivery(via))
+            return SqsHandler(handle, lambda: self.acknowledger(via))
+        return lambda handle: SqsHandler(handle, lambda: self.acknowledger(via))
 
     def consumer(
         self,
         queue_url: str,
-        handle: Handle,
+        handle: MessageHandler,
         *,
-        via: Via = "api",
+        via: AckPath = "api",
         wait: int = 20,
         visibility_timeout: int | None = None,
     ) -> Consumer:
@@ -228,9 +246,10 @@ class Tracker(LedgerCalls):
             self.sqs,
             queue_url,
             handle,
-            self.delivery(via),
+            self.acknowledger(via),
             wait=wait,
             visibility_timeout=visibility_timeout,
+            backoff=replace(SQS_WAITS, sleep=self.clock.sleep),
         )
 
     def ack_later(self, items: str | Iterable[str], *, failures: Iterable[Failure] = ()) -> None:
@@ -241,21 +260,21 @@ class Tracker(LedgerCalls):
         Raises:
             NotConfigured: the ack queue is not known.
         """
-        outcomes = [Outcome(item) for item in ([items] if isinstance(items, str) else items)]
-        outcomes += [Outcome(failure.item, failure.reason) for failure in failures]
-        self.delivery("queue")(outcomes)
+        outcomes = [ItemOutcome(item) for item in ([items] if isinstance(items, str) else items)]
+        outcomes += [ItemOutcome(failure.item, failure.reason) for failure in failures]
+        self.acknowledger("queue")(outcomes)
 
-    def delivery(self, via: Via) -> Deliver:
+    def acknowledger(self, via: AckPath = "api") -> Acknowledger:
         """How outcomes reach the ledger; for consumers of your own.
 
         Raises:
             NotConfigured: ``"queue"``, and the ack queue is not known.
         """
         if via == "api":
-            return DirectAcks(self)
+            return LedgerAcknowledger(self)
         if self._ack_queue_url is None:
             raise NotConfigured(f"the ack queue is not known; set {ENV_ACK_QUEUE_URL} or give ack_queue_url")
-        return QueuedAcks(self.sqs, self._ack_queue_url)
+        return QueueAcknowledger(self.sqs, self._ack_queue_url)
 
 
 def _cancel(batch: TrackedBatch, error: BaseException) -> None:

@@ -151,6 +151,15 @@ class Batch:
         """Whether the batch is past its lifetime (time to live deletes late, so a row may still be there)."""
         return self.expires_at * 1000 <= now
 
+    @property
+    def all_done(self) -> bool:
+        """Whether the batch ended with every item known to be done.
+
+        This decides what an acknowledgement after the end of a batch means: where all is done it is a
+        duplicate; of any other ended batch it came too late. An estimated batch knows no items.
+        """
+        return self.state is State.COMPLETE and not self.partial and self.mode is Mode.EXACT
+
     def counted_out(self) -> bool:
         """In estimated mode: whether as many acknowledgements as items were counted."""
         return self.acked >= self.items

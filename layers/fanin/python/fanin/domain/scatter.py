@@ -89,6 +89,11 @@ class Scattered:
     quorum: int | None
 
     @property
+    def recipients(self) -> int:
+        """How many there are; 0 while they are being listed."""
+        return self.batch.items
+
+    @property
     def missing(self) -> int:
         """Recipients that neither replied nor failed."""
         return self.batch.items - self.received - self.failed

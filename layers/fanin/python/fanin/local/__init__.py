@@ -1,28 +1,42 @@
-"""The whole service on one machine, from the same template as in AWS: no account, no Docker.
+"""The whole service on one machine, deployed from the same template as to AWS, without account or Docker.
 
     from fanin.local import down, environment, up
 
-    stack = up()  # a second time it does nothing; after an edit it updates
+    stack = up()  # the second call does nothing; after an edit it updates the stack
     stack.client("sqs").send_message(QueueUrl=stack.work_queue_url, MessageBody="hello")
     down()
 
-``up`` writes ``.fanin/local.json``; ``fanin --local`` and ``FANIN_PROFILE=local`` find it from there.
+``up`` writes ``.fanin/local.json``, by which ``fanin --local`` and ``FANIN_PROFILE=local`` find the stack.
 
-With ``up(auth=True)`` the emulator verifies signatures and enforces policies, and each function has its own
-role's credentials. The keys it knows:
+With ``up(auth=True)`` the emulator verifies signatures and enforces policies, and each function gets the
+credentials of its own role. The emulator accepts these keys:
 
-- root of the account: access key ``test``, or the account's number. It may do everything, and its signature
-  is not verified, so tests of either need a user or a role;
-- an IAM user: ``create_user``, ``put_user_policy``, and the pair that ``create_access_key`` answers;
-- a role: what ``sts.assume_role`` answers, all three parts.
+- The root user of the account: access key ``test``, or the account number. Root may do everything, and its
+  signature is not verified; a test of signatures or policies therefore needs a user or a role.
+- An IAM user: ``create_user``, ``put_user_policy``, and the pair that ``create_access_key`` returns.
+- A role: all three parts of what ``sts.assume_role`` returns.
 
-A wrong secret of these is refused (``SignatureDoesNotMatch`` or ``InvalidSignatureException``, by service),
-and so is any other key (``UnrecognizedClientException`` or ``InvalidClientTokenId``).
+A wrong secret is refused with ``SignatureDoesNotMatch`` or ``InvalidSignatureException``, depending on the
+service; an unknown key with ``UnrecognizedClientException`` or ``InvalidClientTokenId``.
 """
 
+from fanin.client.local_stack import Stack, read
 from fanin.local.deploy import deploy
-from fanin.local.stack import Status, down, status, up
-from fanin.local.state import Stack, environment, read
+from fanin.local.outputs import environment
+from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, Status, down, status, up
 from fanin.local.synth import synthesize
 
-__all__ = ["Stack", "Status", "deploy", "down", "environment", "read", "status", "synthesize", "up"]
+__all__ = [
+    "CHECKOUT",
+    "CONTEXT",
+    "INPUTS",
+    "Stack",
+    "Status",
+    "deploy",
+    "down",
+    "environment",
+    "read",
+    "status",
+    "synthesize",
+    "up",
+]

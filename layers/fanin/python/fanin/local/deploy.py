@@ -1,6 +1,6 @@
-"""Deploys a synthesized CDK assembly to the emulator with boto3 alone: no CDK CLI, no npm.
+"""Deploys a synthesized CDK assembly to the emulator with boto3 alone, without the CDK CLI or npm.
 
-Does what ``cdk bootstrap`` and ``cdk deploy`` do, and then sets time to live and point-in-time recovery of
+Does the work of ``cdk bootstrap`` and ``cdk deploy``. Then it sets time to live and point-in-time recovery of
 the tables, which the emulator's CloudFormation ignores.
 """
 
@@ -37,7 +37,7 @@ ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def fingerprint(assembly: Path) -> str:
-    """Names the content of an assembly: equal exactly when a deployment would change nothing."""
+    """A hash of an assembly; two assemblies have the same one exactly if they deploy the same."""
     digest = hashlib.sha256()
     for file in sorted(assembly.glob("*.template.json")) + sorted(assembly.glob("*.assets.json")):
         digest.update(file.read_bytes())
@@ -48,20 +48,20 @@ def deploy(assembly: Path, endpoint_url: str, stack: str | None = None) -> dict[
     """Create or update the stacks of an assembly, and wait for them.
 
     Args:
-        assembly: what ``python app.py`` wrote.
-        endpoint_url: the emulator.
-        stack: the one to deploy; None deploys all, in the order of their dependencies.
+        assembly: folder that ``python app.py`` wrote.
+        endpoint_url: URL of the emulator.
+        stack: name of the stack to deploy; None deploys all, in the order of their dependencies.
 
     Returns:
-        Outputs of the stacks deployed.
+        The outputs of all deployed stacks, by name.
 
     Raises:
-        LocalStackFailed: no such stack, or a resource failed; the message names it and says why.
+        LocalStackFailed: the assembly lacks the stack, or a resource failed; the message says which and why.
     """
     manifest = json.loads((assembly / "manifest.json").read_text())
     stacks = [name for name in _in_order(manifest["artifacts"]) if stack in (None, name)]
     if not stacks:
-        raise LocalStackFailed(f"{assembly} holds no stack{f' named {stack}' if stack else ''}")
+        raise LocalStackFailed(f"the assembly {assembly} has no stack{f' named {stack}' if stack else ''}")
     ssm: SSMClient = client("ssm", endpoint_url)
     ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True)
     outputs: dict[str, str] = {}
@@ -71,7 +71,7 @@ def deploy(assembly: Path, endpoint_url: str, stack: str | None = None) -> dict[
 
 
 def _in_order(artifacts: dict[str, Any]) -> Iterator[str]:
-    """Names of the stacks, each after those it depends on."""
+    """The names of the stacks, each after the stacks that it depends on."""
     seen: set[str] = set()
 
     def visit(name: str) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _deploy(assembly: Path, properties: dict[str, Any], artifact: str, endpoint_
     _publish(assembly, assembly / f"{artifact}.assets.json", endpoint_url)
     template_file = assembly / properties["templateFile"]
     cloudformation: CloudFormationClient = client("cloudformation", endpoint_url)
-    _apply(cloudformation, name, _here(properties["stackTemplateAssetObjectUrl"], endpoint_url))
+    _apply(cloudformation, name, _object_url(properties["stackTemplateAssetObjectUrl"], endpoint_url))
     resources = json.loads(template_file.read_text())["Resources"]
     physical = {
         resource["LogicalResourceId"]: resource["PhysicalResourceId"]
@@ -104,7 +104,7 @@ def _deploy(assembly: Path, properties: dict[str, Any], artifact: str, endpoint_
 
 
 def _publish(assembly: Path, asset_manifest: Path, endpoint_url: str) -> None:
-    """Upload the assets of a stack that are not there yet; their keys are hashes of their content."""
+    """Upload those assets of a stack that are missing; the key of an asset is the hash of its content."""
     s3: S3Client = client("s3", endpoint_url)
     buckets: set[str] = set()
     for asset in json.loads(asset_manifest.read_text())["files"].values():
@@ -132,7 +132,7 @@ def _exists(s3: S3Client, bucket: str, key: str) -> bool:
 
 
 def archive(folder: Path) -> bytes:
-    """Zip a folder, the same bytes for the same content; stored, since nothing here is far away."""
+    """Zip a folder without compressing it; the same content always gives the same bytes."""
     buffer = BytesIO()
     with ZipFile(buffer, "w") as zipped:
         for file in sorted(folder.rglob("*")):
@@ -156,7 +156,7 @@ def _apply(cloudformation: CloudFormationClient, name: str, template_url: str) -
         message = error.response["Error"]["Message"]
         if "No updates are to be performed" in message:
             return
-        raise LocalStackFailed(f"stack {name} is refused: {message}") from error
+        raise LocalStackFailed(f"CloudFormation refused stack {name}: {message}") from error
     status = _settled(cloudformation, name)
     if status not in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
         raise LocalStackFailed(f"stack {name} is {status}: {_reason(cloudformation, name, since)}")
@@ -177,13 +177,18 @@ def _settled(cloudformation: CloudFormationClient, name: str) -> str | None:
     deadline = time.monotonic() + DEPLOY_SECONDS
     while (status := _status(cloudformation, name)) and status.endswith("_IN_PROGRESS"):
         if time.monotonic() > deadline:
-            raise LocalStackFailed(f"stack {name} is still {status} after {DEPLOY_SECONDS:.0f} s")
+            raise LocalStackFailed(
+                f"stack {name} is still {status} after {DEPLOY_SECONDS:.0f} s; see the emulator's log"
+            )
         time.sleep(0.05)
     return status
 
 
 def _reason(cloudformation: CloudFormationClient, name: str, since: float) -> str:
-    """The first failures are causes; those that were cancelled, and the stack's own, are consequences."""
+    """Why a stack failed: the reasons of all resources that failed by themselves, first failure first.
+
+    Resources that were cancelled are left out, since another failure was the cause.
+    """
     failures = []
     for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=name):
         for event in page["StackEvents"]:
@@ -191,10 +196,11 @@ def _reason(cloudformation: CloudFormationClient, name: str, since: float) -> st
             recent = event["Timestamp"].timestamp() >= since - 1
             if recent and event["ResourceStatus"].endswith("_FAILED") and "cancelled" not in reason.lower():
                 failures.append(f"{event['LogicalResourceId']} ({event['ResourceType']}): {reason}")
-    return "; ".join(reversed(failures)) or "no resource says why"
+    return "; ".join(reversed(failures)) or "no resource gives a reason"
 
 
 def _finish_tables(resources: dict[str, Any], physical: dict[str, str], endpoint_url: str) -> None:
+    """Set time to live and point-in-time recovery, as the template asks for them."""
     dynamodb: DynamoDBClient = client("dynamodb", endpoint_url)
     for logical, resource in resources.items():
         if resource["Type"] != "AWS::DynamoDB::Table":
@@ -211,11 +217,12 @@ def _finish_tables(resources: dict[str, Any], physical: dict[str, str], endpoint
 
 
 def _substitute(text: str) -> str:
+    """Replace CloudFormation's pseudo parameters by the values of the emulator."""
     for pseudo, value in (("AccountId", ACCOUNT), ("Region", REGION), ("Partition", "aws")):
         text = text.replace(f"${{AWS::{pseudo}}}", value)
     return text
 
 
-def _here(object_url: str, endpoint_url: str) -> str:
-    """``s3://bucket/key`` as the URL of the object in the emulator."""
-    return f"{endpoint_url}/{_substitute(object_url).removeprefix('s3://')}"
+def _object_url(s3_url: str, endpoint_url: str) -> str:
+    """The HTTP URL in the emulator of an object that is named ``s3://bucket/key``."""
+    return f"{endpoint_url}/{_substitute(s3_url).removeprefix('s3://')}"

@@ -1,8 +1,8 @@
-"""The emulator's process: installed apart, started as a daemon, stopped without a trace.
+"""Installs the emulator of AWS, and starts and stops its process.
 
-MiniStack serves the AWS services fanin uses on one port and runs Lambda functions as processes. It lives
-in a virtual environment of its own, since its workers see that environment: in fanin's, a package missing
-from a Lambda layer would stay hidden.
+MiniStack serves the AWS services that fanin uses on one port, and runs Lambda functions as processes. It has
+a virtual environment of its own, because its Lambda workers can import whatever that environment contains:
+with fanin's own environment, nobody would notice a package that is missing from a Lambda layer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 30.0
 HEALTH_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10.0
-START_TRIES: Final = 3  # another process may take the port between our choice and the emulator's bind
+START_TRIES: Final = 3  # another process may take the free port that we chose before the emulator binds it
 LOG_TAIL_LINES: Final = 15
 
 
@@ -39,8 +39,8 @@ class Emulator:
     """A running emulator.
 
     Attributes:
-        pid: its process, leader of a group that holds its Lambda workers too.
-        port: where it listens, on this machine only.
+        pid: id of its process, which leads a process group that includes its Lambda workers.
+        port: TCP port where it listens, on this machine only.
         auth: whether it verifies signatures and enforces policies.
     """
 
@@ -50,11 +50,11 @@ class Emulator:
 
     @property
     def endpoint_url(self) -> str:
-        """Base URL of every service."""
+        """Base URL of all AWS services."""
         return f"http://{HOST}:{self.port}"
 
     def healthy(self) -> bool:
-        """Whether it answers."""
+        """Whether it answers within two seconds."""
         connection = HTTPConnection(HOST, self.port, timeout=HEALTH_SECONDS)
         try:
             connection.request("GET", "/_ministack/health")
@@ -66,25 +66,26 @@ class Emulator:
 
 
 def install(home: Path, report: Callable[[str], None]) -> Path:
-    """Make the emulator's virtual environment, once.
+    """Install the emulator into a virtual environment, unless this version is there already.
 
     Args:
         home: folder of the environment.
-        report: told when there is something to wait for.
+        report: called with a line of text before a step that takes long.
 
     Returns:
-        Its Python interpreter.
+        The Python interpreter of the environment.
 
     Raises:
-        LocalStackFailed: the environment could not be made; the message holds pip's own.
+        LocalStackFailed: a command failed; the message ends with its output.
     """
     python = home / "bin" / "python"
     with locks.exclusive(home.with_name(f"{home.name}.install.lock")):
         ready = home / f"ministack-{VERSION}-python{sys.version_info.major}.{sys.version_info.minor}"
         if ready.exists() and python.exists():
             return python
-        report(f"installing the emulator, ministack {VERSION}, once")
-        # Our own pip installs into it, so neither ensurepip nor virtualenv is needed.
+        report(f"installing the emulator, ministack {VERSION}; this happens once")
+        # The pip of this environment installs into the new one, which then needs neither ensurepip nor
+        # virtualenv.
         _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(home)])
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
         _run([*pip, "--disable-pip-version-check", f"ministack=={VERSION}"])
@@ -101,11 +102,11 @@ def _run(command: list[str]) -> None:
 
 
 def running(folder: Path) -> Emulator | None:
-    """The emulator that runs for a state folder, healthy or not; None if none does."""
+    """The running emulator of a state folder, healthy or not; None if there is none."""
     while (address := locks.held(_lock_file(folder))) is not None:
         if address:
             return Emulator(**json.loads(address))
-        time.sleep(0.01)  # it holds the lock and is about to write its address
+        time.sleep(0.01)  # it has the lock, and will write its address in a moment
     return None
 
 
@@ -113,16 +114,16 @@ def start(folder: Path, python: Path, *, port: int | None = None, auth: bool = F
     """Start an emulator and wait until it answers.
 
     Args:
-        folder: state folder, for its lock, log and temporary files; none must run for it.
+        folder: state folder for its lock, log and temporary files; no other emulator may use it.
         python: interpreter of the emulator's environment.
-        port: TCP port; None takes a free one.
+        port: TCP port; None chooses a free one.
         auth: verify signatures and enforce policies.
 
     Raises:
-        LocalStackFailed: the port is taken, or it did not come up; the message ends with its log.
+        LocalStackFailed: the port is in use, or the emulator did not start; the message ends with its log.
     """
     if port is not None and not _free(port):
-        raise LocalStackFailed(f"port {port} is in use; name another one, or none to have a free one chosen")
+        raise LocalStackFailed(f"port {port} is in use; pass another one, or none to have a free one chosen")
     folder.mkdir(parents=True, exist_ok=True)
     tries = 1 if port is not None else START_TRIES
     for last in (attempt == tries - 1 for attempt in range(tries)):
@@ -148,7 +149,7 @@ def _launch(folder: Path, python: Path, port: int, *, auth: bool) -> None:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            check=False,  # what went wrong shows in the lock and the log
+            check=False,  # a failure shows in the lock and in the log
         )
 
 
@@ -162,15 +163,15 @@ def _wait(folder: Path) -> Emulator | None:
 
 
 def stop(folder: Path) -> bool:
-    """End the emulator and its Lambda workers, and remove their temporary files.
+    """Kill the emulator and its Lambda workers, and remove their temporary files.
 
-    Nothing is worth a slow goodbye, since all its state is in memory: the whole process group is killed.
+    All its state is in memory, so the whole process group can be killed at once.
 
     Returns:
-        Whether one was running.
+        Whether an emulator was running.
 
     Raises:
-        LocalStackFailed: it would not die.
+        LocalStackFailed: the process is still there after ten seconds.
     """
     emulator = running(folder)
     if emulator:
@@ -178,14 +179,16 @@ def stop(folder: Path) -> bool:
         deadline = time.monotonic() + STOP_SECONDS
         while running(folder):
             if time.monotonic() > deadline:
-                raise LocalStackFailed(f"the emulator, process {emulator.pid}, does not end")
+                raise LocalStackFailed(
+                    f"the emulator, process {emulator.pid}, still runs {STOP_SECONDS:.0f} s after SIGKILL"
+                )
             time.sleep(0.01)
     shutil.rmtree(_tmp(folder), ignore_errors=True)
     return emulator is not None
 
 
 def log_file(folder: Path) -> Path:
-    """Where the emulator and its workers log."""
+    """The file to which the emulator and its Lambda workers log."""
     return folder / "emulator.log"
 
 

@@ -1,8 +1,10 @@
-"""Runs the emulator as a daemon; executed by the emulator's own Python, so it imports nothing of fanin.
+"""Runs the emulator as a daemon. The emulator's own Python runs this script, so it imports nothing of fanin.
 
-The daemon holds a lock on its lock file for as long as it lives and keeps its address there. The kernel
-drops the lock however the process ends, ``kill -9`` included, so a stale file can never pass for a running
-emulator. Usage: ``python -I launcher.py <lock file> <port> <temporary folder> <layers folder> <AUTH>``.
+The daemon holds a lock on its lock file as long as it lives, and writes its address there. The kernel
+releases the lock however the process ends, also after ``kill -9``; a stale file is therefore never mistaken
+for a running emulator.
+
+Usage: ``python -I launcher.py <lock file> <port> <temporary folder> <layers folder> <AUTH>``.
 """
 
 from __future__ import annotations
@@ -26,18 +28,18 @@ from types import SimpleNamespace
 from typing import Any
 
 SCHEDULE_TICKS = (("scheduler", "_SCHEDULE_TICK_INTERVAL"), ("eventbridge", "_SCHEDULER_TICK_INTERVAL"))
-TURN_SECONDS = 0.02  # between two looks for a worker that is free
-LOCK_TRIES = 40  # of 50 ms each; a reader holds the lock for microseconds
+TURN_SECONDS = 0.02  # between two checks for a free worker
+LOCK_TRIES = 40  # 50 ms apart; whoever only reads the file holds the lock for microseconds
 
 
 def main(lock_file: str, port: str, private_tmp: str, layers: str, auth: str) -> None:
-    """Become a daemon that serves AWS on a port of this machine only.
+    """Become a daemon that serves AWS on a port of the loopback interface.
 
     Args:
-        lock_file: locked from here on, and holding ``{"pid", "port", "auth"}`` as JSON.
-        port: TCP port, must be free.
-        private_tmp: existing folder for everything the emulator and its Lambda workers unpack.
-        layers: folder where Lambda layers are unpacked, once for all emulators.
+        lock_file: stays locked as long as the daemon lives; gets ``{"pid", "port", "auth"}`` as JSON.
+        port: TCP port, which must be free.
+        private_tmp: existing folder for temporary files of the emulator and its Lambda workers.
+        layers: folder for unpacked Lambda layers, which all emulators share.
         auth: "true" verifies signatures and enforces policies.
     """
     lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
@@ -49,7 +51,8 @@ def main(lock_file: str, port: str, private_tmp: str, layers: str, auth: str) ->
     address = {"pid": os.getpid(), "port": int(port), "auth": auth == "true"}
     os.pwrite(lock, json.dumps(address).encode(), 0)
 
-    # Lambda workers inherit this environment: no account, proxy or setting of the developer may reach them.
+    # Lambda workers inherit this environment. They must not see accounts, proxies or settings of the
+    # developer.
     for name in set(os.environ) - {"PATH", "HOME", "LANG"}:
         del os.environ[name]
     os.environ.update(
@@ -77,15 +80,17 @@ def _acquire(lock: int) -> None:
             time.sleep(0.05)
         else:
             return
-    sys.exit("another emulator holds the lock of this folder")
+    sys.exit("another emulator is running for this folder; it holds the lock")
 
 
 def _tune(layers: str) -> None:
-    """Shorten the emulator's waits: schedules to a second, Lambda calls by 50 ms, cold starts by most of it.
+    """Patch the emulator: make it faster, and complete the logs of Lambda functions.
 
-    Start no more Lambda workers at once than there are cores, and lose no line of their logs.
+    Schedules are checked every second instead of every ten. A Lambda call takes 50 ms less, and a cold start
+    a fraction of its time. At most as many Lambda workers start at once as there are cores.
 
-    These are private attributes; the emulator's version is pinned, and a rename fails loudly here.
+    All of this patches private attributes. The version of the emulator is pinned; if an attribute is renamed
+    in another version, the start fails here with a message.
     """
     for service, interval in SCHEDULE_TICKS:
         module: Any = importlib.import_module(f"ministack.services.{service}")
@@ -106,13 +111,13 @@ def _tune(layers: str) -> None:
 
 def _require(owner: Any, attribute: str) -> None:
     if not hasattr(owner, attribute):
-        sys.exit(f"the emulator has no {attribute}; is its version the pinned one?")
+        sys.exit(f"the emulator lacks the attribute {attribute}; is it another version than the pinned one?")
 
 
 def _sharing(folder: Path) -> type[zipfile.ZipFile]:
-    """A ZipFile that unpacks each Lambda layer once for all workers, which then share its bytecode too.
+    """A ZipFile that unpacks each Lambda layer once for all workers; they then share its bytecode, too.
 
-    Unpacking boto3 for every worker takes longer than everything else in a cold start.
+    Unpacking boto3 for each worker would take longer than the rest of a cold start.
     """
     one_at_a_time = threading.Lock()
 
@@ -128,7 +133,7 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
                 if not shared.exists():
                     draft = shared.with_suffix(f".{os.getpid()}")
                     super().extractall(draft)
-                    with suppress(OSError):  # another emulator was faster
+                    with suppress(OSError):  # another emulator unpacked it first
                         draft.rename(shared)
                     shutil.rmtree(draft, ignore_errors=True)
             target.rmdir()
@@ -139,51 +144,52 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
 
 
 class _Log:
-    """What a Lambda worker writes, as lines in a queue: read as it comes, and to its end when a call ends.
+    """Reads the log of a Lambda worker into a queue of lines: all the time, and completely when a call ends.
 
-    The emulator waits some milliseconds for the lines of a call; on a busy machine they come later, and then
-    belong to the next call, or to none.
+    The emulator itself waits only some milliseconds for the lines of a call. On a busy machine lines come
+    later; it then logs them with the next call, or never.
     """
 
     def __init__(self, pipe: int, lines: queue.Queue[str]) -> None:
-        self._pipe = os.dup(pipe)  # the emulator closes its own while this one is being read
+        self._pipe = os.dup(pipe)  # the emulator closes its own descriptor while this one is still being read
         self._lines = lines
-        self._begun = b""
+        self._incomplete = b""
         self._ended = False
         self._reading = threading.Lock()
 
     def follow(self) -> None:
         """Read until the worker has ended."""
         while not self._ended:
-            self._written(None)
+            self._readable(None)
             self.catch_up()
         os.close(self._pipe)
 
     def catch_up(self) -> None:
-        """Read what has been written until now."""
+        """Read what the worker has written so far."""
         with self._reading:
-            while not self._ended and self._written(0):
+            while not self._ended and self._readable(0):
                 read = os.read(self._pipe, 65_536)
                 self._ended = not read
-                *lines, self._begun = (self._begun + read).split(b"\n")
+                *lines, self._incomplete = (self._incomplete + read).split(b"\n")
                 for line in lines:
                     self._lines.put(line.decode(errors="replace"))
 
-    def _written(self, timeout: int | None) -> bool:
+    def _readable(self, timeout: int | None) -> bool:
+        """Whether there is something to read, or the end; waits for it if the timeout (ms) is None."""
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
         return bool(poll.poll(timeout))
 
 
 def _read_log(worker: Any) -> None:
-    """The thread that a worker has for its log."""
+    """Replaces ``Worker._read_stderr``, which runs in a thread for each worker."""
     lines = worker._stderr_queue  # noqa: SLF001
     lines.log = _Log(worker._proc.stderr.fileno(), lines)  # noqa: SLF001
     lines.log.follow()
 
 
 def _to_its_end(drain: Callable[..., str]) -> Callable[..., str]:
-    """A ``_drain_stderr_bounded`` that waits for nothing and leaves nothing."""
+    """Replaces ``Worker._drain_stderr_bounded``: returns all lines of the call, without waiting."""
 
     def rest_of_log(worker: Any, *waits: float, **more: float) -> str:
         log = getattr(worker._stderr_queue, "log", None)  # noqa: SLF001
@@ -196,13 +202,13 @@ def _to_its_end(drain: Callable[..., str]) -> Callable[..., str]:
 
 
 def _in_turn(acquire: Callable[..., Any], start: Callable[[Any], None]) -> Callable[..., Any]:
-    """An ``acquire_worker`` that starts as many workers at once as there are cores.
+    """Replaces ``acquire_worker``: at most as many workers start at a time as there are cores.
 
-    A burst of first calls would start a process for each, and all of them would be slow together. Whoever
-    waits for a turn takes a worker that has become free, if there is one first.
+    A burst of first calls would start a process for each call, and all of them would be slow. A call that
+    waits for its turn takes a worker that has become free in the meantime, if there is one.
     """
     turns = threading.Semaphore(os.cpu_count() or 1)
-    none_new = -1  # as a ceiling of workers
+    none_new = -1  # as the highest number of workers: start none
 
     def acquire_worker(*of: Any, **more: Any) -> Any:
         while (free := acquire(*of, **{**more, "max_concurrency": none_new}))[0] is None:
@@ -211,7 +217,7 @@ def _in_turn(acquire: Callable[..., Any], start: Callable[[Any], None]) -> Calla
             try:
                 worker, how = acquire(*of, **more)
                 if how == "spawn":
-                    with suppress(Exception):  # its call tries again, and tells
+                    with suppress(Exception):  # the call starts it again, and reports the error
                         start(worker)
                 return worker, how
             finally:

@@ -1,4 +1,4 @@
-"""File locks between processes; the kernel releases them however their holder ends."""
+"""File locks between processes. The kernel releases a lock however its holder ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file exclusively, waiting for it as long as it takes."""
+    """Hold an exclusive lock on a file, and wait for it as long as it takes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -22,7 +22,7 @@ def exclusive(path: Path) -> Iterator[None]:
 
 
 def held(path: Path) -> str | None:
-    """What the holder of a lock wrote in its file; None if nobody holds it."""
+    """The text that the holder of a lock wrote into its file; None if nobody holds the lock."""
     try:
         lock = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Up, down and status of the whole service on this machine."""
+"""Starts and stops the whole service on this machine, and says whether it runs."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from fanin.client import local_stack
+from fanin.client.local_stack import FOLDER, Stack
 from fanin.errors import LocalStackFailed
-from fanin.local import emulator, locks, state
+from fanin.local import emulator, locks, outputs
 from fanin.local.deploy import deploy, fingerprint
-from fanin.local.state import Stack
 from fanin.local.synth import synthesize
 
 CHECKOUT: Final = Path(__file__).resolve().parents[5]
-EMULATOR_HOME: Final = CHECKOUT / state.FOLDER / "emulator"
+EMULATOR_HOME: Final = CHECKOUT / FOLDER / "emulator"
 INPUTS: Final = ("app.py", "cdk.json", "infra", "functions", "layers")
 
-# Nobody wants to wait for a full ack window, or for a table that outlives its stack, on a laptop.
+# On a laptop acknowledgements should not wait for a full window, and tables should go with their stack.
 CONTEXT: Final[Mapping[str, object]] = {"local": True, "removal": "destroy", "ack_batching_window_seconds": 1}
 
 
 @dataclass(frozen=True)
 class Status:
-    """How the local stack is.
+    """Whether the local stack runs.
 
     Attributes:
-        state: ``up``; ``starting`` or failed half-way (the emulator runs, nothing is deployed);
-            ``unhealthy`` (the emulator runs and does not answer); ``down``.
-        stack: what is deployed; only when up.
+        state: ``up``; ``starting`` (the emulator runs, but nothing is deployed: ``up`` is at work or failed
+            half-way); ``unhealthy`` (the emulator runs, but does not answer); ``down``.
+        stack: what is deployed; None unless the state is ``up``.
         log_file: the emulator's log.
     """
 
@@ -47,66 +48,73 @@ def up(
     context: Mapping[str, object] | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Stack:
-    """Start the emulator and deploy the real stack to it, or whatever of that is not yet done.
+    """Start the emulator and deploy the real stack to it; steps that are already done are skipped.
 
-    Repeating it costs nothing; after an edit it updates the running stack. What died comes back.
+    A repeated call does nothing; after an edit it updates the running stack. An emulator that died is started
+    again.
 
     Args:
-        root: its ``.fanin`` folder holds state and log; None takes the checkout.
-        port: where the emulator should listen; None keeps the one of a running emulator, or takes a free one.
-        auth: verify signatures and enforce the functions' policies; None keeps what runs, or does not.
-        context: CDK settings (docs/settings.md) other than the local ones.
-        report: told, in a few words, what takes time.
+        root: folder whose ``.fanin`` folder gets state and log; None takes the checkout.
+        port: TCP port of the emulator; None keeps the port of a running emulator, or chooses a free one.
+        auth: verify signatures and enforce the policies of the functions; None keeps the choice of a running
+            emulator, and otherwise means False.
+        context: CDK settings (docs/settings.md), on top of ``CONTEXT``.
+        report: called with a line of text before each step that takes long.
 
     Returns:
-        Where everything is; also saved as ``.fanin/local.json``.
+        Where everything is; it is also saved as ``.fanin/local.json``.
 
     Raises:
-        LocalStackFailed: the port is taken, the app does not synthesize, or a resource failed; says which.
+        LocalStackFailed: the port is in use, the app does not synthesize, or a resource failed; the message
+            says which.
     """
     root = root or CHECKOUT
-    folder = root / state.FOLDER
+    folder = root / FOLDER
     with locks.exclusive(folder / "up.lock"):
         running = _emulator(folder, port, auth, report)
         assembly = _assembly({**CONTEXT, **(context or {})}, report)
         wanted = fingerprint(assembly)
-        known = state.read(root)
-        if known and known.runs_on(running) and known.fingerprint == wanted:
+        known = local_stack.read(root)
+        if known and outputs.runs_on(known, running) and known.fingerprint == wanted:
             return known
-        state.remove(root)
+        local_stack.remove(root)
         report("deploying")
-        outputs = deploy(assembly, running.endpoint_url)
-        stack = Stack.of(running, outputs, log_file=emulator.log_file(folder), fingerprint=wanted)
-        state.write(root, stack)
+        deployed = deploy(assembly, running.endpoint_url)
+        stack = outputs.describe(running, deployed, log_file=emulator.log_file(folder), fingerprint=wanted)
+        local_stack.write(root, stack)
         return stack
 
 
 def down(root: Path | None = None) -> bool:
-    """Stop the emulator with everything in it, and forget it; the log stays.
+    """Stop the emulator, and discard everything in it except the log.
 
     Args:
         root: as for ``up``.
 
     Returns:
-        Whether one was running.
+        Whether an emulator was running.
     """
     root = root or CHECKOUT
-    with locks.exclusive(root / state.FOLDER / "up.lock"):
-        state.remove(root)
-        return emulator.stop(root / state.FOLDER)
+    with locks.exclusive(root / FOLDER / "up.lock"):
+        local_stack.remove(root)
+        return emulator.stop(root / FOLDER)
 
 
 def status(root: Path | None = None) -> Status:
-    """Look at the local stack without changing it."""
+    """Whether the local stack runs; changes nothing.
+
+    Args:
+        root: as for ``up``.
+    """
     root = root or CHECKOUT
-    folder = root / state.FOLDER
-    running, known = emulator.running(folder), state.read(root)
+    folder = root / FOLDER
+    running, known = emulator.running(folder), local_stack.read(root)
     log_file = emulator.log_file(folder)
     if running is None:
         return Status("down", None, log_file)
     if not running.healthy():
         return Status("unhealthy", None, log_file)
-    if known is None or not known.runs_on(running):
+    if known is None or not outputs.runs_on(known, running):
         return Status("starting", None, log_file)
     return Status("up", known, log_file)
 
@@ -114,7 +122,7 @@ def status(root: Path | None = None) -> Status:
 def _emulator(
     folder: Path, port: int | None, auth: bool | None, report: Callable[[str], None]
 ) -> emulator.Emulator:
-    """The running emulator if it is as wanted and answers, else a new one."""
+    """The running emulator, if it has this port and mode and answers; otherwise a new one."""
     running = emulator.running(folder)
     if running and port in (None, running.port) and auth in (None, running.auth) and running.healthy():
         return running
@@ -128,14 +136,15 @@ def _assembly(context: Mapping[str, object], report: Callable[[str], None]) -> P
     app = CHECKOUT / "app.py"
     if not app.exists():
         raise LocalStackFailed(
-            "the local stack needs a checkout: clone the repository and pip install -e .[dev]"
+            f"the local stack needs a checkout of fanin, and {app} does not exist; "
+            "clone the repository, and run there: pip install -e '.[dev]'"
         )
-    assembly = CHECKOUT / state.FOLDER / "cdk.out" / _name(context)
+    assembly = CHECKOUT / FOLDER / "cdk.out" / _name(context)
     report("synthesizing the stack, if it has changed")
     synthesize(app, assembly, inputs=[CHECKOUT / name for name in INPUTS], context=context)
     return assembly
 
 
 def _name(context: Mapping[str, object]) -> str:
-    """A folder of its own for each context, so that stacks with other settings do not undo each other's."""
+    """Name of the assembly's folder; each context has a folder of its own."""
     return hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:8]

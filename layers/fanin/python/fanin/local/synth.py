@@ -1,4 +1,4 @@
-"""From a CDK app to a cloud assembly, only when something has changed: it takes some seven seconds."""
+"""Synthesizes a CDK app into a cloud assembly, if an input has changed; that takes about seven seconds."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ ERROR_TAIL_LINES: Final = 25
 def synthesize(
     app: Path, assembly: Path, *, inputs: Sequence[Path], context: Mapping[str, object] | None = None
 ) -> bool:
-    """Run a Python CDK app, unless the assembly is already that of these inputs.
+    """Run a Python CDK app, unless the assembly was made from these very inputs.
 
     Args:
-        app: the script, run in its own folder; it reads its ``cdk.json`` itself.
-        assembly: folder for the result; what is there is reused, so that bundled layers are kept.
-        inputs: files and folders that the result follows from.
-        context: CDK context, over what the app has of its own.
+        app: the script, which runs in its own folder and reads its ``cdk.json`` itself.
+        assembly: folder for the result. Its content is kept, so that bundled layers are reused.
+        inputs: files and folders from which the result follows.
+        context: CDK context, on top of the app's own.
 
     Returns:
-        Whether it ran.
+        Whether the app ran.
 
     Raises:
-        LocalStackFailed: the app failed; the message ends with what it said.
+        LocalStackFailed: the app failed; the message ends with the last lines of its output.
     """
     context = context or {}
     digest = _digest(inputs, context)
@@ -50,14 +50,14 @@ def synthesize(
 
 
 def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
-    # env(1) adds to the environment without this process reading it.
+    # env(1) adds variables, so that this process does not have to read its own environment.
     variables = {
         "CDK_OUTDIR": str(assembly),
         "CDK_CONTEXT_JSON": json.dumps(context),
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    node = Path(sys.executable).with_name("node")  # `make setup` puts one there where the machine has none
+    node = Path(sys.executable).with_name("node")  # `make setup` puts one there if the machine has none
     if node.exists():
         variables["JSII_NODE"] = str(node)
     settings = [f"{name}={value}" for name, value in variables.items()]
@@ -70,7 +70,11 @@ def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
         check=False,
     )
     if done.returncode:
-        hint = "" if node.exists() or which("node") else "\nThe CDK needs Node.js; `make setup` brings one"
+        hint = (
+            ""
+            if node.exists() or which("node")
+            else "\nThe CDK needs Node.js, which was not found; `make setup` installs it"
+        )
         said = "\n".join(done.stderr.strip().splitlines()[-ERROR_TAIL_LINES:])
         raise LocalStackFailed(f"{app} failed:\n{said}{hint}")
 

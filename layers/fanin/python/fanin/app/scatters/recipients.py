@@ -57,7 +57,7 @@ class Recipients:
 
     def _scatter(self, batch_id: int) -> Batch:
         """Read a batch, which must be a scatter, as it is now."""
-        row = self._ledger.look({batch_id})[batch_id]
+        row = self._ledger.refresh({batch_id})[batch_id]
         if row.kind is not Kind.SCATTER:
             raise BatchNotFound(f"there is no scatter {batch_id}; check the id")
         return row

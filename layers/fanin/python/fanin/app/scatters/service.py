@@ -37,7 +37,7 @@ class Sent(NamedTuple):
 
 
 class ScatterService:
-    """Implements ``fanin.app.scatters.calls.Scatters`` over a ledger, and the worker that sends.
+    """Implements ``fanin.app.api.Scatters`` over the ledger, and the worker that sends.
 
     Args:
         ledger: keeps the batches; its ports are used.
@@ -53,20 +53,17 @@ class ScatterService:
         self._starting = Starting(ledger, at_once=at_once)
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
-        """See ``Scatters.start``."""
         batch = self._starting.start(scatter, key)
         if key is not None:  # it may be a repeat, of long ago
             return self.status(batch.batch_id)
         return _scattered(batch, read_plan(self._ports.records, batch.batch_id), 0, 0)
 
     def status(self, batch_id: int) -> Scattered:
-        """See ``Scatters.status``."""
         batch = self._ledger.status(batch_id).batch
         plan = read_plan(self._ports.records, batch_id)
         return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
-        """See ``Scatters.replies``."""
         return self._replies.page(batch_id, cursor=cursor, limit=limit)
 
     def missing_recipients(
@@ -82,11 +79,9 @@ class ScatterService:
         return self._recipients.failed(batch_id, cursor=cursor, limit=limit)
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        """See ``Scatters.reply``."""
         return self._replies.reply(replies)
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        """See ``Scatters.claim``."""
         return self._replies.claim(request)
 
     def work(self, batch_id: int, chunk: int | None, wave: int) -> Sent:

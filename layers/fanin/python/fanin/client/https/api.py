@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.https.transport import Request, Response, Sign, SigV4, Transport, Urllib3Transport
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
@@ -21,9 +20,13 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.names import API_ROOT
-from fanin.wire.ledger import Json
+from fanin.wire.json_types import Json
+from fanin.wire.shapes import Shape, plain
 
 T = TypeVar("T")
+
+NOTHING: Final = plain("Nothing", {})
+"""The shape of an answer without a body."""
 
 _BY_CODE: Final = {error.code: error for error in STATUS}
 
@@ -60,11 +63,11 @@ class HttpsApi:
         self._sign = sign or SigV4()
         self._transport = transport or Urllib3Transport()
         self._attempts = attempts
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or Backoff(base=0.1, cap=20.0)
 
     def call(
         self,
-        decode: Callable[[Json], T],
+        answer: Shape[T],
         method: str,
         path: str,
         body: Json | None = None,
@@ -76,7 +79,7 @@ class HttpsApi:
         """Make a call of the API, the patterns' included.
 
         Args:
-            decode: reads the answer.
+            answer: shape of the answer.
             method: of HTTP.
             path: below the API's root, percent-encoded.
             body: JSON, if the route takes one.
@@ -91,7 +94,7 @@ class HttpsApi:
         attempt = 0
         while True:
             try:
-                return self._once(request, decode)
+                return self._once(request, answer)
             except (ServiceUnavailable, Throttled) as error:
                 attempt += 1
                 lost = isinstance(error, ServiceUnavailable)
@@ -99,12 +102,12 @@ class HttpsApi:
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
 
-    def _once(self, request: Request, decode: Callable[[Json], T]) -> T:
+    def _once(self, request: Request, answer: Shape[T]) -> T:
         response = self._transport(request._replace(headers=self._sign(request)))
         if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
             raise error_of(response)
         try:
-            return decode(json.loads(response.body) if response.body else {})
+            return answer.decode(json.loads(response.body) if response.body else {})
         except (ValueError, KeyError, TypeError, InvalidRequest) as error:
             raise ServiceUnavailable(
                 f"the answer to {request.method} {request.url} is not of the API's form; "

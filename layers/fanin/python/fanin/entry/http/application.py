@@ -11,7 +11,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from fanin import names
-from fanin.app.services import Services
+from fanin.app.api import Fanin
 from fanin.entry import wiring
 from fanin.entry.http import problems
 from fanin.entry.http.route import Decoder, Route
@@ -32,7 +32,7 @@ def _application() -> APIGatewayHttpResolver:
 
 
 def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer an event; a slash at the end of the path is let pass.
+    """Answer an event; a slash at the end of the path is ignored.
 
     The correlation id is the caller's, else the request's, and goes back in a header.
     """
@@ -46,7 +46,7 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
     return answer
 
 
-def application(services: Callable[[], Services], routes: Sequence[Route] = ROUTES) -> APIGatewayHttpResolver:
+def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES) -> APIGatewayHttpResolver:
     """Make the resolver of a route table.
 
     Args:
@@ -64,7 +64,7 @@ def application(services: Callable[[], Services], routes: Sequence[Route] = ROUT
         if app.current_event.http_method in allowed:  # but for characters that the resolver lets no id have
             return refused(InvalidRequest("the path names nothing: no id has such characters"))
         if allowed:
-            detail = f"{path} takes {' and '.join(allowed)} only"
+            detail = f"method not allowed; this path accepts {', '.join(allowed)}"
             return problems.problem(405, "method-not-allowed", detail, request_id(), allow=", ".join(allowed))
         detail = "there is nothing at this path; see /openapi.json for what there is"
         return problems.problem(404, "no-such-path", detail, request_id())
@@ -90,15 +90,16 @@ def application(services: Callable[[], Services], routes: Sequence[Route] = ROUT
 
 
 def _endpoint(
-    app: APIGatewayHttpResolver, route: Route, services: Callable[[], Services]
+    app: APIGatewayHttpResolver, route: Route, services: Callable[[], Fanin]
 ) -> Callable[..., Response[str]]:
     decode = Decoder(route)
 
     def endpoint(**path: str) -> Response[str]:
         request = decode(app.current_event, path)
-        answer = route.act(services(), request)
+        value = route.act(services(), request)
         if route.answer is None:
             return Response(route.status, body="")
-        return Response(route.status, "application/json", json.dumps(answer, separators=(",", ":")))
+        answer = json.dumps(route.answer.encode(value), separators=(",", ":"))
+        return Response(route.status, "application/json", answer)
 
     return endpoint

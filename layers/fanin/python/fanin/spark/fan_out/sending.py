@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from fanin.client.messages import Message
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.domain.acks import Failure
 from fanin.domain.limits import MAX_FAILURES
 from fanin.spark.fan_out.bodies import BODY

@@ -25,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.types import StringType, StructType
 
 from fanin.client.messages import Message
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, State

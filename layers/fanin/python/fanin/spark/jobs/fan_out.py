@@ -15,7 +15,7 @@ from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
 from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.runtime.formats import format_of_path
 from fanin.spark.runtime.service import Service
-from fanin.wire.ledger import decode_time
+from fanin.wire.times import decode_time
 
 _ABOUT: Final = """\
 Send each row of a dataset to an SQS queue, as an item of one batch, and close the batch.
