@@ -1,6 +1,6 @@
 """A client of DynamoDB that answers as each test says, behind a connection that does not wait."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -29,6 +29,26 @@ def connection(client: Any, waits: list[float]) -> Connection:
     )
 
 
+@pytest.fixture
+def asked(client: Any) -> list[dict[str, Any]]:
+    """The requests that the client was asked to make, in order."""
+    requests: list[dict[str, Any]] = []
+
+    def note(params: Mapping[str, Any], **_: object) -> None:
+        requests.append(dict(params))
+
+    client.meta.events.register("provide-client-params.dynamodb", note)
+    return requests
+
+
+def refused(item: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Arguments of a stubbed error: the condition failed, on a row that was as ``item`` tells."""
+    return {
+        "service_error_code": "ConditionalCheckFailedException",
+        "modeled_fields": None if item is None else {"Item": item},
+    }
+
+
 class Silent(HTTPServer):
     """Takes requests, and closes the connection instead of answering."""
 
@@ -48,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     server = Silent(("127.0.0.1", 0), _Handler)
     server.calls = []
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # seconds until it sees its end
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
