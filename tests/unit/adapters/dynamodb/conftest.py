@@ -1,5 +1,6 @@
 """A client of DynamoDB that answers as each test says, behind a connection that does not wait."""
 
+import re
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -9,7 +10,19 @@ import boto3
 import pytest
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.dynamodb import Connection
+from fanin.adapters.dynamodb import Connection, DynamoBatches
+from fanin.domain.batch import Batch
+
+BATCH = Batch(
+    batch_id=11,
+    salt=bytes(16),
+    created_at=0,
+    touched_at=0,
+    expires_at=1_800_000_000,
+    open_idle_ttl=7200,
+    closed_idle_ttl=7200,
+    items=6,
+)
 
 
 @pytest.fixture
@@ -30,6 +43,11 @@ def connection(client: Any, waits: list[float]) -> Connection:
 
 
 @pytest.fixture
+def batches(connection: Connection) -> DynamoBatches:
+    return DynamoBatches("batches", "parts", connection)
+
+
+@pytest.fixture
 def asked(client: Any) -> list[dict[str, Any]]:
     """The requests that the client was asked to make, in order."""
     requests: list[dict[str, Any]] = []
@@ -47,6 +65,19 @@ def refused(item: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "service_error_code": "ConditionalCheckFailedException",
         "modeled_fields": None if item is None else {"Item": item},
     }
+
+
+def plainly(request: dict[str, Any]) -> tuple[str, str]:
+    """The update and the condition of a request, with names and values in their places."""
+    values = {
+        name: next(iter(typed.values())) for name, typed in request["ExpressionAttributeValues"].items()
+    }
+    plain = {**request["ExpressionAttributeNames"], **values}
+    update, condition = (
+        re.sub(r"[#:]\w+", lambda found: str(plain[found[0]]), request[part])
+        for part in ("UpdateExpression", "ConditionExpression")
+    )
+    return update, condition
 
 
 class Silent(HTTPServer):
