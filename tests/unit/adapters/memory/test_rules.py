@@ -39,3 +39,40 @@ def test_the_memory_knows_the_plain_part_of_the_language(pattern: dict[str, Any]
 def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         Memory().rules.put("orders", pattern)
+
+
+@pytest.mark.parametrize("pattern", [{"detail": {"n": [7], "m": 1}}, {"source": ["x"], "detail": []}])
+def test_a_pattern_is_checked_to_its_end_even_where_the_event_does_not_match(pattern: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        Memory().rules.matches(pattern, {"source": "other"})
+
+
+@pytest.mark.parametrize(
+    ("choice", "matches"),
+    [({"exists": False}, True), ({"exists": True}, False), ({"prefix": ""}, False)],
+)
+def test_what_an_event_lacks_does_not_exist(choice: Any, *, matches: bool) -> None:
+    assert Memory().rules.matches({"detail": {"m": [choice]}}, {"detail": "text"}) is matches
+
+
+def test_a_route_has_one_rule_and_loses_it_once() -> None:
+    memory = Memory()
+
+    memory.rules.put("orders", {"source": ["shop"]})
+    memory.rules.put("orders", {"source": ["store"]})
+    assert memory.rules.patterns == {"orders": {"source": ["store"]}}
+
+    memory.rules.delete("orders")
+    memory.rules.delete("orders")
+    assert memory.rules.patterns == {}
+    assert memory.accesses.sends == {"rules.put": 2, "rules.delete": 2}
+
+
+def test_a_refused_pattern_leaves_the_rule_that_is_there() -> None:
+    memory = Memory()
+    memory.rules.put("orders", {"source": ["shop"]})
+
+    with pytest.raises(InvalidRequest):
+        memory.rules.put("orders", {"source": []})
+
+    assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
