@@ -11,9 +11,12 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from fanin.adapters.memory import Accesses, FixedClock, SeededRandom
-from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
+from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 
 NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
+
+
+NOW = FixedClock().now()
 
 
 class Time(FixedClock):
@@ -65,3 +68,18 @@ def code(error: pytest.ExceptionInfo[ClientError]) -> str:
 
 def bodies(answer: Any) -> list[str]:
     return [message["Body"] for message in answer.get("Messages", [])]
+
+
+@pytest.fixture
+def store(clock: Time) -> QueueStore:
+    return QueueStore(clock, SeededRandom())
+
+
+@pytest.fixture
+def queue(store: QueueStore) -> Queue:
+    return store.create("jobs", {}, {})
+
+
+@pytest.fixture
+def fifo(store: QueueStore) -> Queue:
+    return store.create("jobs.fifo", {}, {})

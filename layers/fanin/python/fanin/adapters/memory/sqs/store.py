@@ -60,8 +60,8 @@ class QueueStore:
         """
         policy = json.loads(attributes.get(_REDRIVE) or "{}")
         if policy:
-            queue.dead_letters = self.by_arn(policy["deadLetterTargetArn"])
-            queue.max_receives = int(policy["maxReceiveCount"])
+            dead_letters, most = self.by_arn(policy["deadLetterTargetArn"]), int(policy["maxReceiveCount"])
+            queue.dead_letters, queue.max_receives = dead_letters, most
         elif _REDRIVE in attributes:
             queue.dead_letters = None
         queue.attributes |= {name: str(value) for name, value in attributes.items()}
