@@ -104,6 +104,14 @@ class Ledger(Protocol):
         """Orphan the live batches of a state without activity since then (ms); remove ended ones."""
         ...
 
+    def remove(self, batch_id: int) -> Expired:
+        """Remove one ended batch: it reads as gone from now on.
+
+        Raises:
+            InvalidRequest: the batch is live.
+        """
+        ...
+
 
 class Scatters(Protocol):
     """Everything one can ask of fanin about scatters.

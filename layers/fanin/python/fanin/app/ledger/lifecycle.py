@@ -10,7 +10,7 @@ from fanin.app.ports import Ports
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.reports import Batches, Expired
-from fanin.errors import BatchNotFound
+from fanin.errors import BatchNotFound, InvalidRequest
 
 
 class Lifecycle:
@@ -62,6 +62,15 @@ class Lifecycle:
             cursor = page.cursor
             if cursor is None:
                 return Expired(batches, items)
+
+    def remove(self, batch_id: int) -> Expired:
+        batch = self._known.current(batch_id)
+        if not batch.state.terminal:
+            raise InvalidRequest(
+                f"batch {batch_id} is {batch.state}, and only an ended batch can be removed; cancel it first"
+            )
+        removed = self._ports.batches.expire(batch_id, now=self._ports.clock.now())
+        return Expired(1, batch.items) if removed else Expired()
 
     def _expire(self, batch: Batch, now: int) -> bool:
         if batch.state.terminal:

@@ -22,7 +22,13 @@ from fanin.wire import scatters as wire
 
 
 class HttpsScatters:
-    """Implements ``fanin.app.api.Scatters`` against a deployed API."""
+    """Implements ``fanin.app.api.Scatters`` against a deployed API.
+
+    A start without a key gets one here, so that it starts one scatter however often it is sent.
+
+    Args:
+        api: the API.
+    """
 
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
