@@ -24,9 +24,10 @@ TEXTS = {
     "timer_arn": names.ENV_TIMER_ARN,
     "timer_dlq_arn": names.ENV_TIMER_DLQ_ARN,
     "retry_queue_url": names.ENV_RETRY_QUEUE_URL,
+    "router_arn": names.ENV_ROUTER_ARN,
     "scatter_queue_url": names.ENV_SCATTER_QUEUE_URL,
-    "buffer_prefix": names.ENV_BUFFER_PREFIX,
     "claims_bucket": names.ENV_CLAIMS_BUCKET,
+    "buffer_prefix": names.ENV_BUFFER_PREFIX,
 }
 
 
@@ -42,7 +43,6 @@ def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, vari
     ("setting", "variable"),
     [
         ("ack_queue_url", names.ENV_ACK_QUEUE_URL),
-        ("router_arn", names.ENV_ROUTER_ARN),
         ("unrouted_queue_url", names.ENV_UNROUTED_QUEUE_URL),
     ],
 )
