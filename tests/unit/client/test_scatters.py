@@ -13,7 +13,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import ScatterCalls
-from fanin.domain.scatter import Reply
+from fanin.domain.acks import Failure
+from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply
 from fanin.errors import InvalidRequest
 from fanin.wire import scatters as wire
 
@@ -100,3 +101,19 @@ def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None
         calls.reply(other)
     with pytest.raises(InvalidRequest, match="names no queue"):
         calls.reply_later(other)
+
+
+def test_missing_and_failed_recipients_are_read_page_by_page(
+    memory: Memory, scatters: ScatterService, calls: ScatterCalls
+) -> None:
+    # Given a scatter to 250 recipients of whom some failed
+    batch_id = calls.start([Recipient(f"{n}", QUEUE) for n in range(250)], "x").batch.batch_id
+    for job in list(memory.jobs.waiting):
+        scatters.send(job["batch_id"], job["chunk"], job["wave"])
+    items = [message.attributes[names.ITEM_ATTRIBUTE] for message in memory.channels.queues[QUEUE]]
+    LedgerService(memory.ports()).fail([Failure(items[n], f"reason {n}") for n in range(0, 250, 2)])
+
+    missing, failed = list(calls.missing_recipients(batch_id)), list(calls.failed_recipients(batch_id))
+
+    assert missing == [MissingRecipient(n, f"{n}") for n in range(1, 250, 2)]
+    assert failed == [FailedRecipient(n, f"{n}", f"reason {n}") for n in range(0, 250, 2)]

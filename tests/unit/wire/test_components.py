@@ -16,7 +16,8 @@ from fanin.wire.shapes import plain
 from tests.unit.wire.values import CASES
 
 PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
-    "EnvelopeClaim", "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
+    "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
+    "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}

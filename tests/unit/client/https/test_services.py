@@ -47,11 +47,14 @@ def use_everything(fanin: HttpsServices) -> None:
     fanin.ledger.list(State.OPEN)
     fanin.ledger.close(batch.batch_id)
     fanin.ledger.cancel(batch.batch_id)
+    fanin.ledger.remove(batch.batch_id)
     fanin.ledger.expire(State.OPEN, idle_since=0)
 
     started = fanin.scatters.start(Scatter("x", [Recipient("a", QUEUE)]))
     fanin.scatters.status(started.batch.batch_id)
     fanin.scatters.replies(started.batch.batch_id)
+    fanin.scatters.missing_recipients(started.batch.batch_id)
+    fanin.scatters.failed_recipients(started.batch.batch_id)
     group = fanin.ledger.add(fanin.ledger.open(OpenBatch()).batch_id, 1)
     for call in (
         lambda: fanin.scatters.reply([Reply(group[0], 1)]),

@@ -41,6 +41,7 @@ OPEN_BATCH: Final = request(
     on_deadline=one_of(OnDeadline),
     limit=or_null(whole(1, limits.MAX_LIMIT)),
     parent_item=or_null(ITEM_ID),
+    retry_of=or_null(BATCH_ID),
     metadata=METADATA,
 )
 BATCH: Final = answer(
@@ -66,6 +67,7 @@ BATCH: Final = answer(
     on_deadline=one_of(OnDeadline),
     limit=or_null(NATURAL),
     parent_item=or_null(TEXT),
+    retry_of=or_null(BATCH_ID),
     metadata=string_map(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""

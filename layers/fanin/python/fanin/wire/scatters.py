@@ -8,8 +8,12 @@ from fanin.domain import limits
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipient,
+    FailedRecipients,
     Gathered,
     GatheredReply,
+    MissingRecipient,
+    MissingRecipients,
     Recipient,
     Reply,
     ReplyReceipt,
@@ -133,6 +137,14 @@ GATHERED_REPLY: Final = answer(
     url=or_null(TEXT),
 )
 GATHERED: Final = answer("Gathered", Gathered, replies=many(GATHERED_REPLY), cursor=CURSOR)
+MISSING_RECIPIENT: Final = answer("MissingRecipient", MissingRecipient, ordinal=NATURAL, name=TEXT)
+MISSING_RECIPIENTS: Final = answer(
+    "MissingRecipients", MissingRecipients, recipients=many(MISSING_RECIPIENT), cursor=CURSOR
+)
+FAILED_RECIPIENT: Final = answer("FailedRecipient", FailedRecipient, ordinal=NATURAL, name=TEXT, reason=TEXT)
+FAILED_RECIPIENTS: Final = answer(
+    "FailedRecipients", FailedRecipients, recipients=many(FAILED_RECIPIENT), cursor=CURSOR
+)
 CLAIM_CHECK_REQUEST: Final = request(
     "ClaimCheckRequest",
     ClaimCheckRequest,
@@ -154,6 +166,10 @@ SHAPES: Final = (
     REPLY_RECEIPTS,
     GATHERED_REPLY,
     GATHERED,
+    MISSING_RECIPIENT,
+    MISSING_RECIPIENTS,
+    FAILED_RECIPIENT,
+    FAILED_RECIPIENTS,
     CLAIM_CHECK_REQUEST,
     CLAIM_CHECK,
 )

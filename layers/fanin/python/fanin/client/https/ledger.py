@@ -65,6 +65,9 @@ class HttpsLedger:
         query = {"exact": "true"} if exact else {}
         return self._api.call(batches.PROGRESS, "GET", f"/batches/{batch_id}", query=query)
 
+    def remove(self, batch_id: int) -> Expired:
+        return self._api.call(batches.EXPIRED, "DELETE", f"/batches/{batch_id}")
+
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         query = {"cursor": cursor, "limit": limit}
         return self._api.call(shapes.MISSING, "GET", f"/batches/{batch_id}/missing", query=query)

@@ -34,6 +34,10 @@ def _expire(fanin: Fanin, request: Request) -> Expired:
     return fanin.ledger.expire(**request.query)
 
 
+def _remove(fanin: Fanin, request: Request) -> Expired:
+    return fanin.ledger.remove(request.batch_id)
+
+
 def _status(fanin: Fanin, request: Request) -> Progress:
     return fanin.ledger.status(request.batch_id, **request.query)
 
@@ -92,6 +96,9 @@ ROUTES: Final = (
     Route(
         "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
         optional={"exact": BOOLEAN.with_keywords(default=False)}, errors=GONE,
+    ),
+    Route(
+        "DELETE", _BATCH, "removeBatch", "Remove an ended batch", _remove, batches.EXPIRED, errors=GONE,
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
