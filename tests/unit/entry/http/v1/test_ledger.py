@@ -173,8 +173,9 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
     ours = [
         route for route in ROUTES if route in (*v1.ROUTES, *carlyle_v1.ROUTES) or route.answer is DOCUMENT
     ]
-    turns = {operation: turn for turn, operation in enumerate(last, start=1)}
-    for route in sorted(ours, key=lambda route: turns.get(route.operation, 0)):
+    for route in sorted(
+        ours, key=lambda route: last.index(route.operation) if route.operation in last else -1
+    ):
         # When a route is called
         identifier = batch_id
         if "/estimated" in route.path:
