@@ -47,8 +47,8 @@ def use_everything(fanin: HttpsServices) -> None:
     fanin.ledger.list(State.OPEN)
     fanin.ledger.close(batch.batch_id)
     fanin.ledger.cancel(batch.batch_id)
-    fanin.ledger.expire(State.OPEN, idle_since=0)
     fanin.ledger.remove(batch.batch_id)
+    fanin.ledger.expire(State.OPEN, idle_since=0)
 
     started = fanin.scatters.start(Scatter("x", [Recipient("a", QUEUE)]))
     fanin.scatters.status(started.batch.batch_id)
