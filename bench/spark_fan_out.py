@@ -16,11 +16,11 @@ from botocore.config import Config
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.figures import Figure
-from fanin.client.paging import pages
+from fanin.client.paging import chunks
 from fanin.local import down, environment, up
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import BODY, Dataset
-from fanin.spark.fan_out.fan_out import Plan, fan_out
+from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 
@@ -75,7 +75,7 @@ def _rows(spark: SparkSession, rows: int) -> DataFrame:
 
 def _tracked(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
     folder = str(root / uuid.uuid4().hex)
-    told = fan_out(spark, service, Plan(dataset, _queue(), folder, workers=WORKERS))
+    told = fan_out_dataset(spark, service, FanOut(dataset, _queue(), folder, workers=WORKERS))
     if (told["sent"], told["state"]) != (rows, "closed"):
         raise AssertionError(told)
 
@@ -101,7 +101,7 @@ def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, 
         with ThreadPoolExecutor(WORKERS) as pool:
             sent = 0
             for page in given:
-                sent += sum(pool.map(request, pages(page.column(0).to_pylist(), most=10)))
+                sent += sum(pool.map(request, chunks(page.column(0).to_pylist(), max_items=10)))
         yield pa.RecordBatch.from_pydict({"sent": [sent]})
 
     messages = bodies.messages(bodies.read(spark, dataset)).select(BODY)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from fanin.adapters.memory import Calls, FixedClock, Memory, OnCall
+from fanin.adapters.memory import Accesses, FixedClock, Memory, OnCall
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange
@@ -47,8 +47,8 @@ class World:
         self.ledger = self.process()
 
     @property
-    def calls(self) -> Calls:
-        return self.memory.calls
+    def accesses(self) -> Accesses:
+        return self.memory.accesses
 
     def process(self) -> LedgerService:
         """A process that has cached nothing yet."""
@@ -81,12 +81,12 @@ class World:
     @contextmanager
     def spending(self) -> Iterator[Spent]:
         """Count the rows that the ``with`` block accesses; the counts are set when it ends."""
-        calls, spent = self.calls, Spent()
-        before = calls.reads.total(), calls.writes.total(), calls.refused.total()
+        accesses, spent = self.accesses, Spent()
+        before = accesses.reads.total(), accesses.writes.total(), accesses.refused.total()
         yield spent
-        spent.reads = calls.reads.total() - before[0]
-        spent.writes = calls.writes.total() - before[1]
-        spent.refused = calls.refused.total() - before[2]
+        spent.reads = accesses.reads.total() - before[0]
+        spent.writes = accesses.writes.total() - before[1]
+        spent.refused = accesses.refused.total() - before[2]
 
 
 def span(batch: Batch, start: int, stop: int) -> Group:

@@ -29,7 +29,7 @@ def interleaved() -> list[Figure]:
     def on_call(call: str, moment: str) -> None:
         nonlocal refused
         if moment == "after":  # the access has just happened, and no other actor has run since
-            total = world.calls.refused.total()
+            total = world.accesses.refused.total()
             failed_writes[schedule.actor] += total - refused
             refused = total
         schedule.on_call(call, moment)

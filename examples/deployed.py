@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fanin.local import Stack, deploy, down, synthesize, up
-from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS
+from fanin.local import CHECKOUT, CONTEXT, INPUTS, Stack, deploy, down, synthesize, up
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from infra.permissions import allow
 from infra.settings import Settings
 
 PROGRESS = (
-    *(names.BATCH_ID, names.STATE, names.SHELF, names.DUE_AT, names.TOUCHED_AT),
+    *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
     *("acked", "ended_at", "mode", "partial"),
     *("deadline", "kind", "retries"),
 )
@@ -117,8 +117,8 @@ class Storage(Construct):
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
         )
         self.batches.add_global_secondary_index(
-            index_name=names.INDEX_BY_SHELF,
-            partition_key=dynamodb.Attribute(name=names.SHELF, type=dynamodb.AttributeType.STRING),
+            index_name=names.INDEX_BY_STATE_SHARD,
+            partition_key=dynamodb.Attribute(name=names.STATE_SHARD, type=dynamodb.AttributeType.STRING),
             sort_key=dynamodb.Attribute(name=names.DUE_AT, type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=[names.TOUCHED_AT],
@@ -195,7 +195,7 @@ class Storage(Construct):
             condition = {"ForAllValues:StringEquals": {"dynamodb:Attributes": list(access.progress)}}
             allow(grantee, _actions("UpdateItem"), batches, condition)
         if access.listing:
-            allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_SHELF}")
+            allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_STATE_SHARD}")
         if access.words:
             allow(grantee, _actions(*access.words), words)
         if access.parts:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,7 @@ from examples.catalog.report import Counts, Outcome, metrics, report
 from examples.catalog.rows import Catalog, comes_again
 from examples.catalog.site import Site, metered, site
 from fanin import FaninError, Tracker
-from fanin.client import connecting
-from fanin.local.stack import CHECKOUT
-from fanin.wire.ledger import decode_time
+from fanin.local import CHECKOUT
 
 HOME = CHECKOUT / ".fanin" / "demo"
 LONGEST = 900  # seconds after which the demo gives up
@@ -131,7 +130,7 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
     Raises:
         TimeoutError: the batch has not ended after 15 minutes.
     """
-    tracker = Tracker(*connecting.local(root))
+    tracker = Tracker.local(root)
     listener = Listener(place.stack.client("sqs"), place.outputs["ToldQueueUrl"])
     bar = Progress(
         TextColumn("{task.description:>6}"),
@@ -161,12 +160,13 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
         finally:
             listener.stop()
         (heard_at, event), *_ = listener.heard
+        ended_at = datetime.fromisoformat(event["detail"]["ended_at"])
         outcome = Outcome(
             catalog=catalog,
             progress=tracker.status(batch_id, exact=True),
             verdict=tracker.verify(batch_id),
             events=[event for _, event in listener.heard],
-            event_ms=heard_at - decode_time(event["detail"]["ended_at"]),
+            event_ms=heard_at - round(ended_at.timestamp() * 1000),
             counts=counts,
             writes=meter.writes,
             imported=imported(place),

@@ -13,9 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from examples.catalog.rows import Catalog
-from fanin import names
-from fanin.domain.batch import State
-from fanin.domain.reports import Progress, Verdict
+from fanin import Progress, State, Verdict, names
 from fanin.local import Stack
 
 SHOWN = 3  # number of the event's failures that are printed

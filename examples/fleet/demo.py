@@ -37,8 +37,7 @@ from examples.fleet.roster import ALPINE, HARBOUR, WORKSHOP, Fleet
 from examples.fleet.summary import Outcome, summary
 from examples.fleet.wording import TOPIC
 from fanin import FaninError, Tracker
-from fanin.local import Stack, environment
-from fanin.local.stack import CHECKOUT
+from fanin.local import CHECKOUT, Stack, environment
 
 HERE = Path(__file__).parent
 SOURCES = ("app.py", "stack.py", "wording.py")

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from examples.fleet.log import Week, week_log
 from examples.fleet.roster import Vehicle
 from examples.fleet.wording import CHANNELS, TOPIC, WEEKLY_REPORT
-from fanin import ItemFailed, ReceivedMessage, Register, Tracker, names
-from fanin.domain.scatter import ReplyReceipt
-from fanin.errors import ServiceUnavailable, Throttled
+from fanin import (
+    ItemFailed,
+    ReceivedMessage,
+    Register,
+    ReplyReceipt,
+    ServiceUnavailable,
+    Throttled,
+    Tracker,
+    names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,7 @@ from typing import Any, Final, Self
 from examples.fleet.mishaps import Gone, InTunnel, Mute, Scrapped, Slow, Stuttering, Wavering
 from examples.fleet.onboard import OnBoardUnit
 from examples.fleet.roster import Fleet, Vehicle
-from fanin import Tracker
-from fanin.domain.scatter import ReplyReceipt
+from fanin import ReplyReceipt, Tracker
 
 MISHAPS: Final[dict[str, type[OnBoardUnit]]] = {
     "HC-102": Slow,

@@ -30,11 +30,9 @@ from examples.pipeline.flights import unpack
 from examples.pipeline.summary import Outcome, summary
 from examples.pipeline.vehicles import Vehicles
 from fanin import FaninError, Tracker
-from fanin.local import Stack, down, environment, up
-from fanin.local.stack import CHECKOUT
+from fanin.local import CHECKOUT, Stack, down, environment, up
+from fanin.spark import Job, Summary, session
 from fanin.spark.jobs import ack, audit, fan_out, report
-from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.runtime.session import session
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
 CARRIERS: Final = "AS,F9,HA"

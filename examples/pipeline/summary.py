@@ -11,10 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fanin import names
-from fanin.domain.batch import State
-from fanin.domain.reports import Progress, Verdict
-from fanin.spark.jobs.running import Summary
+from fanin import Progress, State, Verdict, names
+from fanin.spark import Summary
 
 
 @dataclass(frozen=True)

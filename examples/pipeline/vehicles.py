@@ -12,9 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
-from fanin import ReceivedMessage, Tracker, names
-from fanin.client.consuming.consumer import Consumer
-from fanin.domain.directory import Register
+from fanin import Consumer, ReceivedMessage, Register, Tracker, names
 
 LEAST: Final = 5
 """Seconds; the shortest timeout of a scatter."""

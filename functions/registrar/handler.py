@@ -13,8 +13,8 @@ from fanin.entry.observe import count, logger, observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> None:
-    if event.get("detail-type") in bus.INSTANCES:
-        bus.follow(event, wiring.services().directory, wiring.park)
+    if event.get("detail-type") in bus.INSTANCE_EVENTS:
+        bus.follow_instance(event, wiring.services().directory, wiring.park)
         return
     swept = Registrar(wiring.ports()).sweep()
     count(names.METRIC_DROPPED, swept.over + swept.gone)

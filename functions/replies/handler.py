@@ -10,4 +10,4 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return scatters.take(event, wiring.services().scatters)
+    return scatters.gather_replies(event, wiring.services().scatters)

@@ -10,4 +10,4 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return scatters.work(event, wiring.services().scatters)
+    return scatters.run_jobs(event, wiring.services().scatters)

@@ -8,9 +8,9 @@ from pathlib import Path
 from fanin.domain import limits
 from fanin.domain.ids import MAX_COUNT
 from fanin.entry.http.route import MAX_BODY
-from fanin.entry.http.schemas import SCHEMAS
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from fanin.wire.batches import OPEN_BATCH
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
@@ -53,4 +53,4 @@ def test_it_has_the_limits_as_they_are() -> None:
 
 def test_it_names_every_option_of_a_batch() -> None:
     (row,) = [line for line in TEXT.splitlines() if line.startswith("| `POST /v1/batches` |")]
-    assert set(SCHEMAS["OpenBatch"]["properties"]) <= set(re.findall(r"`(\w+)`", row))
+    assert set(OPEN_BATCH.definition["properties"]) <= set(re.findall(r"`(\w+)`", row))

@@ -79,7 +79,7 @@ def lambda_event(queue_url: str) -> dict[str, Any]:
 class TestExamplesRun:
     def test_first_screen(self, queue_url, monkeypatch):
         # Given the first example, as it stands, on a ledger in memory
-        tracker = Tracker.in_memory()
+        tracker = Tracker(Tracker.in_memory().services)
         monkeypatch.setattr(Tracker, "from_env", lambda: tracker)
         imported: list[dict[str, int]] = []
         rows = [{"n": n} for n in range(7)]

@@ -10,16 +10,16 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fanin.client.consuming.acking import Outcome
+from fanin.client.consuming.acknowledging import ItemOutcome
 from fanin.client.consuming.consumer import Consumer
 from fanin.client.tracker import Tracker
 
 
 def main(queue_url: str, point: str) -> None:
     tracker = Tracker.from_env()
-    ack = tracker.delivery("api")
+    ack = tracker.acknowledger("api")
 
-    def stop(outcomes: Sequence[Outcome]) -> None:
+    def stop(outcomes: Sequence[ItemOutcome]) -> None:
         if point == "after":
             ack(outcomes)
         sys.stdout.write("there\n")

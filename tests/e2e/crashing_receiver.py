@@ -23,12 +23,12 @@ def main(api_url: str, queue_url: str, endpoint: str, lease: str) -> None:
     tracker = Tracker.over_https(api_url, session=session, region=session.region_name)
 
     def stop(delivery: Delivery) -> None:
-        sys.stdout.write(f"{delivery.item} {time.time()} {delivery.attempt}\n")
+        sys.stdout.write(f"{delivery.item} {time.time()} {delivery.fencing_token}\n")
         sys.stdout.flush()
         signal.pause()
 
     receiver = SqsReceiver(
-        IdempotentReceiver(tracker.frames, stop, tracker.delivery("api"), lease=int(lease))
+        IdempotentReceiver(tracker.frames, stop, tracker.acknowledger("api"), lease=int(lease))
     )
     sqs = session.client("sqs", endpoint_url=endpoint)
     while True:

@@ -19,7 +19,7 @@ import boto3
 from botocore.config import Config
 
 from fanin import Delivery, IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport
 from fanin.client.tracker import Tracker
 from fanin.errors import FaninError
@@ -97,7 +97,7 @@ class Crossing:
             template=OpenFrame(FRAME),
             # Envelopes that are still in the queue are not lost; repeating them too early only slows the run
             # down.
-            backoff=Backoff(first=max(2, len(payloads) / PACE), most=120),
+            backoff=Backoff(base=max(2, len(payloads) / PACE), cap=120),
         )
         for payload in payloads:
             repeater.put(payload)
@@ -106,7 +106,7 @@ class Crossing:
         threads = [Thread(target=self._live, daemon=True) for _ in range(RECEIVERS)]
         for thread in threads:
             thread.start()
-        repeater.run(lambda: not buffer.held.envelopes or self._stuck(buffer), pause=0.2)
+        repeater.run(lambda: not buffer.usage.envelopes or self._stuck(buffer), pause=0.2)
         self._over.set()
         for thread in threads:
             thread.join(30)
@@ -174,7 +174,7 @@ class Crossing:
     def _receive(self) -> None:
         tracker, sqs = self._tracker(), self._sqs()
         receiver = SqsReceiver(
-            IdempotentReceiver(tracker.frames, self._handle, tracker.delivery("api"), lease=LEASE)
+            IdempotentReceiver(tracker.frames, self._handle, tracker.acknowledger("api"), lease=LEASE)
         )
         while not self._over.is_set():
             with suppress(FaninError):
@@ -182,7 +182,7 @@ class Crossing:
 
     def _handle(self, delivery: Delivery) -> None:
         with self._lock:
-            self.attempts[delivery.item].append(Attempt(time.time(), delivery.attempt))
+            self.attempts[delivery.item].append(Attempt(time.time(), delivery.fencing_token))
             dying = self._rng.random() < DYING
             before = self._rng.random() < 0.5
         if dying and before:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin.client.backoff import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
 from fanin.domain.buffer import Outcome
 from fanin.errors import BufferNotFound, ChannelRefused, LimitReached
@@ -84,7 +84,7 @@ def test_the_limit_holds_under_32_producers(new_tracker, tracker, name) -> None:
     # Given 32 producers that put three each into a buffer of ten, and two takers
     limit, each = 10, 3
     tracker.buffers.define(name, limit)
-    patient = Backoff(first=0.05, most=0.5)
+    patient = Backoff(base=0.05, cap=0.5)
     levels: list[int] = []
     found: list[str] = []
     over = threading.Event()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.spans import spans
+
 FANIN = Path(sys.executable).with_name("fanin")
 
 
@@ -61,13 +63,13 @@ def test_a_batch_by_hand(begin, fanin, subscriber):
     status = fanin("status", batch_id, "--exact")
     assert (status["items"], status["done_min"], status["done_max"]) == (1_005, 1_003, 1_003)
     missing = fanin("missing", batch_id)["ranges"]
-    assert [(span["from"], span["to"]) for span in missing] == [(4, 5), (1_004, 1_005)]
+    assert spans(missing) == [[4, 5], [1_004, 1_005]]
 
     # When it is closed, watched, and the rest is done under the ids that missing gave
     assert fanin("close", batch_id)["state"] == "closed"
     assert fanin("add", batch_id, 1, exits=4)["type"] == "urn:fanin:problem:batch-closed"
     watch = begin("watch", batch_id, "--every", "0.2")
-    fanin("ack", *(arg for span in missing for arg in ("--range", f"{batch_id}:{span['id']}")))
+    fanin("ack", *(arg for span in missing for arg in ("--range", span["group"])))
 
     # Then the watch ends with it, and all is well
     said, _ = watch.communicate(timeout=60)

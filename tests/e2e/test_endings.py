@@ -9,6 +9,7 @@ import pytest
 
 from fanin import names
 from tests.e2e.deployment import eventually
+from tests.spans import spans
 
 SOON = timedelta(seconds=2)
 
@@ -36,7 +37,7 @@ class TestDeadlines:
         # Then the batch has timed out, and the event lists what is missing
         assert event["detail-type"] == "Batch Timed Out"
         assert event["detail"]["id"] == f"{batch.id}.timed_out"
-        assert event["detail"]["missing"] == [[7, 8], [64, 66], [199, 200]]
+        assert spans(event["detail"]["missing"]) == [[7, 8], [64, 66], [199, 200]]
         assert event["detail"]["missing_more"] is False
         row = tracker.status(batch.id).batch
         assert row.state == "timed_out"
@@ -71,7 +72,7 @@ class TestDeadlines:
         # Then it is complete, and the event lists what is missing
         assert event["detail-type"] == "Batch Completed"
         assert event["detail"]["partial"] is True
-        assert event["detail"]["missing"] == [[8, 10]]
+        assert spans(event["detail"]["missing"]) == [[8, 10]]
 
     def test_an_open_batch_too(self, tracker, subscriber):
         # Given a batch that nobody closes
@@ -80,7 +81,7 @@ class TestDeadlines:
 
         # When the deadline comes, Then it ends all the same
         event = subscriber.only_event_of(batch.id)
-        assert (event["detail-type"], event["detail"]["missing"]) == ("Batch Timed Out", [[0, 3]])
+        assert (event["detail-type"], spans(event["detail"]["missing"])) == ("Batch Timed Out", [[0, 3]])
 
     def test_a_batch_that_completes_before_needs_no_alarm(self, tracker, stack, subscriber):
         # Given a batch with a deadline
@@ -131,7 +132,7 @@ class TestOrphans:
         assert (reaped["orphaned"], reaped["stuck"]) == (1, int(closed))
         event = subscriber.only_event_of(idle.id)
         assert event["detail-type"] == "Batch Orphaned"
-        assert event["detail"]["missing"] == [[0, 4]]
+        assert spans(event["detail"]["missing"]) == [[0, 4]]
         assert tracker.status(busy.id).batch.state == ("closed" if closed else "open")
         assert not subscriber.told_of(busy.id)
 

@@ -79,7 +79,7 @@ def calls(stack, queues) -> Callable[[boto3.Session], dict[str, Callable[[], obj
         some = {"TableName": stack.batches_table, "ExpressionAttributeValues": {":v": {"S": "none#0"}}}
         made: dict[str, Callable[[], object]] = {
             "by_shelf Query": lambda: dynamodb.query(
-                **some, IndexName=names.INDEX_BY_SHELF, KeyConditionExpression="shelf = :v"
+                **some, IndexName=names.INDEX_BY_STATE_SHARD, KeyConditionExpression="shelf = :v"
             ),
             "bus PutEvents": lambda: client("events").put_events(
                 Entries=[{"EventBusName": stack.bus, "Source": "test", "DetailType": "test", "Detail": "{}"}]

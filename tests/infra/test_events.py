@@ -66,9 +66,9 @@ def test_the_filter_knows_all_states():
     assert set(names.TERMINAL_STATES) == {state.value for state in State if state.terminal}
 
 
-def test_the_filter_of_the_directory_knows_its_rooms():
-    rooms = DIRECTORY_CHANGED["dynamodb"]["Keys"]["topic"]["S"]
-    assert rooms == [{"prefix": directory.ROOM}, routing.ROOM]
+def test_the_filter_of_the_directory_knows_its_namespaces():
+    namespaces = DIRECTORY_CHANGED["dynamodb"]["Keys"]["topic"]["S"]
+    assert namespaces == [{"prefix": directory.TOPIC_PREFIX}, routing.NAMESPACE]
 
 
 @pytest.mark.parametrize("name", ["notifier", "settler", "directory"])

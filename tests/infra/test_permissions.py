@@ -276,7 +276,7 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1)
     store.touch(1, activity)
     store.count(1, 5, activity=activity)
-    store.put_off(1, deadline=1, until=2, activity=activity)
+    store.postpone(1, deadline=1, until=2, activity=activity)
     # Then the attributes that it named are exactly those that the policy allows
     assert asked == set(PROGRESS)
     # And likewise for the worker of scatters, which also writes the number of recipients

@@ -44,7 +44,7 @@ def test_batches_are_found_by_shelf_and_time(fanin, tracker):
     properties = fanin.properties(tracker.storage.batches)
     (index,) = properties["GlobalSecondaryIndexes"]
     assert index == {
-        "IndexName": names.INDEX_BY_SHELF,
+        "IndexName": names.INDEX_BY_STATE_SHARD,
         "KeySchema": [
             {"AttributeName": "shelf", "KeyType": "HASH"},
             {"AttributeName": "due_at", "KeyType": "RANGE"},

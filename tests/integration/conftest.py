@@ -13,7 +13,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from fanin import names
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoRecords, DynamoWords
 from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import FixedClock, Memory
@@ -125,14 +125,14 @@ def create_tables(connection: Connection, prefix: str) -> None:
         KeySchema=[{"AttributeName": names.BATCH_ID, "KeyType": "HASH"}],
         AttributeDefinitions=[
             {"AttributeName": names.BATCH_ID, "AttributeType": "N"},
-            {"AttributeName": names.SHELF, "AttributeType": "S"},
+            {"AttributeName": names.STATE_SHARD, "AttributeType": "S"},
             {"AttributeName": names.DUE_AT, "AttributeType": "N"},
         ],
         GlobalSecondaryIndexes=[
             {
-                "IndexName": names.INDEX_BY_SHELF,
+                "IndexName": names.INDEX_BY_STATE_SHARD,
                 "KeySchema": [
-                    {"AttributeName": names.SHELF, "KeyType": "HASH"},
+                    {"AttributeName": names.STATE_SHARD, "KeyType": "HASH"},
                     {"AttributeName": names.DUE_AT, "KeyType": "RANGE"},
                 ],
                 "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.TOUCHED_AT]},

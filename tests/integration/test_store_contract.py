@@ -499,8 +499,8 @@ class TestMoves:
         activity = Activity(NOW + 7, NOW + 9)
         later = new_batch(state=State.CLOSED, deadline=NOW + 50, retries=1, touched_at=activity.touched_at)
 
-        first = stores.batches.put_off(8, deadline=NOW + 5, until=NOW + 50, activity=activity)
-        again = stores.batches.put_off(8, deadline=NOW + 5, until=NOW + 60, activity=activity)
+        first = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 50, activity=activity)
+        again = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 60, activity=activity)
 
         assert first == (later, True)
         assert again == (later, False)
@@ -532,7 +532,7 @@ class TestMoves:
     def test_an_ended_batch_has_no_other_deadline(self, stores: Stores, state: State) -> None:
         batch = put(stores, state=state, deadline=NOW + 5)
 
-        moved = stores.batches.put_off(8, deadline=NOW + 5, until=NOW + 50, activity=Activity(NOW, NOW))
+        moved = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 50, activity=Activity(NOW, NOW))
 
         assert moved == (batch, False)
 
@@ -670,7 +670,7 @@ class TestPage:
 
         assert sorted(chain(*listed)) == [0, 1, 2, 3]
 
-    def test_a_batch_that_moved_is_on_its_new_shelf_only(self, stores: Stores) -> None:
+    def test_a_batch_that_moved_is_in_the_shard_of_its_new_state_only(self, stores: Stores) -> None:
         put(stores)
         stores.batches.close(8, now=NOW)
         assert [self.walk(stores, state, 9) for state in State][:3] == [[[]], [[8]], [[]]]

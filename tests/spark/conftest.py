@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
 from fanin.spark.emr.packing import Package
+from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 from tests.spark import classes
 from tests.spark.setting import setting
@@ -39,34 +40,36 @@ SMALL = {
 
 
 HERE = Path(__file__).parent
-DEPLOYED = HERE / "deployed"
+DEPLOYED = "deployed"
+"""Folders with this name hold the tests that need the stack."""
 LONG = (
-    "acking",
-    "report_scatter",
-    "report_flights",
-    "submitted",
-    "audit",
-    "fan_out",
-    "ways",
-    "audit_scan",
-    "sink",
+    "jobs/deployed/test_ack",
+    "ack/deployed/test_driver",
+    "fleet_report/deployed/test_asking",
+    "fleet_report/test_report",
+    "emr/deployed/test_submitted",
+    "audit/test_findings",
+    "fan_out/deployed/test_driver",
+    "ack/test_steps",
+    "audit/deployed/test_scan",
+    "fan_out/deployed/test_sink",
 )
-"""Files of tests that take the longest, the longest first."""
+"""Files of tests that take the longest, the longest first; one process runs all that need the stack."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, so that processes which share them out end at the same time."""
-    places = {f"test_{name}": place for place, name in enumerate(LONG)}
+    """Long files first, so that the processes which share the files end at the same time."""
+    places = {HERE / f"{name}.py": place for place, name in enumerate(LONG)}
     here = lambda item: HERE in item.path.parents  # noqa: E731
-    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)) if here(item) else -1)
+    items.sort(key=lambda item: places.get(item.path, len(LONG)) if here(item) else -1)
 
 
 class Scheduling(LoadFileScheduling):
-    """A file's tests are run by one process, and all that need the stack by one, which has it."""
+    """One process runs all tests of a file, and one process all tests that need the stack."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return str(DEPLOYED) if DEPLOYED in (self.config.rootpath / file).parents else file
+        return DEPLOYED if DEPLOYED in Path(file).parts else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,6 +123,12 @@ def as_deployed(spark: SparkSession) -> Iterator[None]:
     yield
     for name, value in SMALL.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def service(local_environment: None) -> Service:
+    """The stack, for driver and tasks."""
+    return Service.from_env()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from fanin.domain.ids import Group
 from fanin.domain.tree import Tree, positions
 from fanin.spark.audit import export, rows
 from fanin.spark.audit.export_writer import line, write_export
-from fanin.spark.audit.report import Snapshot
+from fanin.spark.audit.verdicts import Snapshot
 
 FULL = 2**64 - 1
 DAY = 86_400_000

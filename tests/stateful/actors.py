@@ -177,7 +177,7 @@ class World:
             while page.cursor is not None:
                 page = service.missing(batch_id, cursor=page.cursor, limit=limit)
                 for found in page.ranges:
-                    listed |= ordinals_of(ItemRange(f"{batch_id}:{found.id}"))[1]
+                    listed |= ordinals_of(ItemRange(found.group))[1]
             require(not listed & sure, f"missing lists {listed & sure}, which are done")
             unlisted = set(range(before)) - known.begun - listed
             require(not unlisted, f"missing does not list {unlisted}")

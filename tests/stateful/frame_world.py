@@ -12,14 +12,14 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.backoff import Backoff
-from fanin.client.consuming.acking import DirectAcks
+from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelopes import OCTETS, Envelope
-from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
+from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Notice, Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.tracker import Tracker
@@ -129,7 +129,7 @@ class FrameWorld:
             MortalBuffer(self.store, self.fuse),
             template=OpenFrame(self.size, reply_to=CHANNEL, ttl=TTL),
             notices=self.notices,
-            backoff=Backoff(first=5, most=20, chance=lambda: 0.5),
+            backoff=Backoff(base=5, cap=20, fraction=lambda: 0.5),
             clock=self.seconds,
         )
 
@@ -208,8 +208,8 @@ class FrameWorld:
 
     def check(self) -> None:
         held = self.held()
-        assert self.store.held.envelopes == len(held) <= MOST
-        assert self.store.held.bytes == sum(len(payload) for _, _, payload in held)
+        assert self.store.usage.envelopes == len(held) <= MOST
+        assert self.store.usage.bytes == sum(len(payload) for _, _, payload in held)
         lost = self.kept - {payload for _, _, payload in held} - set(self.effects.values()) - self.failed
         assert not lost, f"{lost} are neither kept nor handled"
         assert not self.overlaps, f"{self.overlaps} were handled by two at once"
@@ -252,7 +252,7 @@ class Receiver:
         self._receiver = IdempotentReceiver(
             frames,
             self._handle,
-            DirectAcks(Tracker(Services(ledger.ports))),
+            LedgerAcknowledger(Tracker(Services(ledger.ports))),
             lease=LEASE,
             clock=world.seconds,
         )
@@ -263,17 +263,17 @@ class Receiver:
         """Go on to the next stop; True if it is through, or dead."""
         world = self._world
         try:
-            receptions = world.fuse.burn(die_in, self._task.switch)
+            dispositions = world.fuse.burn(die_in, self._task.switch)
         except Crash:
             world.wire += self.envelopes
             return True
         if not self._task.dead:
             return False
-        for envelope, reception in zip(self.envelopes, receptions, strict=True):
-            if reception is Reception.AGAIN:
+        for envelope, disposition in zip(self.envelopes, dispositions, strict=True):
+            if disposition is Disposition.REDELIVER:
                 world.wire.append(envelope)
             else:
-                assert world.marked(envelope) or world.given_up(envelope.frame), f"{envelope}: {reception}"
+                assert world.marked(envelope) or world.given_up(envelope.frame), f"{envelope}: {disposition}"
         return True
 
     def die(self) -> None:
@@ -286,7 +286,7 @@ class Receiver:
         world, item = self._world, delivery.item
         if world.leases.get(item, 0) > world.seconds():
             world.overlaps.append(item)  # an error raised here would only bring it again
-        world.leases[item] = delivery.attempt
+        world.leases[item] = delivery.fencing_token
         self._stop()
         if self._mood == "broken":
             raise RuntimeError("the handler's own fault")

@@ -13,15 +13,15 @@ import sys
 from collections.abc import Callable, Sequence
 from random import Random
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
-from fanin.client.backoff import Backoff
-from fanin.client.consuming.acking import DirectAcks
+from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
-from fanin.client.frames.receiver import Delivery, IdempotentReceiver, Reception
+from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Notice, Repeater
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
@@ -86,7 +86,7 @@ class FrameSimulation:
             self.buffer,
             template=self.template,
             notices=self.notices,
-            backoff=Backoff(first=5, most=20, chance=self.rng.random),
+            backoff=Backoff(base=5, cap=20, fraction=self.rng.random),
             clock=self.seconds,
         )
         while self.payloads:
@@ -94,7 +94,7 @@ class FrameSimulation:
             self.payloads.pop(0)
             if self.rng.random() < 0.2:
                 repeater.flush()
-        while self.buffer.held.envelopes:
+        while self.buffer.usage.envelopes:
             repeater.flush()
             repeater.tick()
             self.scheduler.pause()
@@ -121,15 +121,15 @@ class FrameSimulation:
             receiver = IdempotentReceiver(
                 frames,
                 self.handle,
-                DirectAcks(Tracker(Services(ledger.ports))),
+                LedgerAcknowledger(Tracker(Services(ledger.ports))),
                 lease=LEASE,
                 clock=self.seconds,
             )
             while self.scheduler.wait(lambda: self.queue or not self.sending) and self.queue:
                 self.rng.shuffle(self.queue)
                 held.extend(self.queue.pop() for _ in range(min(3, len(self.queue))))
-                receptions = receiver.receive(held)
-                again = [e for e, r in zip(held, receptions, strict=True) if r is Reception.AGAIN]
+                dispositions = receiver.receive(held)
+                again = [e for e, r in zip(held, dispositions, strict=True) if r is Disposition.REDELIVER]
                 held.clear()
                 self.queue += again
                 self.scheduler.pause()
@@ -139,12 +139,12 @@ class FrameSimulation:
     def handle(self, delivery: Delivery) -> None:
         if self.holders.get(delivery.item, 0) > self.seconds():
             self.overlaps.append(delivery.item)  # an error raised here would only bring it again
-        self.holders[delivery.item] = delivery.attempt
+        self.holders[delivery.item] = delivery.fencing_token
         for _ in range(self.rng.randint(0, 3)):
             self.scheduler.on_call("handle", "before")
         self.effects.setdefault(delivery.item, delivery.payload)
         self.scheduler.on_call("handle", "after")
-        if self.seconds() < delivery.attempt:
+        if self.seconds() < delivery.fencing_token:
             del self.holders[delivery.item]
 
     def functions(self) -> None:

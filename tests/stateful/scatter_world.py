@@ -10,7 +10,7 @@ from fanin import names
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.correlation import GRACE_MS, ROOM
+from fanin.app.scatters.correlation import GRACE_MS, NAMESPACE
 from fanin.app.scatters.records import REPLIES
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
@@ -93,12 +93,14 @@ class ScatterWorld:
 
     def held(self) -> dict[str, int]:
         """The correlation ids that are taken."""
-        room = self.memory.directory._rooms.get(ROOM, {})
-        return {name: record.value["batch_id"] for name, record in room.items()}
+        namespace = self.memory.directory._namespaces.get(NAMESPACE, {})
+        return {name: record.value["batch_id"] for name, record in namespace.items()}
 
     def stored_of(self, plain: Plain) -> dict[int, str]:
-        room = self.memory.records._rooms.get(str(plain.batch_id), {})
-        return {int(n.removeprefix(REPLIES)): r.value["payload"] for n, r in room.items() if REPLIES in n}
+        namespace = self.memory.records._namespaces.get(str(plain.batch_id), {})
+        return {
+            int(n.removeprefix(REPLIES)): r.value["payload"] for n, r in namespace.items() if REPLIES in n
+        }
 
     def failed_of(self, plain: Plain) -> set[int]:
         words = self.memory.words._failed.items()
@@ -165,7 +167,7 @@ class ScatterWorld:
         """A caller died, maybe between taking the id and opening the batch."""
         wanted = start.request.correlation_id
         if wanted is not None and self.held().get(wanted, 0) not in self.rows().keys() | {0}:
-            since = self.memory.directory._rooms[ROOM][wanted].value["created_at"]
+            since = self.memory.directory._namespaces[NAMESPACE][wanted].value["created_at"]
             _, until = self.ghosts.get(wanted, (start, 0))
             if until < since + GRACE_MS:
                 self.ghosts[wanted] = start, since + GRACE_MS

@@ -84,15 +84,15 @@ class Simulation:
         """A process with threads: they may overtake each other on the way to its cache, too."""
         service = LedgerService(self.ports)
         known = service._settler._known
-        saw = known.saw
+        remember = known.remember
 
         def overtaken(batch: Batch) -> Batch:
-            self.scheduler.on_call("known.saw", "before")
-            row = saw(batch)
-            self.scheduler.on_call("known.saw", "after")
+            self.scheduler.on_call("known.remember", "before")
+            row = remember(batch)
+            self.scheduler.on_call("known.remember", "after")
             return row
 
-        known.saw = overtaken
+        known.remember = overtaken
         return service
 
     def open(self) -> list[int]:
@@ -209,7 +209,7 @@ class Simulation:
         while page.cursor is not None:
             page = service.missing(batch_id, cursor=page.cursor, limit=3)
             for found in page.ranges:
-                _, ordinals = ordinals_of(ItemRange(f"{batch_id}:{found.id}"))
+                _, ordinals = ordinals_of(ItemRange(found.group))
                 require(ordinals == set(range(found.start, found.stop)), f"{found} names {ordinals}")
                 listed |= ordinals
         return listed
@@ -219,7 +219,7 @@ class Simulation:
         service = LedgerService(self.ports)
         while not service.status(batch_id).batch.state.terminal:
             for found in service.missing(batch_id, limit=1000).ranges:
-                group = f"{batch_id}:{found.id}"
+                group = found.group
                 if self.rng.random() < 0.5:
                     items = tuple(f"{group}:{i}" for i in range(found.stop - found.start))
                     self.world.mark(service, [Message(items)])

@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.buffers.service import BufferService
 from fanin.app.ledger.service import LedgerService
-from fanin.client.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
 from fanin.domain.buffer import Work
 from fanin.errors import LimitReached
@@ -265,7 +265,7 @@ def test_throughput_is_that_of_the_slower_side(producing: float, consuming: floa
     finished = 0
 
     def produce() -> None:
-        backoff = Backoff(first=0.5, most=10.0, sleep=timeline.sleep, chance=rng.random)
+        backoff = Backoff(base=0.5, cap=10.0, sleep=timeline.sleep, fraction=rng.random)
         producer = Producer(process(memory), "jobs", backoff=backoff)
         while True:
             timeline.sleep(10 / producing)

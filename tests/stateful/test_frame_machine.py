@@ -12,10 +12,10 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claim, Claimed
-from fanin.client.consuming.acking import Outcome
+from fanin.client.consuming.acknowledging import ItemOutcome
 from fanin.client.frames import receiver
 from fanin.client.frames.envelopes import Envelope
-from fanin.client.frames.receiver import IdempotentReceiver, Reception
+from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from tests.stateful.frame_machine import FrameMachine
@@ -48,14 +48,16 @@ def take_all(self: MemoryWords, claim: Claim) -> Claimed:
     return Claimed(found.pending, claim.until, taken=True) if found.pending else found
 
 
-def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Reception]:
+def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Disposition]:
     """Acknowledge what was claimed, and then handle it."""
     claims = self._claim(list({envelope.ticket: envelope for envelope in envelopes}))
-    self._deliver([Outcome(claim.item) for claim in claims.values() if not isinstance(claim, Reception)])
+    self._acknowledge(
+        [ItemOutcome(claim.item) for claim in claims.values() if not isinstance(claim, Disposition)]
+    )
     for envelope in envelopes:
-        if not isinstance(claim := claims[envelope.ticket], Reception):
-            self._handled(claim, envelope)
-    return [Reception.HANDLED] * len(envelopes)
+        if not isinstance(claim := claims[envelope.ticket], Disposition):
+            self._handle_claimed(claim, envelope)
+    return [Disposition.HANDLED] * len(envelopes)
 
 
 def send_first(self: Repeater) -> None:

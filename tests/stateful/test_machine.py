@@ -39,8 +39,10 @@ def assert_found_out(machine: type[RuleBasedStateMachine], steps: int) -> None:
 
 def written(memory: Memory) -> int:
     """Rows written so far; a write that its condition refused wrote none."""
-    calls = memory.calls
-    plain = sum(calls.writes[call] - calls.refused[call] for call in ("words.clear", "parts.put_failures"))
+    accesses = memory.accesses
+    plain = sum(
+        accesses.writes[call] - accesses.refused[call] for call in ("words.clear", "parts.put_failures")
+    )
     return len(memory.batches.changes) + plain
 
 

@@ -71,7 +71,7 @@ def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
 
 def for_ever(self: Gather, ledger: Any, batch: Batch) -> Batch | None:
     """Forget how often it was sent again."""
-    return put_off(self, ledger, replace(batch, retries=0))
+    return postpone(self, ledger, replace(batch, retries=0))
 
 
 def nobody_lives(_ports: object, _held: object) -> bool:
@@ -92,7 +92,7 @@ def to_all(self: LedgerService, batch_id: int, start: int, stop: int) -> set[int
 
 store = Replies._store
 count = Replies._count
-put_off = Gather.put_off
+postpone = Gather.postpone
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ put_off = Gather.put_off
         (Replies, "_store", last_reply_wins),
         (Replies, "_store", bit_first),
         (Replies, "_count", count_firsts),
-        (LedgerService, "look", as_remembered),
+        (LedgerService, "refresh", as_remembered),
         (LedgerService, "pending", to_all),
-        (Gather, "put_off", never_again),
-        (Gather, "put_off", for_ever),
+        (Gather, "postpone", never_again),
+        (Gather, "postpone", for_ever),
         (correlation, "_alive", nobody_lives),
         (scatter_start, "was_sent", believe_it_was_sent),
     ],

@@ -80,7 +80,7 @@ send = ScatterService.send
     ("where", "name", "mutant"),
     [
         (Replies, "_store", last_reply_wins),
-        (Gather, "put_off", never_again),
+        (Gather, "postpone", never_again),
         (ScatterService, "send", new_ids),
     ],
     ids=["the last reply wins", "the missing are given up at once", "another id for a later wave"],

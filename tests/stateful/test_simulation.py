@@ -101,14 +101,14 @@ def parents_first(
 
 def early(self: KnownBatches, batch_id: int) -> Batch | None:
     """Believe that a batch has all its items while it is open."""
-    batch = peek(self, batch_id)
+    batch = cached(self, batch_id)
     if batch is not None and batch.state is State.OPEN:
         return replace(batch, state=State.CLOSED)
     return batch
 
 
 settle = Settler.settle
-peek = KnownBatches.peek
+cached = KnownBatches.cached
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ peek = KnownBatches.peek
         (Settler, "_look_again", believe),
         (Settler, "finish", close_and_hope),
         (Settler, "settle", parents_first),
-        (KnownBatches, "peek", early),
+        (KnownBatches, "cached", early),
     ],
     ids=["no look after the last write", "the edge unread", "parents first", "size final while open"],
 )

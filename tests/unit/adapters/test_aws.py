@@ -4,7 +4,7 @@ import pytest
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import Backoff, client_factory, translated
+from fanin.adapters.aws import client_factory, translated
 from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
 
 
@@ -59,21 +59,3 @@ def test_a_client_waits_briefly_and_has_a_connection_for_every_thread(
     assert config.max_pool_connections == 16
     assert config.retries["mode"] == "standard"
     assert config.connect_timeout + config.read_timeout <= 10
-
-
-def test_waits_grow_to_the_cap_and_precede_every_try_but_the_first() -> None:
-    waits: list[float] = []
-    backoff = Backoff(tries=6, base=0.1, cap=0.5, sleep=waits.append, fraction=lambda: 1.0)
-
-    tries = list(backoff)
-
-    assert tries == [0, 1, 2, 3, 4, 5]
-    assert waits == [0.1, 0.2, 0.4, 0.5, 0.5]
-
-
-def test_waits_are_a_random_part_of_the_bound() -> None:
-    waits: list[float] = []
-
-    list(Backoff(tries=2, base=0.1, sleep=waits.append, fraction=lambda: 0.25))
-
-    assert waits == [0.025]

@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from fanin import names
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels
 from fanin.app.ports.channels import Outgoing
 from fanin.errors import ChannelRefused, Throttled

@@ -1,4 +1,4 @@
-"""Queues of buffers, in memory and on SQS as moto has it: received, hidden, removed, made and deleted."""
+"""Queues of buffers in memory, on SQS in memory, and on moto: received, hidden, removed, made, deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from moto import mock_aws
 
 from fanin import names
 from fanin.adapters.channels import SqsChannels
-from fanin.adapters.memory import Memory
+from fanin.adapters.memory import Accesses, FixedClock, Memory, SeededRandom
+from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
 from fanin.adapters.queues import SqsQueues
 from fanin.app.ports.channels import Channels, Outgoing
 from fanin.app.ports.queues import Queues
@@ -34,11 +35,14 @@ class World:
         return self.queues.receive(self.url, **{"most": 10, "wait": 0, "visibility_timeout": None, **options})
 
 
-@pytest.fixture(params=["memory", "sqs"])
+@pytest.fixture(params=["memory", "sqs in memory", "sqs"])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     if request.param == "memory":
         memory = Memory()
         yield World(memory.queues, memory.channels)
+    elif request.param == "sqs in memory":
+        client = InMemorySqs(QueueStore(FixedClock(), SeededRandom()), Accesses())
+        yield World(SqsQueues(lambda: "fanin-buffer-", lambda: client), SqsChannels(lambda: client))
     else:
         with mock_aws():
             client = boto3.client("sqs")
@@ -58,12 +62,12 @@ def test_a_received_message_is_hidden_until_it_is_removed(world: World) -> None:
     first = world.receive(visibility_timeout=600)
     assert sorted(one.body for one in first) == ["a", "b"]
     assert world.receive() == []
-    assert world.queues.state(world.url).hidden == 2
+    assert world.queues.state(world.url).in_flight == 2
 
     world.queues.remove(world.url, [one.handle for one in first])
     world.queues.remove(world.url, [one.handle for one in first])
 
-    assert world.queues.state(world.url).hidden == 0
+    assert world.queues.state(world.url).in_flight == 0
 
 
 def test_no_more_are_received_than_were_asked_for(world: World) -> None:
@@ -76,7 +80,7 @@ def test_many_handles_are_removed_in_groups(world: World) -> None:
     handles = [one.handle for one in world.receive() + world.receive()]
     assert len(handles) == 13
     world.queues.remove(world.url, handles)
-    assert world.queues.state(world.url).hidden == 0
+    assert world.queues.state(world.url).in_flight == 0
 
 
 def test_a_queue_is_made_once_and_deleted_once(world: World) -> None:

@@ -7,7 +7,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from fanin.adapters.aws import Backoff
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.sqs import SqsQueue
 from fanin.errors import NotConfigured, RequestTooLarge, Throttled
 
@@ -19,7 +19,7 @@ def sqs() -> Any:
 
 
 def queue(client: Any, url: str = URL) -> SqsQueue:
-    return SqsQueue(url, lambda: client, backoff=Backoff(tries=2, sleep=lambda _: None))
+    return SqsQueue(lambda: url, lambda: client, backoff=Backoff(tries=2, sleep=lambda _: None))
 
 
 @pytest.fixture

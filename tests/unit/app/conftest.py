@@ -29,7 +29,7 @@ class World:
     def __init__(self, width: int = 4) -> None:
         self.clock = FixedClock()
         self.memory = Memory(tree=Tree(width), clock=self.clock, on_call=self._on_call)
-        self.calls = self.memory.calls
+        self.accesses = self.memory.accesses
         self.ports: Ports = self.memory.ports()
         self._plans: list[tuple[str, str, Callable[[], object]]] = []
         self.ledger = self.fresh()
@@ -62,10 +62,10 @@ class World:
 
     def written(self) -> int:
         """Rows written so far, and alarms set; a write that its condition refused wrote none."""
-        calls = self.calls
+        accesses = self.accesses
         kinds = ("words.clear", "parts.put_failures")
-        plain = sum(calls.writes[kind] - calls.refused[kind] for kind in kinds)
-        return len(self.memory.batches.changes) + plain + calls.sends["timers.set"]
+        plain = sum(accesses.writes[kind] - accesses.refused[kind] for kind in kinds)
+        return len(self.memory.batches.changes) + plain + accesses.sends["timers.set"]
 
     def batch(self, *counts: int, closed: bool = False, **request: object) -> tuple[Batch, list[Group]]:
         """Open a batch and add to it."""

@@ -10,10 +10,10 @@ from moto import mock_aws
 from rich.console import Console
 from typer.testing import CliRunner
 
+from fanin.adapters.backoff import Backoff
 from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
 from fanin.cli.session import Session
-from fanin.client.backoff import Backoff
 from fanin.domain.batch import State
 
 

@@ -11,7 +11,7 @@ from fanin.cli.prices import BLOCK, costs, parents
 
 
 def written(memory):
-    return sum(memory.calls.writes.values())
+    return sum(memory.accesses.writes.values())
 
 
 @pytest.mark.parametrize("items", [1, 64, 65, 5_000, 20_000])

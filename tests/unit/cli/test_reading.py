@@ -6,6 +6,7 @@ import pytest
 
 from fanin.cli.exits import ExitCode
 from fanin.domain.batch import State
+from tests.spans import spans
 
 
 @pytest.fixture
@@ -23,9 +24,9 @@ def test_status_says_how_far(run, tracker, group):
 def test_missing_gives_ranges_that_can_be_acknowledged(run, tracker, group):
     tracker.ack(group[3:7])
     page = run("missing", group.batch_id, "--json").document
-    assert [(span["from"], span["to"]) for span in page["ranges"]] == [(0, 3), (7, 10)]
+    assert spans(page["ranges"]) == [[0, 3], [7, 10]]
     for span in page["ranges"]:
-        run("ack", "--range", f"{group.batch_id}:{span['id']}")
+        run("ack", "--range", f"{span['group']}:{span['from']}..{span['to']}")
     assert run("missing", group.batch_id, "--all").stdout.strip() == "nothing is missing"
 
 

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from fanin import Tracker
 from fanin.cli.session import Session, lines_of_stdin
-from fanin.client import connecting
 from fanin.errors import BatchNotFound, NotConfigured, Throttled
 
 
@@ -44,12 +43,10 @@ class TestTracker:
         assert Session(local=True, given=tracker).tracker is tracker
         assert chosen == []
 
-    def test_nothing_configured_is_an_error(self, monkeypatch, tmp_path):
-        def nothing():
-            raise NotConfigured("no stack")
-
-        monkeypatch.setattr(connecting, "from_env", nothing)
-        with pytest.raises(NotConfigured):
+    def test_nothing_configured_is_an_error(self, monkeypatch):
+        for name in ("FANIN_PROFILE", "FANIN_API_URL", "FANIN_BATCHES_TABLE"):
+            monkeypatch.delenv(name, raising=False)
+        with pytest.raises(NotConfigured, match="FANIN_API_URL"):
             _ = Session().tracker
 
 

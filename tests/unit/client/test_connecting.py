@@ -53,6 +53,14 @@ def test_the_local_profile_finds_the_stack_from_a_folder_below(monkeypatch):
     assert tracker._ack_queue_url == STACK["ack_queue_url"]
 
 
+@pytest.mark.usefixtures("local_stack")
+def test_the_local_stack_of_another_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir("/")
+    assert Tracker.local(tmp_path / "a")._ack_queue_url == STACK["ack_queue_url"]
+    with pytest.raises(NotConfigured, match="fanin local up"):
+        Tracker.local()
+
+
 def test_no_local_stack_says_how_to_start_one(monkeypatch):
     monkeypatch.setenv("FANIN_PROFILE", "local")
     with pytest.raises(NotConfigured, match="fanin local up"):

@@ -1,4 +1,4 @@
-"""Scatters from the outside: over HTTPS against scripted answers, and for people."""
+"""Scatters for people: objects, spans of time, and replies to the messages that came."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import Services
-from fanin.client.backoff import Backoff
-from fanin.client.https.api import HttpsApi
-from fanin.client.https.scatters import HttpsScatters
-from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import unsigned
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import ScatterCalls
-from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
-from fanin.errors import CorrelationIdAlive, InvalidRequest, ServiceUnavailable
+from fanin.domain.acks import Failure
+from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply
+from fanin.errors import InvalidRequest
 from fanin.wire import scatters as wire
-from tests.unit.client.https.test_ledger import URL, Script, ok, problem
 
 QUEUE = "https://sqs/car"
 
@@ -59,10 +53,6 @@ def calls(scatters: ScatterService, sqs: Sqs) -> ScatterCalls:
     return ScatterCalls(scatters, lambda: sqs)  # type: ignore[arg-type,return-value]
 
 
-def api(script: Script) -> HttpsApi:
-    return HttpsApi(URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None))
-
-
 def message(memory: Memory, scatters: ScatterService, **attributes: str) -> ReceivedMessage:
     """The message that the one recipient gets."""
     (job,) = memory.jobs.waiting
@@ -72,69 +62,9 @@ def message(memory: Memory, scatters: ScatterService, **attributes: str) -> Rece
     return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
 
 
-def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: ScatterService) -> None:
-    # Given what the service would answer
-    started = scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=0.5, metadata={"a": "b"}))
-    batch_id, got = started.batch.batch_id, message(memory, scatters)
-    claim = scatters.claim(ClaimCheckRequest(got.item or "", 5))
-    receipts = scatters.reply([Reply(got.item or "", {"km": 1})])
-    page = scatters.replies(batch_id)
-    answers = [
-        wire.encode_scattered(started),
-        wire.encode_scattered(scatters.status(batch_id)),
-        wire.encode_claim_check(claim),
-        wire.encode_reply_receipts(receipts),
-        wire.encode_gathered(page),
-    ]
-    script = Script(*(ok(json.loads(json.dumps(answer))) for answer in answers))
-    client = HttpsScatters(api(script))
-    # Then the client gives the same
-    again = client.start(Scatter("x", topic="t"))
-    assert (again.correlation_id, again.quorum, again.missing) == (started.correlation_id, 1, 1)
-    assert client.status(batch_id).received == 1
-    assert client.claim(ClaimCheckRequest(got.item or "", 5)) == claim
-    assert client.reply([Reply(got.item or "", {"km": 1})]) == receipts
-    assert client.replies(batch_id, limit=7) == page
-    # And it asked for them by the API's paths
-    assert [(r.method, r.url.removeprefix(f"{URL}/v1")) for r in script.requests] == [
-        ("POST", "/scatters"),
-        ("GET", f"/scatters/{batch_id}"),
-        ("POST", "/claim-checks"),
-        ("POST", "/replies"),
-        ("GET", f"/scatters/{batch_id}/replies?limit=7"),
-    ]
-
-
-def test_a_request_reads_back_as_it_was_written() -> None:
-    for request in (
-        Scatter("x", (Recipient("a", QUEUE),), type="t", attributes={"k": "v"}, correlation_id="mine"),
-        Scatter("x", topic="t", where={"k": "v"}, timeout=5, max_retries=0, quorum=3, user_key="u"),
-    ):
-        assert wire.decode_scatter(json.loads(json.dumps(wire.encode_scatter(request)))) == request
-
-
-@pytest.mark.parametrize("key", [None, "week 47"])
-def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
-    scatters: ScatterService, key: str | None
-) -> None:
-    answer = wire.encode_scattered(scatters.start(Scatter("x", topic="t")))
-    script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
-
-    HttpsScatters(api(script)).start(Scatter("x", topic="t"), key=key)
-
-    first, second = (request.headers[names.IDEMPOTENCY_HEADER] for request in script.requests)
-    assert first == second == (key or first)
-    assert len(first) >= 8 or key
-
-
 def test_a_key_of_people_reaches_the_service(calls: ScatterCalls) -> None:
     first, second = (calls.start([QUEUE], "x", key="mine") for _ in range(2))
     assert first.batch.batch_id == second.batch.batch_id
-
-
-def test_a_living_correlation_id_is_told_as_such() -> None:
-    with pytest.raises(CorrelationIdAlive):
-        HttpsScatters(api(Script(problem(409, "correlation-id-alive")))).start(Scatter("x", topic="t"))
 
 
 def test_people_write_objects_and_spans(
@@ -162,7 +92,7 @@ def test_a_reply_through_the_queue_is_the_body_of_a_request(
 
     (sent,) = sqs.sent
     assert sent["QueueUrl"] == "https://sqs/replies"
-    assert wire.decode_replies(json.loads(sent["MessageBody"])) == [Reply(got.item or "", {"km": 1})]
+    assert wire.REPLIES.decode(json.loads(sent["MessageBody"])) == (Reply(got.item or "", {"km": 1}),)
 
 
 def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None:
@@ -173,6 +103,17 @@ def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None
         calls.reply_later(other)
 
 
-def test_scatters_are_reached_as_their_ledger_is() -> None:
-    assert isinstance(HttpsServices(api(Script())).scatters, HttpsScatters)
-    assert isinstance(Services(Memory().ports()).scatters, ScatterService)
+def test_missing_and_failed_recipients_are_read_page_by_page(
+    memory: Memory, scatters: ScatterService, calls: ScatterCalls
+) -> None:
+    # Given a scatter to 250 recipients of whom some failed
+    batch_id = calls.start([Recipient(f"{n}", QUEUE) for n in range(250)], "x").batch.batch_id
+    for job in list(memory.jobs.waiting):
+        scatters.send(job["batch_id"], job["chunk"], job["wave"])
+    items = [message.attributes[names.ITEM_ATTRIBUTE] for message in memory.channels.queues[QUEUE]]
+    LedgerService(memory.ports()).fail([Failure(items[n], f"reason {n}") for n in range(0, 250, 2)])
+
+    missing, failed = list(calls.missing_recipients(batch_id)), list(calls.failed_recipients(batch_id))
+
+    assert missing == [MissingRecipient(n, f"{n}") for n in range(1, 250, 2)]
+    assert failed == [FailedRecipient(n, f"{n}", f"reason {n}") for n in range(0, 250, 2)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.batch import LIVE, RETENTION, Batch, State, touched
+from fanin.domain.batch import LIVE, RETENTION, Batch, Mode, State, touched
 from fanin.domain.reports import Progress
 
 NOW = 1_790_000_000_000
@@ -55,6 +55,22 @@ def test_a_row_past_its_time_to_live_is_gone() -> None:
 @pytest.mark.parametrize(("acked", "items", "out"), [(0, 0, True), (4, 5, False), (5, 5, True), (6, 5, True)])
 def test_counted_out(acked: int, items: int, out: bool) -> None:
     assert replace(BATCH, acked=acked, items=items).counted_out() is out
+
+
+@pytest.mark.parametrize(
+    ("state", "partial", "mode", "done"),
+    [
+        (State.COMPLETE, False, Mode.EXACT, True),
+        (State.COMPLETE, True, Mode.EXACT, False),
+        (State.COMPLETE, False, Mode.ESTIMATED, False),
+        (State.CLOSED, False, Mode.EXACT, False),
+        (State.CANCELLED, False, Mode.EXACT, False),
+    ],
+)
+def test_all_is_done_only_where_an_exact_batch_completed_in_full(
+    state: State, partial: bool, mode: Mode, done: bool
+) -> None:
+    assert replace(BATCH, state=state, partial=partial, mode=mode).all_done is done
 
 
 @given(st.integers(0, 2**42), st.integers(0, 365 * 86_400))

@@ -18,30 +18,30 @@ ROUTE = Route("orders", {"source": ["shop"]}, "desk", Policy.FIRST, {"size": "bi
 def test_a_registration_survives_its_row_and_the_wire(registration: Registration) -> None:
     row = Registration.of("cars", "a", registration.value, registration.expires_at)
     assert row == registration
-    assert wire.decode_registration(wire.encode_registration(registration)) == registration
+    assert wire.REGISTRATION.decode(wire.REGISTRATION.encode(registration)) == registration
 
 
 def test_what_is_asked_for_survives_the_wire() -> None:
     register = Register("cars", "a", "q1", {"colour": "red"}, 60)
     route = PutRoute("orders", {"source": ["shop"]}, "desk", Policy.SENDER, {"size": "big"})
     event = PutEvent("shop", "Placed", {"n": 7})
-    assert wire.decode_register("cars", "a", wire.encode_register(register)) == register
-    assert wire.decode_put_route("orders", wire.encode_put_route(route)) == route
-    assert wire.decode_event(wire.encode_event(event)) == event
+    assert wire.REGISTER.decode(wire.REGISTER.encode(register), topic="cars", name="a") == register
+    assert wire.PUT_ROUTE.decode(wire.PUT_ROUTE.encode(route), name="orders") == route
+    assert wire.PUT_EVENT.decode(wire.PUT_EVENT.encode(event)) == event
 
 
 def test_what_is_left_out_takes_its_default() -> None:
-    assert wire.decode_register("cars", "a", {"channel": "q1"}) == Register("cars", "a", "q1")
-    route = wire.decode_put_route("orders", {"pattern": {}, "topic": "desk"})
+    assert wire.REGISTER.decode({"channel": "q1"}, topic="cars", name="a") == Register("cars", "a", "q1")
+    route = wire.PUT_ROUTE.decode({"pattern": {}, "topic": "desk"}, name="orders")
     assert route == PutRoute("orders", {}, "desk")
 
 
 def test_answers_survive_the_wire() -> None:
     for page in (Registrations((ONE,), "next"), Registrations(())):
-        assert wire.decode_registrations(wire.encode_registrations(page)) == page
+        assert wire.REGISTRATIONS.decode(wire.REGISTRATIONS.encode(page)) == page
     routes, sent = Routes((ROUTE,), "next"), Sent("e-1", "c-1")
-    assert wire.decode_routes(wire.encode_routes(routes)) == routes
-    assert wire.decode_sent(wire.encode_sent(sent)) == sent
+    assert wire.ROUTES.decode(wire.ROUTES.encode(routes)) == routes
+    assert wire.SENT.decode(wire.SENT.encode(sent)) == sent
 
 
 def test_an_attribute_filter_is_pairs() -> None:

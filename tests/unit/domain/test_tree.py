@@ -181,3 +181,23 @@ class TestRuns:
 def test_positions_are_those_of_the_bits(mask: int) -> None:
     assert sum(1 << position for position in positions(mask)) == mask
     assert list(positions(mask)) == sorted(positions(mask))
+
+
+class TestAncestors:
+    @given(widths, sizes, st.data())
+    def test_are_the_bits_above_the_word_up_to_the_root(
+        self, width: int, n: int, data: st.DataObject
+    ) -> None:
+        tree = Tree(width)
+        number = data.draw(st.integers(0, tree.last(0, n)))
+
+        above = list(tree.ancestors(number, n))
+
+        assert [mark.level for mark in above] == list(range(1, tree.root_level(n) + 1))
+        for mark in above:
+            ((low, high),) = items_below(tree, mark)
+            assert low <= number * tree.width < high
+        assert not above or above[-1].number == 0
+
+    def test_of_a_tree_of_one_word_are_none(self) -> None:
+        assert list(Tree(4).ancestors(0, 4)) == []

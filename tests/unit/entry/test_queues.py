@@ -43,7 +43,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(
     ledger: LedgerService, memory: Memory, group: Group
 ) -> None:
     # Given 64 messages of one item each, all of one word
-    before = memory.calls.writes["words.clear"]
+    before = memory.accesses.writes["words.clear"]
 
     # When they are acknowledged in one window
     answer = queues.acknowledge(event(*({"items": [item]} for item in group)), ledger)
@@ -51,7 +51,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(
     # Then the word was written once, and its parent once
     assert failed(answer) == []
     assert ledger.status(group.batch_id, exact=True).done_min == 64
-    assert memory.calls.writes["words.clear"] - before <= 2
+    assert memory.accesses.writes["words.clear"] - before <= 2
 
 
 def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> None:
@@ -173,7 +173,7 @@ def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger: LedgerService, 
 
     # When the message of the last dies
     dead = {"Records": [letter(group[1], "d1")]}
-    answer = queues.fail_dead(dead, ledger, lambda _message: pytest.fail("parked"))
+    answer = queues.fail_dead_letters(dead, ledger, lambda _message: pytest.fail("parked"))
 
     # Then its item has failed, and the batch is complete
     assert failed(answer) == []
@@ -186,7 +186,7 @@ def test_a_dead_letter_that_nobody_can_handle_is_parked(ledger: LedgerService, g
     parked: list[Any] = []
     dead = {"Records": [letter(None, "d1"), letter("nonsense", "d2"), letter(group[0], "d3", source=False)]}
 
-    answer = queues.fail_dead(dead, ledger, parked.append)
+    answer = queues.fail_dead_letters(dead, ledger, parked.append)
 
     assert failed(answer) == []
     assert [message["messageId"] for message in parked] == ["d1", "d2"]
@@ -203,4 +203,4 @@ def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
 
     monkeypatch.setattr(ledger, "fail", busy)
     dead = {"Records": [letter(None, "d1"), letter(group[0], "d2")]}
-    assert sorted(failed(queues.fail_dead(dead, ledger, busy))) == ["d1", "d2"]
+    assert sorted(failed(queues.fail_dead_letters(dead, ledger, busy))) == ["d1", "d2"]

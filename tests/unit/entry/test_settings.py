@@ -10,17 +10,9 @@ import pytest
 import fanin
 from fanin import names
 from fanin.app.ports import Defaults
-from fanin.domain.batch import OpenBatch
-from fanin.entry import wiring
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
-TABLES = {
-    names.ENV_BATCHES_TABLE: "b",
-    names.ENV_WORDS_TABLE: "w",
-    names.ENV_PARTS_TABLE: "p",
-    names.ENV_DIRECTORY_TABLE: "d",
-}
 TEXTS = {
     "batches_table": names.ENV_BATCHES_TABLE,
     "words_table": names.ENV_WORDS_TABLE,
@@ -31,8 +23,11 @@ TEXTS = {
     "schedule_role_arn": names.ENV_SCHEDULE_ROLE_ARN,
     "timer_arn": names.ENV_TIMER_ARN,
     "timer_dlq_arn": names.ENV_TIMER_DLQ_ARN,
-    "ack_queue_url": names.ENV_ACK_QUEUE_URL,
     "retry_queue_url": names.ENV_RETRY_QUEUE_URL,
+    "router_arn": names.ENV_ROUTER_ARN,
+    "scatter_queue_url": names.ENV_SCATTER_QUEUE_URL,
+    "claims_bucket": names.ENV_CLAIMS_BUCKET,
+    "buffer_prefix": names.ENV_BUFFER_PREFIX,
 }
 
 
@@ -42,6 +37,19 @@ def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, vari
     for environment in ({}, {variable: ""}):
         with pytest.raises(NotConfigured, match=variable):
             getattr(Settings(environment), setting)
+
+
+@pytest.mark.parametrize(
+    ("setting", "variable"),
+    [
+        ("ack_queue_url", names.ENV_ACK_QUEUE_URL),
+        ("unrouted_queue_url", names.ENV_UNROUTED_QUEUE_URL),
+    ],
+)
+def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str) -> None:
+    assert getattr(Settings({variable: "there"}), setting) == "there"
+    for environment in ({}, {variable: ""}):
+        assert getattr(Settings(environment), setting) is None
 
 
 def test_durations_have_defaults() -> None:
@@ -55,37 +63,6 @@ def test_durations_have_defaults() -> None:
 def test_a_duration_that_is_no_number_of_seconds_is_refused(value: str) -> None:
     with pytest.raises(NotConfigured, match=names.ENV_CLOSED_IDLE_TTL):
         _ = Settings({names.ENV_CLOSED_IDLE_TTL: value}).defaults
-
-
-def test_tables_must_be_named_and_the_rest_may_wait() -> None:
-    # Given settings with tables only
-    ports = wiring.connect(Settings(TABLES))
-
-    # Then alarms and bus say what is missing when they are called
-    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
-        ports.timers.set(1, 2)
-    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
-        ports.timers.clear(1)
-    with pytest.raises(NotConfigured, match=names.ENV_BUS):
-        ports.events.publish(None)
-
-    # And tables say so at once
-    with pytest.raises(NotConfigured, match=names.ENV_WORDS_TABLE):
-        wiring.connect(Settings(TABLES | {names.ENV_WORDS_TABLE: ""}))
-
-
-def test_wiring_makes_one_ledger_for_a_process(monkeypatch) -> None:
-    for cached in (wiring.settings, wiring.ports, wiring.ledger, wiring.retry_queue, wiring.ack_queue):
-        cached.cache_clear()
-    for name, value in {**TABLES, names.ENV_LIFETIME: "3600"}.items():
-        monkeypatch.setenv(name, value)
-
-    assert wiring.ledger() is wiring.ledger()
-    assert wiring.ledger().ports.defaults.lifetime == 3600
-    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
-        wiring.ledger().open(OpenBatch(deadline=wiring.ports().clock.now() + 60_000))
-    for cached in (wiring.settings, wiring.ports, wiring.ledger):
-        cached.cache_clear()
 
 
 def test_nothing_else_in_the_functions_code_reads_the_environment() -> None:

@@ -1,4 +1,4 @@
-"""Names that more than one room must agree on: environment, tables, attributes, messages, events.
+"""Names that more than one part must agree on: environment, tables, attributes, messages, events.
 
 The infrastructure code imports this module and nothing else of the package, so it stays free of imports.
 """
@@ -37,8 +37,9 @@ ENV_PROFILE: Final = "FANIN_PROFILE"
 
 # The batches table.
 BATCH_ID: Final = "batch_id"
-INDEX_BY_SHELF: Final = "by_shelf"  # key: shelf ("<state>#<shard>"), due_at
-SHELF: Final = "shelf"
+# The stored names "shelf" and "by_shelf" are data: tables that exist have them, so they stay as they are.
+STATE_SHARD: Final = "shelf"  # "<state>#<shard>"
+INDEX_BY_STATE_SHARD: Final = "by_shelf"  # key: STATE_SHARD, DUE_AT
 DUE_AT: Final = "due_at"  # milliseconds: when the reaper should look at the batch
 TOUCHED_AT: Final = "touched_at"
 STATE: Final = "state"

@@ -312,7 +312,7 @@ def item_batch(item: str) -> int:
 
 def test_marks_are_made_some_times_in_each_retention(world: World) -> None:
     world.buffers.define("many", 1_000)
-    writes = world.memory.calls.writes
+    writes = world.memory.accesses.writes
     before = writes["directory.put"]
     for _ in range(300):
         world.buffers.put("many", ["a"])
@@ -445,7 +445,7 @@ def test_a_buffer_may_have_a_queue_of_ones_own(world: World) -> None:
 
 
 def test_what_is_malformed_is_refused_and_nothing_is_written(world: World) -> None:
-    written = world.memory.calls.writes.total()
+    written = world.memory.accesses.writes.total()
     refused = [
         lambda: world.buffers.define("a b", 1),
         lambda: world.buffers.define("x" * 49, 1),
@@ -464,7 +464,7 @@ def test_what_is_malformed_is_refused_and_nothing_is_written(world: World) -> No
     for payloads in (["a"] * 11, ["x" * limits.MAX_PAYLOAD, "y"], ["☂" * (limits.MAX_PAYLOAD // 2)]):
         with pytest.raises(RequestTooLarge):
             world.buffers.put("jobs", payloads)
-    assert world.memory.calls.writes.total() == written
+    assert world.memory.accesses.writes.total() == written
 
 
 def test_a_forged_receipt_frees_no_slot(world: World) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fanin import names
-from fanin.app.directory.routing import ROOM, Routed, RoutingService
+from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
 from fanin.app.directory.service import DirectoryService
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
@@ -55,10 +55,10 @@ def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: RoutingService
     ],
 )
 def test_a_malformed_route_writes_nothing(world: World, routing: RoutingService, request_: PutRoute) -> None:
-    writes = world.calls.writes.total()
+    writes = world.accesses.writes.total()
     with pytest.raises(InvalidRequest):
         routing.put(request_)
-    assert world.calls.writes.total() == writes
+    assert world.accesses.writes.total() == writes
     assert not world.memory.rules.patterns
 
 
@@ -73,7 +73,7 @@ def test_a_crash_while_a_route_is_made_heals_by_the_stream(
     with pytest.raises(Crash):
         routing.put(PutRoute("orders", PATTERN, "desk"))
     # When the table's stream tells what was written
-    for _ in [room for room, _, _ in world.memory.directory.changes if room == ROOM]:
+    for _ in [namespace for namespace, _, _ in world.memory.directory.changes if namespace == NAMESPACE]:
         routing.settle("orders")
     # Then row and rule are both there, or neither
     rows = [route.name for route in routing.page().routes]

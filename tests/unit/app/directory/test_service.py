@@ -7,7 +7,7 @@ import pytest
 from fanin import names
 from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
-from fanin.app.directory.service import ROOM, DirectoryService
+from fanin.app.directory.service import TOPIC_PREFIX, DirectoryService
 from fanin.domain.directory import GRACE, Register
 from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
 from tests.unit.app.conftest import Crash, World
@@ -25,9 +25,9 @@ def directory(world: World) -> DirectoryService:
 def announced(world: World, directory: DirectoryService) -> list[str]:
     """Hand the table's stream on, and say what the bus was told."""
     changes, world.memory.directory.changes = world.memory.directory.changes, []
-    for room, old, new in changes:
-        if room.startswith(ROOM):
-            directory.announce(room.removeprefix(ROOM), old, new)
+    for namespace, old, new in changes:
+        if namespace.startswith(TOPIC_PREFIX):
+            directory.announce(namespace.removeprefix(TOPIC_PREFIX), old, new)
     told, world.memory.events.published = world.memory.events.published, []
     return [event.detail_type for event in told]
 
@@ -48,10 +48,10 @@ def test_a_registration_is_there_for_as_long_as_its_lease(world: World, director
 
 def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(world: World, directory: DirectoryService) -> None:
     directory.register(Register("cars", "a", "q1"))
-    writes = world.calls.writes.total()
+    writes = world.accesses.writes.total()
     world.memory.channels.queues.clear()
     directory.register(Register("cars", "a", "q1"))
-    assert world.calls.writes.total() == writes + 1
+    assert world.accesses.writes.total() == writes + 1
 
 
 def test_the_bus_is_told_of_changes_and_of_no_heartbeat(world: World, directory: DirectoryService) -> None:
@@ -80,7 +80,7 @@ def test_a_repeated_record_of_the_stream_tells_the_same_event(
     world: World, directory: DirectoryService
 ) -> None:
     directory.register(Register("cars", "a", "q1"))
-    change = next(one for one in world.memory.directory.changes if one[0] == ROOM + "cars")
+    change = next(one for one in world.memory.directory.changes if one[0] == TOPIC_PREFIX + "cars")
     for _ in range(2):
         directory.announce("cars", *change[1:])
     first, second = world.memory.events.published
@@ -94,7 +94,10 @@ def test_a_row_that_its_time_to_live_removed_is_told_unless_it_was_told_before(
     alive = world.memory.directory.changes[-1][2]
     directory.deregister("cars", "a")
     left = world.memory.directory.changes[-1][2]
-    world.memory.directory.changes = [(f"{ROOM}cars", alive, None), (f"{ROOM}cars", left, None)]
+    world.memory.directory.changes = [
+        (f"{TOPIC_PREFIX}cars", alive, None),
+        (f"{TOPIC_PREFIX}cars", left, None),
+    ]
     assert announced(world, directory) == [names.INSTANCE_DEREGISTERED]
 
 
@@ -128,13 +131,13 @@ def test_a_topic_is_listed_by_name_and_attributes_in_pages(directory: DirectoryS
 def test_a_malformed_registration_writes_nothing(world: World, directory: DirectoryService, request_) -> None:
     with pytest.raises(InvalidRequest):
         directory.register(request_)
-    assert not world.calls.writes
+    assert not world.accesses.writes
 
 
 def test_a_queue_that_is_no_channel_writes_nothing(world: World, directory: DirectoryService) -> None:
     with pytest.raises(ChannelRefused):
         directory.register(Register("cars", "a", "elsewhere"))
-    assert not world.calls.writes
+    assert not world.accesses.writes
 
 
 def test_two_who_register_at_once_do_not_lose_a_write(world: World, directory: DirectoryService) -> None:

@@ -63,12 +63,12 @@ class TestOpen:
 
         assert (frame.state, frame.size, frame.ttl, frame.user_key) == (State.CLOSED, 100, 60, "day 7")
         assert frame.about == {"source": "orders", "destination": "billing", "reply_to": CHANNEL}
-        assert world.memory.calls.writes.total() == 1
+        assert world.memory.accesses.writes.total() == 1
 
     def test_a_reply_channel_that_fanin_may_not_use_is_refused(self, world: World) -> None:
         with pytest.raises(ChannelRefused):
             world.open(reply_to="https://sqs/others")
-        assert world.memory.calls.writes.total() == 0
+        assert world.memory.accesses.writes.total() == 0
 
     @pytest.mark.parametrize("size", [0, 2**32])
     def test_a_frame_has_at_least_one_envelope(self, world: World, size: int) -> None:
@@ -120,10 +120,10 @@ class TestClaim:
     def test_is_one_write_and_warm_it_reads_nothing(self, world: World) -> None:
         frame = world.open()
         world.hold(frame, 0)
-        before = world.memory.calls.writes.total(), world.memory.calls.reads.total()
+        before = world.memory.accesses.writes.total(), world.memory.accesses.reads.total()
 
         assert world.hold(frame, 1) is Hold.CLAIMED
-        after = world.memory.calls.writes.total(), world.memory.calls.reads.total()
+        after = world.memory.accesses.writes.total(), world.memory.accesses.reads.total()
         assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
 
     def test_a_second_one_waits_until_the_lease_is_over(self, world: World) -> None:
@@ -173,7 +173,7 @@ class TestClaim:
 
     def test_refuses_what_is_not_in_the_frame_and_writes_nothing(self, world: World) -> None:
         frame = world.open()
-        before = world.memory.calls.writes.total()
+        before = world.memory.accesses.writes.total()
         for index in (-1, 100):
             with pytest.raises(InvalidRequest):
                 world.frames.claim([Ticket(frame.frame_id, 0), Ticket(frame.frame_id, index)])
@@ -181,7 +181,7 @@ class TestClaim:
             world.frames.claim([Ticket(frame.frame_id, 0)] * 2)
         with pytest.raises(RequestTooLarge):
             world.frames.claim([Ticket(frame.frame_id, 0)] * 1_001)
-        assert world.memory.calls.writes.total() == before
+        assert world.memory.accesses.writes.total() == before
 
 
 class TestNotices:

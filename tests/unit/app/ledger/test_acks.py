@@ -44,7 +44,7 @@ class TestReceipts:
         batch, (group,) = world.batch(6)
         world.ledger.ack([group[i] for i in (0, 1, 2, 4, 5)])
         (gap,) = world.ledger.missing(batch.batch_id).ranges
-        other = f"{batch.batch_id}:{gap.id}:0"
+        other = f"{gap.group}:0"
 
         (receipt,) = world.ledger.ack([group[3], other])
 
@@ -72,24 +72,24 @@ class TestReceipts:
     def test_of_a_complete_batch_are_duplicates(self, world: World) -> None:
         _, (group,) = world.batch(3, closed=True)
         world.ledger.ack(list(group))
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         (receipt,) = world.ledger.ack(list(group[:2]), ranges=[ItemRange(group.prefix)])
 
         assert (receipt.complete, receipt.first, receipt.late) == (True, 0, 0)
         assert (receipt.duplicates, receipt.ranged) == (tuple(group[:2]), 3)
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     def test_of_a_batch_that_ended_otherwise_are_late(self, world: World) -> None:
         batch, (group,) = world.batch(6)
         world.ledger.ack([group[0]])
         world.ledger.cancel(batch.batch_id)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         (receipt,) = world.ledger.ack([group[0], group[1]], ranges=[ItemRange(group.prefix, 2)])
 
         assert receipt == Receipt(batch.batch_id, "", State.CANCELLED, late=6)
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     def test_of_nothing_are_none(self, world: World) -> None:
         assert world.ledger.ack() == []
@@ -100,31 +100,31 @@ class TestCost:
     def test_an_item_is_one_write_and_no_read_in_a_warm_process(self) -> None:
         world = World(width=64)
         _, (group,) = world.batch(10_000)
-        writes, reads = world.calls.writes.total(), world.calls.reads.total()
+        writes, reads = world.accesses.writes.total(), world.accesses.reads.total()
 
         world.ledger.ack([group[7]])
 
-        assert world.calls.writes.total() - writes == 1
-        assert world.calls.reads.total() == reads
+        assert world.accesses.writes.total() - writes == 1
+        assert world.accesses.reads.total() == reads
 
     def test_items_of_one_word_are_one_write(self) -> None:
         world = World(width=64)
         _, (group,) = world.batch(10_000)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         world.ledger.ack([group[i] for i in range(64, 127)])
 
-        assert world.calls.writes.total() - writes == 1
+        assert world.accesses.writes.total() - writes == 1
 
     def test_a_whole_closed_batch_is_few_writes(self) -> None:
         world = World(width=64)
         batch, (group,) = world.batch(10**6, closed=True)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         (receipt,) = world.ledger.ack(ranges=[ItemRange(group.prefix)])
 
         assert receipt.complete
-        assert world.calls.writes.total() - writes <= 6
+        assert world.accesses.writes.total() - writes <= 6
         assert world.row(batch).state is State.COMPLETE
 
 
@@ -155,7 +155,7 @@ class TestRanges:
     )
     def test_must_lie_within_their_group(self, world: World, start: Any, stop: Any) -> None:
         _, (group, _) = world.batch(9, 20)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         if stop is True:
             with pytest.raises(InvalidRequest, match="whole number"):
@@ -164,7 +164,7 @@ class TestRanges:
             with pytest.raises(InvalidRequest, match="range"):
                 world.ledger.ack(ranges=[ItemRange(group.prefix, start, stop)])
 
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
 
 class TestEstimated:
@@ -219,12 +219,12 @@ class TestEstimated:
 
     def test_alone_takes_counts(self, world: World) -> None:
         batch, (group,) = world.batch(3)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         with pytest.raises(InvalidRequest, match="acknowledge its items by their ids"):
             world.ledger.ack([group[0]], counts=[Count(batch.batch_id, 3)])
 
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     @pytest.mark.parametrize(
         "count", [Count(-1, 1), Count(2**53, 1), Count(5, 0), Count(5, -1), Count(5, 2**32), Count(5, True)]
@@ -325,20 +325,20 @@ class TestFailures:
     def test_of_an_ended_batch_write_nothing(self, world: World) -> None:
         batch, (group,) = world.batch(3)
         world.ledger.cancel(batch.batch_id)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         assert world.ledger.fail([Failure(group[0], "no")])[0].late == 1
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     @pytest.mark.parametrize("reason", ["r" * (limits.MAX_REASON + 1), None, 5])
     def test_need_a_reason_of_text(self, world: World, reason: Any) -> None:
         _, (group,) = world.batch(3)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         with pytest.raises(InvalidRequest, match="reason"):
             world.ledger.fail([Failure(group[0], "fine"), Failure(group[1], reason)])
 
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     def test_take_the_longest_reason(self, world: World) -> None:
         _, (group,) = world.batch(3)
@@ -383,10 +383,10 @@ class TestRefusal:
         return {"ack": ack, "range": by_range, "fail": fail}[request.param]
 
     def refused(self, world: World, call: Any, item: str, *errors: type[Exception]) -> None:
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
         with pytest.raises(errors):
             call(item)
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     @pytest.mark.parametrize("item", ["", "x", "::", "1:2:3", "1:00000000-0000-8000-8000-000000000000:0"])
     def test_malformed(self, world: World, call: Any, item: str) -> None:

@@ -23,12 +23,12 @@ from tests.unit.app.conftest import Crash, World
 @pytest.mark.parametrize("count", [1, 64, 10**6, MAX_COUNT])
 def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) -> None:
     batch, _ = world.batch()
-    writes, reads = world.calls.writes.total(), world.calls.reads.total()
+    writes, reads = world.accesses.writes.total(), world.accesses.reads.total()
 
     group = world.ledger.add(batch.batch_id, count)
 
-    assert world.calls.writes.total() - writes == 1
-    assert world.calls.reads.total() == reads
+    assert world.accesses.writes.total() - writes == 1
+    assert world.accesses.reads.total() == reads
     assert len(group) == count
 
 
@@ -42,11 +42,11 @@ def test_groups_follow_each_other(world: World) -> None:
 
 def test_a_process_that_never_saw_the_batch_needs_one_write_too(world: World) -> None:
     batch, _ = world.batch()
-    writes = world.calls.writes.total()
+    writes = world.accesses.writes.total()
 
     world.fresh().add(batch.batch_id, 5)
 
-    assert world.calls.writes.total() - writes == 1
+    assert world.accesses.writes.total() - writes == 1
 
 
 def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
@@ -91,11 +91,11 @@ class TestKey:
 
     def test_is_two_rows_in_one_transaction(self, world: World) -> None:
         batch, _ = world.batch()
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         world.ledger.add(batch.batch_id, 10**9, key="k")
 
-        assert world.calls.writes.total() - writes == 2
+        assert world.accesses.writes.total() - writes == 2
 
     def test_with_another_count_is_refused(self, world: World) -> None:
         batch, _ = world.batch()
@@ -135,22 +135,22 @@ class TestRefusal:
     @pytest.mark.parametrize("count", [0, -1, 2**32, 2**40, True, "5", 1.0, None])
     def test_of_a_count_that_is_none(self, world: World, count: object) -> None:
         batch, _ = world.batch()
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         with pytest.raises(InvalidRequest, match="count must be a whole number from 1 to 4294967295"):
             world.ledger.add(batch.batch_id, count)  # type: ignore[arg-type]
 
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
     def test_of_a_key_that_is_none(self, world: World, key: object) -> None:
         batch, _ = world.batch()
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         with pytest.raises(InvalidRequest, match="Idempotency-Key"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
 
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     def test_takes_the_longest_key(self, world: World) -> None:
         batch, _ = world.batch()

@@ -85,10 +85,10 @@ def test_an_alarm_for_an_ended_batch_changes_nothing(world: World) -> None:
     batch = with_deadline(world, 5)
     world.ledger.cancel(batch.batch_id)
     world.clock.advance(MINUTE)
-    writes = world.calls.writes.total()
+    writes = world.accesses.writes.total()
 
     assert world.ledger.meet_deadline(batch.batch_id) == world.row(batch)
-    assert world.calls.writes.total() == writes
+    assert world.accesses.writes.total() == writes
 
 
 def test_an_alarm_for_a_batch_without_deadline_changes_nothing(world: World) -> None:

@@ -19,45 +19,45 @@ def known(world: World) -> KnownBatches:
 
 def test_a_fresh_row_is_not_read_again(world: World, known: KnownBatches) -> None:
     batch, _ = world.batch(3)
-    known.get([batch.batch_id])
-    reads = world.calls.reads.total()
+    known.fresh([batch.batch_id])
+    reads = world.accesses.reads.total()
 
-    assert known.get([batch.batch_id]) == {batch.batch_id: batch}
-    assert world.calls.reads.total() == reads
+    assert known.fresh([batch.batch_id]) == {batch.batch_id: batch}
+    assert world.accesses.reads.total() == reads
 
 
 def test_a_live_row_is_read_again_after_half_a_minute(world: World, known: KnownBatches) -> None:
     batch, _ = world.batch(3)
-    known.get([batch.batch_id])
+    known.fresh([batch.batch_id])
     world.fresh().cancel(batch.batch_id)
 
-    assert known.get([batch.batch_id])[batch.batch_id].state is State.OPEN
+    assert known.fresh([batch.batch_id])[batch.batch_id].state is State.OPEN
     world.clock.advance(30_000)
-    assert known.get([batch.batch_id])[batch.batch_id].state is State.CANCELLED
+    assert known.fresh([batch.batch_id])[batch.batch_id].state is State.CANCELLED
 
 
 def test_an_ended_row_is_never_read_again(world: World, known: KnownBatches) -> None:
     batch, _ = world.batch(closed=True)
-    known.get([batch.batch_id])
-    reads = world.calls.reads.total()
+    known.fresh([batch.batch_id])
+    reads = world.accesses.reads.total()
     world.clock.advance(86_400_000)
 
-    known.get([batch.batch_id])
+    known.fresh([batch.batch_id])
 
-    assert world.calls.reads.total() == reads
+    assert world.accesses.reads.total() == reads
 
 
 def test_an_unknown_batch_is_an_error(known: KnownBatches) -> None:
     with pytest.raises(BatchNotFound, match="no batch 7"):
-        known.get([7])
+        known.fresh([7])
 
 
 def test_a_row_past_its_lifetime_is_gone_though_it_is_remembered(world: World, known: KnownBatches) -> None:
     batch, _ = world.batch(closed=True)
-    known.saw(batch)
+    known.remember(batch)
     world.clock.at = batch.expires_at * 1000
 
-    for look in (known.get, known.look):
+    for look in (known.fresh, known.refresh):
         with pytest.raises(BatchGone, match="past its lifetime"):
             look([batch.batch_id])
 
@@ -65,13 +65,13 @@ def test_a_row_past_its_lifetime_is_gone_though_it_is_remembered(world: World, k
 def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known: KnownBatches) -> None:
     # Given a row that was seen before two more items were added
     batch, _ = world.batch(3)
-    known.get([batch.batch_id])
+    known.fresh([batch.batch_id])
     world.fresh().add(batch.batch_id, 2)
-    reads = world.calls.reads.total()
+    reads = world.accesses.reads.total()
 
     # Then it is read again by who names the new ones alone, and one that falls short stays as it is
     assert known.reaching({batch.batch_id: 3})[batch.batch_id].items == 3
-    assert world.calls.reads.total() == reads
+    assert world.accesses.reads.total() == reads
     assert known.reaching({batch.batch_id: 5})[batch.batch_id].items == 5
     assert known.reaching({batch.batch_id: 9})[batch.batch_id].items == 5
 
@@ -80,11 +80,11 @@ def test_the_oldest_row_makes_room(world: World, known: KnownBatches) -> None:
     first, second, third = (world.batch()[0] for _ in range(3))
 
     for batch in (first, second, first, third):
-        known.saw(batch)
+        known.remember(batch)
 
-    assert known.peek(second.batch_id) is None
-    assert known.peek(first.batch_id) == first
-    assert known.peek(third.batch_id) == third
+    assert known.cached(second.batch_id) is None
+    assert known.cached(first.batch_id) == first
+    assert known.cached(third.batch_id) == third
 
 
 @pytest.mark.parametrize(
@@ -100,34 +100,34 @@ def test_an_answer_that_was_overtaken_by_another_thread_changes_nothing(
     after = replace(before, **later)
 
     # When the older is remembered last
-    known.saw(after)
+    known.remember(after)
 
     # Then the later one stays
-    assert known.saw(before) == after
-    assert known.peek(before.batch_id) == after
+    assert known.remember(before) == after
+    assert known.cached(before.batch_id) == after
 
 
 def test_activity_is_written_once_in_a_tenth_of_the_idle_time(world: World, known: KnownBatches) -> None:
     batch, _ = world.batch(3, idle_ttl=1_000)
-    known.saw(batch)
+    known.remember(batch)
     writes = world.written()
 
     for _ in range(50):
         world.clock.advance(10_000)
-        row = known.peek(batch.batch_id)
+        row = known.cached(batch.batch_id)
         assert row
         known.touch(row)
 
     assert world.written() - writes == 5
     assert world.clock.at - 100_000 < world.row(batch).touched_at <= world.clock.at
-    assert known.peek(batch.batch_id) == world.row(batch)
+    assert known.cached(batch.batch_id) == world.row(batch)
 
 
 def test_an_ended_batch_is_not_touched(world: World, known: KnownBatches) -> None:
     batch, _ = world.batch(closed=True)
     world.clock.advance(86_400_000)
-    writes = world.calls.writes.total()
+    writes = world.accesses.writes.total()
 
     known.touch(batch)
 
-    assert world.calls.writes.total() == writes
+    assert world.accesses.writes.total() == writes

@@ -1,187 +1,23 @@
-"""Opening, closing, cancelling, listing and expiring batches."""
+"""Closing, cancelling, listing and expiring batches."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fanin.domain import limits
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import LIVE, RETENTION, Batch, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.batch import LIVE, Batch, State
 from fanin.domain.reports import Expired
 from fanin.errors import (
     BatchGone,
     BatchNotFound,
-    InvalidItemId,
     InvalidRequest,
-    RequestTooLarge,
-    Throttled,
 )
 from tests.unit.app.conftest import Crash, World
 
 HOUR = 3_600_000
-
-
-class TestOpen:
-    def test_gives_a_batch_with_the_service_s_defaults(self, world: World) -> None:
-        batch = world.ledger.open(OpenBatch(user_key="mine", metadata={"a": "b"}))
-
-        assert (batch.state, batch.mode, batch.items) == (State.OPEN, Mode.EXACT, 0)
-        assert (batch.user_key, batch.metadata) == ("mine", {"a": "b"})
-        assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (7_200, 604_800)
-        assert batch.expires_at == world.clock.at // 1000 + 30 * 86_400 + RETENTION
-        assert world.row(batch) == batch
-
-    def test_one_idle_time_counts_open_and_closed(self, world: World) -> None:
-        batch, _ = world.batch(idle_ttl=60)
-
-        assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (60, 60)
-
-    def test_draws_again_when_the_id_is_taken(self, world: World) -> None:
-        # Given a world of the same chance, and its first id taken by somebody else
-        first, _ = World().batch()
-        taken = replace(first, salt=b"another's".ljust(16))
-        world.ports.batches.create(taken)
-
-        batch, _ = world.batch()
-
-        assert batch.batch_id != taken.batch_id
-        assert world.row(taken) == taken
-
-    def test_gives_up_when_all_ids_are_taken(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(world.memory.random, "bits", lambda _: 7)
-        world.batch()
-
-        with pytest.raises(Throttled, match="no free batch id") as caught:
-            world.batch()
-
-        assert caught.value.retry_after == 1
-
-    def test_sets_the_alarm_before_the_row(self, world: World) -> None:
-        world.crash_at("batches.create", "before")
-
-        with pytest.raises(Crash):
-            world.batch(deadline=world.clock.at + 1)
-
-        assert list(world.memory.timers.alarms.values()) == [world.clock.at + 1]
-        (orphan,) = world.memory.timers.alarms
-        assert world.ledger.meet_deadline(orphan) is None
-
-    @pytest.mark.parametrize(
-        "request_",
-        [
-            {"lifetime": limits.MIN_LIFETIME},
-            {"lifetime": limits.MAX_LIFETIME},
-            {"idle_ttl": limits.MIN_IDLE_TTL},
-            {"idle_ttl": limits.MAX_LIFETIME},
-            {"user_key": "k" * limits.MAX_USER_KEY},
-            {"metadata": {str(i): "" for i in range(limits.MAX_METADATA)}},
-            {"metadata": {"k" * limits.MAX_METADATA_KEY: "v" * limits.MAX_METADATA_VALUE}},
-            {"limit": 1},
-            {"limit": limits.MAX_LIMIT},
-        ],
-        ids=str,
-    )
-    def test_takes_the_extremes(self, world: World, request_: dict[str, Any]) -> None:
-        assert world.ledger.open(OpenBatch(**request_)).state is State.OPEN
-
-    @pytest.mark.parametrize(
-        ("request_", "message"),
-        [
-            ({"lifetime": limits.MIN_LIFETIME - 1}, "lifetime"),
-            ({"lifetime": limits.MAX_LIFETIME + 1}, "lifetime"),
-            ({"lifetime": "60"}, "lifetime"),
-            ({"idle_ttl": limits.MIN_IDLE_TTL - 1}, "idle_ttl"),
-            ({"idle_ttl": limits.MAX_LIFETIME + 1}, "idle_ttl"),
-            ({"user_key": "k" * (limits.MAX_USER_KEY + 1)}, "user_key"),
-            ({"user_key": 5}, "user_key"),
-            ({"metadata": {"": "v"}}, "metadata key"),
-            ({"metadata": {"k" * (limits.MAX_METADATA_KEY + 1): ""}}, "metadata key"),
-            ({"metadata": {"k": "v" * (limits.MAX_METADATA_VALUE + 1)}}, "metadata 'k'"),
-            ({"metadata": {"k": 5}}, "metadata 'k'"),
-            ({"limit": 0}, "limit"),
-            ({"limit": limits.MAX_LIMIT + 1}, "limit"),
-        ],
-        ids=str,
-    )
-    def test_refuses_one_more_and_writes_nothing(
-        self, world: World, request_: dict[str, Any], message: str
-    ) -> None:
-        with pytest.raises(InvalidRequest, match=message):
-            world.ledger.open(OpenBatch(**request_))
-
-        assert world.written() == 0
-
-    def test_refuses_too_many_metadata(self, world: World) -> None:
-        metadata = {str(i): "" for i in range(limits.MAX_METADATA + 1)}
-
-        with pytest.raises(RequestTooLarge, match="17 metadata entries"):
-            world.ledger.open(OpenBatch(metadata=metadata))
-
-        assert world.written() == 0
-
-    @pytest.mark.parametrize("offset", [0, -1, 60_001])
-    def test_refuses_a_deadline_in_the_past_or_after_the_lifetime(self, world: World, offset: int) -> None:
-        with pytest.raises(InvalidRequest, match="deadline"):
-            world.batch(deadline=world.clock.at + offset, lifetime=60)
-
-        assert world.written() == 0
-
-    @pytest.mark.parametrize("offset", [1, 60_000])
-    def test_takes_a_deadline_within_the_lifetime(self, world: World, offset: int) -> None:
-        batch, _ = world.batch(deadline=world.clock.at + offset, lifetime=60, on_deadline=OnDeadline.COMPLETE)
-
-        assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + offset}
-
-
-class TestParent:
-    def test_must_be_an_item_of_a_batch(self, world: World) -> None:
-        _, (group,) = world.batch(3)
-
-        batch, _ = world.batch(parent_item=group[2])
-
-        assert batch.parent_item == group[2]
-
-    @pytest.mark.parametrize("item", ["", "nonsense", "1:2:3", 5])
-    def test_must_look_like_one(self, world: World, item: Any) -> None:
-        with pytest.raises(InvalidItemId):
-            world.batch(parent_item=item)
-
-        assert world.written() == 0
-
-    def test_must_have_been_issued(self, world: World) -> None:
-        one, (group,) = world.batch(3)
-        other, _ = world.batch(3)
-        writes = world.written()
-
-        foreign = f"{other.batch_id}:{group.id}:0"
-        with pytest.raises(InvalidItemId, match="not issued"):
-            world.batch(parent_item=foreign)
-        with pytest.raises(InvalidItemId, match="whole number from 0"):
-            world.batch(parent_item=f"{one.batch_id}:{group.id}:3")
-
-        assert world.written() == writes
-
-    def test_must_live(self, world: World) -> None:
-        parent, (group,) = world.batch(3)
-        world.ledger.cancel(parent.batch_id)
-
-        with pytest.raises(InvalidRequest, match="has ended: it is cancelled"):
-            world.batch(parent_item=group[0])
-
-    def test_must_be_known(self, world: World) -> None:
-        _, (group,) = World().batch(3)
-
-        with pytest.raises(BatchNotFound):
-            world.batch(parent_item=group[0])
-
-    def test_must_not_be_estimated(self, world: World) -> None:
-        _, (group,) = world.batch(3, mode=Mode.ESTIMATED)
-
-        with pytest.raises(InvalidRequest, match="could count this one twice"):
-            world.batch(parent_item=group[0])
 
 
 class TestClose:
@@ -226,20 +62,20 @@ class TestClose:
         batch, (group,) = world.batch(21)
         world.ledger.ack([group[20]])
         world.ledger.close(batch.batch_id)
-        writes = world.calls.writes["words.clear"]
+        writes = world.accesses.writes["words.clear"]
 
         world.fresh().close(batch.batch_id)
 
-        assert world.calls.writes["words.clear"] == writes > 1
+        assert world.accesses.writes["words.clear"] == writes > 1
 
     def test_reads_at_most_one_word_a_level(self) -> None:
         world = World(width=64)
         batch, _ = world.batch(2**32 - 1)
-        reads = world.calls.reads.total()
+        reads = world.accesses.reads.total()
 
         world.ledger.close(batch.batch_id)
 
-        assert world.calls.reads.total() - reads <= 7
+        assert world.accesses.reads.total() - reads <= 7
 
     @pytest.mark.parametrize("fresh", [False, True])
     def test_counts_as_activity(self, world: World, fresh: bool) -> None:
@@ -380,3 +216,28 @@ class TestExpire:
 
         assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired(1, 3)
         assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired()
+
+
+class TestRemove:
+    def test_an_ended_batch_reads_as_gone_and_others_stay(self, world: World) -> None:
+        (ended, _), (other, _) = world.batch(3), world.batch(2)
+        world.ledger.cancel(ended.batch_id)
+
+        assert world.ledger.remove(ended.batch_id) == Expired(1, 3)
+
+        with pytest.raises(BatchGone):
+            world.ledger.status(ended.batch_id)
+        assert world.ledger.status(other.batch_id).batch.state is State.OPEN
+
+    def test_a_repeat_is_told_that_it_is_gone(self, world: World) -> None:
+        batch, _ = world.batch()
+        world.ledger.cancel(batch.batch_id)
+        world.ledger.remove(batch.batch_id)
+        with pytest.raises(BatchGone):
+            world.ledger.remove(batch.batch_id)
+
+    def test_a_live_batch_is_refused_and_stays(self, world: World) -> None:
+        batch, _ = world.batch(1)
+        with pytest.raises(InvalidRequest, match=r"is open.*cancel it first"):
+            world.ledger.remove(batch.batch_id)
+        assert world.row(batch).state is State.OPEN

@@ -9,6 +9,7 @@ from fanin.app.ports.events import Event
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import Throttled
+from tests.spans import spans
 from tests.unit.app.conftest import Crash, World
 
 
@@ -60,7 +61,7 @@ class TestEvent:
         event = announced(world, batch)
 
         assert (event.id, event.detail_type) == (f"{batch.batch_id}.{state}", detail_type)
-        assert event.detail["missing"] == [[0, 2], [4, 9]]
+        assert spans(event.detail["missing"]) == [[0, 2], [4, 9]]
         assert event.detail["missing_more"] is False
 
     def test_tells_what_is_missing_from_a_partial_batch(self, world: World) -> None:
@@ -71,7 +72,7 @@ class TestEvent:
         event = announced(world, batch)
 
         assert (event.detail_type, event.detail["partial"]) == ("Batch Completed", True)
-        assert event.detail["missing"] == [[0, 3]]
+        assert spans(event.detail["missing"]) == [[0, 3]]
 
     def test_lists_the_first_of_much(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(notices, "LISTED", 2)
@@ -83,7 +84,7 @@ class TestEvent:
 
         assert (detail["failed"], detail["failed_more"]) == (5, False)
         assert detail["failures"] == [{"ordinal": i, "item": group[i], "reason": "no"} for i in (0, 2)]
-        assert (detail["missing"], detail["missing_more"]) == ([[1, 2], [3, 4]], True)
+        assert (spans(detail["missing"]), detail["missing_more"]) == ([[1, 2], [3, 4]], True)
 
     def test_says_when_it_stopped_counting_failures(
         self, world: World, monkeypatch: pytest.MonkeyPatch

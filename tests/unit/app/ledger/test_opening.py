@@ -1,206 +1,272 @@
-"""Opening a batch under an idempotency key: one batch, whatever happens on the way."""
+"""Opening batches: what a request may say, and the two steps of an opening."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import count
+from typing import Any
 
 import pytest
 
-from fanin.adapters.memory import Memory
-from fanin.app.ledger.reservation import ROOM
-from fanin.app.ledger.service import LedgerService
+from fanin.app.ledger.reservation import Reservation
 from fanin.domain import limits
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.ids import batch_id
-from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest
+from fanin.domain.batch import RETENTION, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.errors import (
+    BatchNotFound,
+    InvalidItemId,
+    InvalidRequest,
+    RequestTooLarge,
+    Throttled,
+)
 from tests.unit.app.conftest import Crash, World
 
-KEY = "run-7"
-REQUEST = OpenBatch(user_key="nightly", metadata={"a": "b"})
+
+class TestOpen:
+    def test_gives_a_batch_with_the_service_s_defaults(self, world: World) -> None:
+        batch = world.ledger.open(OpenBatch(user_key="mine", metadata={"a": "b"}))
+
+        assert (batch.state, batch.mode, batch.items) == (State.OPEN, Mode.EXACT, 0)
+        assert (batch.user_key, batch.metadata) == ("mine", {"a": "b"})
+        assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (7_200, 604_800)
+        assert batch.expires_at == world.clock.at // 1000 + 30 * 86_400 + RETENTION
+        assert world.row(batch) == batch
+
+    def test_one_idle_time_counts_open_and_closed(self, world: World) -> None:
+        batch, _ = world.batch(idle_ttl=60)
+
+        assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (60, 60)
+
+    def test_draws_again_when_the_id_is_taken(self, world: World) -> None:
+        # Given a world of the same chance, and its first id taken by somebody else
+        first, _ = World().batch()
+        taken = replace(first, salt=b"another's".ljust(16))
+        world.ports.batches.create(taken)
+
+        batch, _ = world.batch()
+
+        assert batch.batch_id != taken.batch_id
+        assert world.row(taken) == taken
+
+    def test_gives_up_when_all_ids_are_taken(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(world.memory.random, "bits", lambda _: 7)
+        world.batch()
+
+        with pytest.raises(Throttled, match="no free batch id") as caught:
+            world.batch()
+
+        assert caught.value.retry_after == 1
+
+    def test_sets_the_alarm_before_the_row(self, world: World) -> None:
+        world.crash_at("batches.create", "before")
+
+        with pytest.raises(Crash):
+            world.batch(deadline=world.clock.at + 1)
+
+        assert list(world.memory.timers.alarms.values()) == [world.clock.at + 1]
+        (orphan,) = world.memory.timers.alarms
+        assert world.ledger.meet_deadline(orphan) is None
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            {"lifetime": limits.MIN_LIFETIME},
+            {"lifetime": limits.MAX_LIFETIME},
+            {"idle_ttl": limits.MIN_IDLE_TTL},
+            {"idle_ttl": limits.MAX_LIFETIME},
+            {"user_key": "k" * limits.MAX_USER_KEY},
+            {"metadata": {str(i): "" for i in range(limits.MAX_METADATA)}},
+            {"metadata": {"k" * limits.MAX_METADATA_KEY: "v" * limits.MAX_METADATA_VALUE}},
+            {"limit": 1},
+            {"limit": limits.MAX_LIMIT},
+        ],
+        ids=str,
+    )
+    def test_takes_the_extremes(self, world: World, request_: dict[str, Any]) -> None:
+        assert world.ledger.open(OpenBatch(**request_)).state is State.OPEN
+
+    @pytest.mark.parametrize(
+        ("request_", "message"),
+        [
+            ({"lifetime": limits.MIN_LIFETIME - 1}, "lifetime"),
+            ({"lifetime": limits.MAX_LIFETIME + 1}, "lifetime"),
+            ({"lifetime": "60"}, "lifetime"),
+            ({"idle_ttl": limits.MIN_IDLE_TTL - 1}, "idle_ttl"),
+            ({"idle_ttl": limits.MAX_LIFETIME + 1}, "idle_ttl"),
+            ({"user_key": "k" * (limits.MAX_USER_KEY + 1)}, "user_key"),
+            ({"user_key": 5}, "user_key"),
+            ({"metadata": {"": "v"}}, "metadata key"),
+            ({"metadata": {"k" * (limits.MAX_METADATA_KEY + 1): ""}}, "metadata key"),
+            ({"metadata": {"k": "v" * (limits.MAX_METADATA_VALUE + 1)}}, "metadata 'k'"),
+            ({"metadata": {"k": 5}}, "metadata 'k'"),
+            ({"limit": 0}, "limit"),
+            ({"limit": limits.MAX_LIMIT + 1}, "limit"),
+        ],
+        ids=str,
+    )
+    def test_refuses_one_more_and_writes_nothing(
+        self, world: World, request_: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(InvalidRequest, match=message):
+            world.ledger.open(OpenBatch(**request_))
+
+        assert world.written() == 0
+
+    def test_refuses_too_many_metadata(self, world: World) -> None:
+        metadata = {str(i): "" for i in range(limits.MAX_METADATA + 1)}
+
+        with pytest.raises(RequestTooLarge, match="17 metadata entries"):
+            world.ledger.open(OpenBatch(metadata=metadata))
+
+        assert world.written() == 0
+
+    @pytest.mark.parametrize("offset", [0, -1, 60_001])
+    def test_refuses_a_deadline_in_the_past_or_after_the_lifetime(self, world: World, offset: int) -> None:
+        with pytest.raises(InvalidRequest, match="deadline"):
+            world.batch(deadline=world.clock.at + offset, lifetime=60)
+
+        assert world.written() == 0
+
+    @pytest.mark.parametrize("offset", [1, 60_000])
+    def test_takes_a_deadline_within_the_lifetime(self, world: World, offset: int) -> None:
+        batch, _ = world.batch(deadline=world.clock.at + offset, lifetime=60, on_deadline=OnDeadline.COMPLETE)
+
+        assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + offset}
 
 
-class Crashing:
-    """Stores in memory whose user dies at one access, counted from the next on."""
+class TestParent:
+    def test_must_be_an_item_of_a_batch(self, world: World) -> None:
+        _, (group,) = world.batch(3)
 
-    def __init__(self) -> None:
-        self.left: int | None = None
-        self.memory = Memory(on_call=self._on_call)
+        batch, _ = world.batch(parent_item=group[2])
 
-    def service(self) -> LedgerService:
-        """A process that starts now."""
-        return LedgerService(self.memory.ports())
+        assert batch.parent_item == group[2]
 
-    def _on_call(self, _call: str, _moment: str) -> None:
-        if self.left is None:
-            return
-        if self.left == 0:
-            self.left = None
-            raise Crash
-        self.left -= 1
+    @pytest.mark.parametrize("item", ["", "nonsense", "1:2:3", 5])
+    def test_must_look_like_one(self, world: World, item: Any) -> None:
+        with pytest.raises(InvalidItemId):
+            world.batch(parent_item=item)
 
+        assert world.written() == 0
 
-def opened(memory: Memory) -> list[Batch]:
-    """Batches that were ever written."""
-    return [new for old, new in memory.batches.changes if old is None and new is not None]
+    def test_must_have_been_issued(self, world: World) -> None:
+        one, (group,) = world.batch(3)
+        other, _ = world.batch(3)
+        writes = world.written()
 
+        foreign = f"{other.batch_id}:{group.id}:0"
+        with pytest.raises(InvalidItemId, match="not issued"):
+            world.batch(parent_item=foreign)
+        with pytest.raises(InvalidItemId, match="whole number from 0"):
+            world.batch(parent_item=f"{one.batch_id}:{group.id}:3")
 
-def test_a_repeat_gives_the_same_batch_as_it_is_then(world: World) -> None:
-    # Given a batch that was opened under a key, and has gone on since
-    first = world.ledger.open(REQUEST, key=KEY)
-    world.ledger.add(first.batch_id, 3)
-    world.ledger.close(first.batch_id)
-    world.clock.advance(60_000)
+        assert world.written() == writes
 
-    # When another process opens under the key
-    again = world.fresh().open(REQUEST, key=KEY)
+    def test_must_live(self, world: World) -> None:
+        parent, (group,) = world.batch(3)
+        world.ledger.cancel(parent.batch_id)
 
-    # Then it gets that batch, closed
-    assert again == world.row(first)
-    assert (again.state, again.items) == (State.CLOSED, 3)
-    assert len(opened(world.memory)) == 1
+        with pytest.raises(InvalidRequest, match="has ended: it is cancelled"):
+            world.batch(parent_item=group[0])
 
+    def test_must_be_known(self, world: World) -> None:
+        _, (group,) = World().batch(3)
 
-def test_each_key_has_a_batch_of_its_own(world: World) -> None:
-    assert world.ledger.open(REQUEST, key="a").batch_id != world.ledger.open(REQUEST, key="b").batch_id
+        with pytest.raises(BatchNotFound):
+            world.batch(parent_item=group[0])
 
+    def test_must_not_be_estimated(self, world: World) -> None:
+        _, (group,) = world.batch(3, mode=Mode.ESTIMATED)
 
-@pytest.mark.parametrize("deadline", [None, 60_000])
-def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None) -> None:
-    for steps in count():
-        # Given a process that dies at some access to the stores while it opens
-        world = Crashing()
-        due = None if deadline is None else world.memory.clock.now() + deadline
-        request = replace(REQUEST, deadline=due)
-        world.left = steps
-        try:
-            world.service().open(request, key=KEY)
-            survived = world.left is not None
-        except Crash:
-            survived = False
-        world.left = None
-
-        # When others repeat it
-        rows = [world.service().open(request, key=KEY) for _ in range(2)]
-
-        # Then there is one batch, with its alarm, and all were given it
-        (made,) = opened(world.memory)
-        assert rows == [made, made]
-        assert list(world.memory.timers.alarms) == ([] if due is None else [made.batch_id])
-        if survived:
-            assert steps >= 8  # two moments for each of: record read, record, row, record
-            return
+        with pytest.raises(InvalidRequest, match="could count this one twice"):
+            world.batch(parent_item=group[0])
 
 
-def test_many_at_once_open_one_batch() -> None:
-    # Given eight processes with the same key
-    memory = Memory()
-    services = [LedgerService(memory.ports()) for _ in range(8)]
+class TestRetryOf:
+    def test_names_the_batch_whose_failures_are_done_again(self, world: World) -> None:
+        first, _ = world.batch()
+        again = world.ledger.open(OpenBatch(retry_of=first.batch_id))
+        assert world.row(again).retry_of == first.batch_id
 
-    # When all open at once
-    with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(lambda service: service.open(REQUEST, key=KEY), services))
-
-    # Then it is one batch
-    assert len({row.batch_id for row in rows}) == 1
-    assert len(opened(memory)) == 1
-
-
-def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> None:
-    # Given a process that is overtaken just before it reserves an id
-    faster: list[Batch] = []
-    world.at("directory.put", "before", lambda: faster.append(world.fresh().open(REQUEST, key=KEY)))
-
-    # When it goes on
-    slower = world.ledger.open(REQUEST, key=KEY)
-
-    # Then both have the same batch
-    assert world.happened
-    assert slower.batch_id == faster[0].batch_id
-    assert len(opened(world.memory)) == 1
+    def test_must_name_a_batch_that_is_there(self, world: World) -> None:
+        with pytest.raises(BatchNotFound, match="7"):
+            world.ledger.open(OpenBatch(retry_of=7))
+        with pytest.raises(InvalidRequest, match="retry_of"):
+            world.ledger.open(OpenBatch(retry_of=-1))
+        assert not world.memory.batches.changes
 
 
-def test_an_id_that_another_batch_has_is_drawn_again(world: World) -> None:
-    # Given a world of the same chance, and its first id taken by somebody else
-    other = World().ledger.open(REQUEST, key="another")
-    taken = replace(other, salt=b"another's".ljust(16))
-    world.ports.batches.create(taken)
+class TestSteps:
+    def test_a_draft_writes_and_reads_nothing(self, world: World) -> None:
+        # When a batch is drafted
+        batch = world.ledger.opening.draft(OpenBatch(user_key="mine", deadline=world.clock.at + 5))
 
-    # When a batch is opened under a key, and again
-    row = world.ledger.open(REQUEST, key=KEY)
+        # Then it is complete but for its row and its alarm
+        assert (batch.user_key, batch.state, batch.created_at) == ("mine", State.OPEN, world.clock.at)
+        assert (world.accesses.reads.total(), world.accesses.writes.total()) == (0, 0)
+        assert world.memory.timers.alarms == {}
 
-    # Then it has another id, and the key stands for that one
-    assert row.batch_id != taken.batch_id
-    assert world.row(taken) == taken
-    assert world.fresh().open(REQUEST, key=KEY) == row
+    def test_a_draft_of_a_size_is_closed(self, world: World) -> None:
+        batch = world.ledger.opening.draft(OpenBatch(kind=Kind.FRAME, size=5))
 
+        assert (batch.state, batch.items, batch.closed_at) == (State.CLOSED, 5, world.clock.at)
 
-@pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
-def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
-    world.ledger.open(REQUEST, key=KEY)
+    @pytest.mark.parametrize("size", [-1, 2**32, "5"])
+    def test_a_size_is_what_one_call_can_add(self, world: World, size: Any) -> None:
+        with pytest.raises(InvalidRequest, match="size"):
+            world.ledger.opening.draft(OpenBatch(size=size))
 
-    with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-        world.fresh().open(replace(REQUEST, **change), key=KEY)
+    def test_every_draft_has_an_id_of_its_own(self, world: World) -> None:
+        opening = world.ledger.opening
 
-    assert len(opened(world.memory)) == 1
+        assert opening.draft(OpenBatch()).batch_id != opening.draft(OpenBatch()).batch_id
 
+    def test_a_refused_draft_reserves_nothing(self, world: World) -> None:
+        reservation = Reservation(world.ports, "key", {}, 60)
 
-def test_a_repeat_after_the_deadline_finds_the_batch(world: World) -> None:
-    # Given a batch whose deadline has passed
-    request = replace(REQUEST, deadline=world.clock.at + 1_000)
-    first = world.ledger.open(request, key=KEY)
-    world.clock.advance(5_000)
+        with pytest.raises(InvalidRequest, match="limit"):
+            world.ledger.opening.draft(OpenBatch(limit=0), reservation)
 
-    # When it is opened again, then it is found; the same request without the key is refused
-    assert world.fresh().open(request, key=KEY).batch_id == first.batch_id
-    with pytest.raises(InvalidRequest, match="deadline"):
-        world.fresh().open(request)
+        assert world.memory.directory.changes == []
 
+    def test_a_reserved_draft_is_the_same_for_all(self, world: World) -> None:
+        # Given two processes with the same key
+        reservations = [Reservation(world.ports, "key", {"a": 1}, 60) for _ in range(2)]
 
-def test_a_batch_that_was_removed_is_not_made_again(world: World) -> None:
-    # Given a batch of which items are done, that was removed; its words may still be stored
-    row = world.ledger.open(REQUEST, key=KEY)
-    group = world.ledger.add(row.batch_id, 2)
-    world.ledger.ack([group[0]])
-    world.ledger.cancel(row.batch_id)
-    world.clock.advance(60_000)
-    world.ledger.expire(State.CANCELLED, idle_since=world.clock.at)
-    del world.memory.batches._rows[row.batch_id]
+        # When both draft
+        drafts = [world.ledger.opening.draft(OpenBatch(), reservation) for reservation in reservations]
 
-    # When the key is used again, then it says so
-    with pytest.raises(BatchGone, match="use a new key"):
-        world.fresh().open(REQUEST, key=KEY)
+        # Then it is one batch
+        assert drafts[0] == drafts[1]
 
+    def test_a_batch_is_there_with_its_commit_as_the_draft_was_changed(self, world: World) -> None:
+        # Given a draft, changed by a pattern that knows more by now
+        opening = world.ledger.opening
+        draft = replace(opening.draft(OpenBatch(size=0)), items=3, deadline=world.clock.at + 9)
+        assert world.ports.batches.read([draft.batch_id]) == {}
 
-def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None:
-    request = replace(REQUEST, lifetime=60)
-    first = world.ledger.open(request, key=KEY)
-    world.clock.advance((60 + 86_400 + 1) * 1000)
+        # When it is committed
+        batch = opening.commit(draft)
 
-    assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
+        # Then it is there as changed, with its alarm
+        assert batch == draft == world.row(draft)
+        assert world.memory.timers.alarms == {draft.batch_id: world.clock.at + 9}
 
+    def test_a_commit_that_is_repeated_finds_its_batch(self, world: World) -> None:
+        draft = world.ledger.opening.draft(OpenBatch())
 
-def test_a_key_costs_two_writes_and_a_read(world: World) -> None:
-    writes, reads = world.calls.writes.copy(), world.calls.reads.copy()
+        assert [world.fresh().opening.commit(draft) for _ in range(2)] == [draft, draft]
 
-    world.ledger.open(REQUEST, key=KEY)
+    def test_a_commit_says_that_another_batch_has_the_id(self, world: World) -> None:
+        draft = world.ledger.opening.draft(OpenBatch())
+        other = replace(draft, salt=b"another's".ljust(16))
+        world.ports.batches.create(other)
 
-    assert world.calls.writes - writes == {"directory.put": 2, "batches.create": 1}
-    assert world.calls.reads - reads == {"directory.read": 1}
+        assert world.ledger.opening.commit(draft) is None
+        assert world.row(draft) == other
 
+    def test_an_empty_closed_batch_completes_with_its_commit(self, world: World) -> None:
+        draft = world.ledger.opening.draft(OpenBatch(size=0))
 
-@pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
-def test_a_key_is_text_of_some_length(world: World, key: str) -> None:
-    with pytest.raises(InvalidRequest, match="Idempotency-Key"):
-        world.ledger.open(REQUEST, key=key)
+        batch = world.ledger.opening.commit(draft)
 
-    assert world.memory.directory.changes == []
-
-
-def test_what_is_refused_reserves_nothing(world: World) -> None:
-    with pytest.raises(InvalidRequest, match="limit"):
-        world.ledger.open(OpenBatch(limit=0), key=KEY)
-
-    assert world.memory.directory.read(ROOM, [KEY]) == {}
-    assert batch_id(world.clock.at, 0) not in world.memory.batches._rows
+        assert batch is not None
+        assert batch.state is State.COMPLETE

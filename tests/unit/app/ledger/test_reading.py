@@ -56,11 +56,11 @@ class TestStatus:
         world = World(width=64)
         batch, (group,) = world.batch(n)
         world.ledger.ack(ranges=[ItemRange(group.prefix, n // 3, n // 2)])
-        reads = world.calls.reads.total()
+        reads = world.accesses.reads.total()
 
         world.ledger.status(batch.batch_id)
 
-        assert world.calls.reads.total() - reads <= 66
+        assert world.accesses.reads.total() - reads <= 66
 
     def test_falls_back_to_bounds_when_an_exact_count_costs_too_much(self, world: World) -> None:
         batch, (group,) = world.batch(10_000)
@@ -74,10 +74,10 @@ class TestStatus:
     def test_of_a_complete_batch_reads_no_word(self, world: World) -> None:
         batch, (group,) = world.batch(100, closed=True)
         world.ledger.ack(list(group))
-        reads = world.calls.reads["words.read"]
+        reads = world.accesses.reads["words.read"]
 
         assert world.ledger.status(batch.batch_id, exact=True).done_min == 100
-        assert world.calls.reads["words.read"] == reads
+        assert world.accesses.reads["words.read"] == reads
 
     def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
         batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
@@ -97,7 +97,7 @@ class TestMissing:
 
         assert [(found.start, found.stop) for found in missing.ranges] == [(0, 1), (7, 10), (29, 30)]
         assert missing.cursor is None
-        spans = [ItemRange(f"{batch.batch_id}:{found.id}") for found in missing.ranges]
+        spans = [ItemRange(found.group) for found in missing.ranges]
         assert world.ledger.ack(ranges=spans)[0].complete
 
     def test_of_a_done_batch_is_nothing(self, world: World) -> None:
@@ -148,12 +148,12 @@ class TestMissing:
             world.ledger.ack(ranges=[ItemRange(group.prefix, at, hole)])
             at = hole + 1
         world.ledger.ack(ranges=[ItemRange(group.prefix, at)])
-        reads = world.calls.reads.total()
+        reads = world.accesses.reads.total()
 
         missing = world.ledger.missing(batch.batch_id)
 
         assert len(missing.ranges) == 10
-        assert world.calls.reads.total() - reads <= 60
+        assert world.accesses.reads.total() - reads <= 60
 
     def test_cuts_what_is_longer_than_a_group_can_be(self) -> None:
         world = World(width=64)
@@ -246,12 +246,12 @@ class TestVerify:
     def test_only_looks_when_told_so(self, world: World) -> None:
         batch, _ = world.batch(3, closed=True)
         plant(world, batch, 0, 0, 0b0111)
-        writes = world.calls.writes.total()
+        writes = world.accesses.writes.total()
 
         verdict = world.ledger.verify(batch.batch_id, repair=False)
 
         assert (len(verdict.disagreements), verdict.repaired) == (1, False)
-        assert world.calls.writes.total() == writes
+        assert world.accesses.writes.total() == writes
 
     def test_goes_on_with_a_cursor(self, world: World) -> None:
         # Given disagreements far apart, and a small budget

@@ -45,11 +45,11 @@ class TestOrder:
 
     def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
-        writes = world.calls.writes["words.clear"]
+        writes = world.accesses.writes["words.clear"]
 
         world.ledger.ack(list(group))
 
-        assert world.calls.writes["words.clear"] - writes == 16 + 4 + 1
+        assert world.accesses.writes["words.clear"] - writes == 16 + 4 + 1
 
 
 class TestRace:
@@ -175,11 +175,11 @@ class TestHeal:
     def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
         world.ledger.ack(list(group))
-        writes = world.calls.writes["words.clear"]
+        writes = world.accesses.writes["words.clear"]
 
         world.fresh().heal(world.memory.words.finished)
 
-        assert world.calls.writes["words.clear"] == writes
+        assert world.accesses.writes["words.clear"] == writes
 
     def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
         gone, (group,) = world.batch(4, lifetime=60)
@@ -195,7 +195,7 @@ class TestHeal:
     def test_of_nothing_does_nothing(self, world: World) -> None:
         world.ledger.heal([])
 
-        assert world.calls.reads.total() == 0
+        assert world.accesses.reads.total() == 0
 
 
 @pytest.mark.parametrize("call", ["ack", "close"])

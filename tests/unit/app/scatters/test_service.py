@@ -27,6 +27,7 @@ from fanin.errors import (
     RequestTooLarge,
     Throttled,
 )
+from tests.spans import spans
 from tests.unit.app.conftest import Crash, World
 
 REPLY_TO = "https://sqs/replies"
@@ -183,11 +184,11 @@ class TestSending:
         assert (event.detail["received"], event.detail["missing_count"]) == (0, 0)
 
     def test_an_untagged_queue_is_refused_and_nothing_is_written(self, fleet: Fleet) -> None:
-        before = fleet.calls.writes.total()
+        before = fleet.accesses.writes.total()
 
         with pytest.raises(ChannelRefused):
             fleet.scatters.start(Scatter("x", [Recipient("", "https://sqs/other")]))
-        assert fleet.calls.writes.total() == before
+        assert fleet.accesses.writes.total() == before
 
     @pytest.mark.parametrize(
         ("options", "error"),
@@ -208,11 +209,11 @@ class TestSending:
     def test_a_bad_request_writes_nothing(
         self, fleet: Fleet, options: Mapping[str, Any], error: type[Exception]
     ) -> None:
-        before = fleet.calls.writes.total()
+        before = fleet.accesses.writes.total()
 
         with pytest.raises(error):
             fleet.scatters.start(Scatter(**{"body": "x", **options}))
-        assert fleet.calls.writes.total() == before
+        assert fleet.accesses.writes.total() == before
 
 
 class TestCorrelation:
@@ -439,7 +440,7 @@ class TestDeadline:
         row = fleet.row(scattered.batch)
         assert (row.state, row.partial) == (State.COMPLETE, True)
         detail = fleet.told(scattered).detail
-        assert detail["missing"] == [[2, 3]]
+        assert spans(detail["missing"]) == [[2, 3]]
         assert (detail["received"], detail["missing_count"], detail["retries"]) == (2, 1, 2)
         assert detail["missing_recipients"] == ["car 2"]
 
@@ -451,7 +452,7 @@ class TestDeadline:
 
         assert fleet.row(scattered.batch).retries == 1
 
-    @pytest.mark.parametrize("call", ["timers.set", "jobs.send", "batches.put_off"])
+    @pytest.mark.parametrize("call", ["timers.set", "jobs.send", "batches.postpone"])
     @pytest.mark.parametrize("moment", ["before", "after"])
     def test_a_death_on_the_way_costs_no_retry_and_no_recipient(
         self, fleet: Fleet, call: str, moment: str

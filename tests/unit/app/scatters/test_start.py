@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.app.directory.service import ROOM
+from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import gather
 from fanin.app.scatters import records as scatter_records
@@ -48,10 +48,12 @@ class Town(Fleet):
             channel = f"https://sqs/car-{i}"
             self.memory.channels.queues.setdefault(channel, [])
             there = Registration("town", f"car-{i:03}", channel, {}, 86_400, now, now + 86_400_000)
-            self.ports.directory.put(ROOM + "town", there.name, there.value, expires_at=there.expires_at)
+            self.ports.directory.put(
+                TOPIC_PREFIX + "town", there.name, there.value, expires_at=there.expires_at
+            )
 
     def leave(self, car: int) -> None:
-        self.ports.directory.delete(ROOM + "town", f"car-{car:03}")
+        self.ports.directory.delete(TOPIC_PREFIX + "town", f"car-{car:03}")
 
     def ask(self, *, key: str | None = None, at_once: int = 1, **options: object) -> Scattered:
         """A process that starts now asks the whole town."""
@@ -108,11 +110,11 @@ class TestKey:
 
     def test_it_stands_for_one_request(self, town: Town) -> None:
         town.scatters.start(Scatter("report!", town.recipients(1)), key="mine")
-        before = town.calls.writes.total()
+        before = town.accesses.writes.total()
 
         with pytest.raises(IdempotencyKeyReused, match="mine"):
             town.scatters.start(Scatter("hello", town.recipients(1)), key="mine")
-        assert town.calls.writes.total() == before
+        assert town.accesses.writes.total() == before
 
     def test_scatters_of_other_keys_and_of_none_are_others(self, town: Town) -> None:
         request = Scatter("report!", town.recipients(1))
@@ -124,7 +126,7 @@ class TestKey:
     def test_a_bad_key_writes_nothing(self, town: Town, key: str) -> None:
         with pytest.raises(InvalidRequest):
             town.scatters.start(Scatter("x", topic="t"), key=key)
-        assert town.calls.writes.total() == 0
+        assert town.accesses.writes.total() == 0
 
     def test_a_repeat_after_the_end_says_how_it_ended(self, town: Town) -> None:
         request = Scatter("report!", town.recipients(1), correlation_id="mine")
@@ -366,9 +368,9 @@ class TestNamed:
     def test_one_that_is_not_there_refuses_all(self, town: Town, change: Callable[[Town], None]) -> None:
         town.register(1)
         change(town)
-        before = town.calls.writes.total()
+        before = town.accesses.writes.total()
         name = "town/car-001" if town.clock.at > 1_790_000_000_000 else "town/car-009"
 
         with pytest.raises(NotRegistered, match=name):
             town.scatters.start(Scatter("x", [Recipient("", name)]))
-        assert town.calls.writes.total() == before
+        assert town.accesses.writes.total() == before

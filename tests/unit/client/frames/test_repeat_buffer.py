@@ -1,11 +1,7 @@
-"""What every repeat buffer promises; and what the one in a file promises besides."""
+"""What every repeat buffer guarantees, in memory or in a file."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +10,7 @@ import pytest
 
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
-from fanin.client.frames.repeat_buffer import Held, RepeatBuffer
+from fanin.client.frames.repeat_buffer import RepeatBuffer, Usage
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.errors import BufferFull
 
@@ -68,7 +64,7 @@ def test_a_frame_is_dropped_whole(make: Make) -> None:
     buffer.drop(7)
     buffer.drop(7)
 
-    assert (buffer.frames(), buffer.waiting, buffer.held) == ([], 2, Held(2, 18))
+    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 2, Usage(2, 18))
 
 
 def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) -> None:
@@ -77,7 +73,7 @@ def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) ->
     buffer.assign(7, 5)
     buffer.release(7, [(1, 2), (3, 5)])
 
-    assert (buffer.frames(), buffer.waiting, buffer.held) == ([], 3, Held(3, 27))
+    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 3, Usage(3, 27))
     buffer.assign(8, 3)
     assert payloads(buffer, 8, (0, 3)) == [b"payload 1", b"payload 3", b"payload 4"]
 
@@ -88,7 +84,7 @@ def test_all_of_a_frame_waits_again_if_it_is_not_known_how_large_it_was(make: Ma
     buffer.assign(7, 3)
     buffer.release(7, [(0, 2**32)])
 
-    assert (buffer.frames(), buffer.waiting, buffer.held) == ([], 3, Held(3, 27))
+    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 3, Usage(3, 27))
 
 
 def test_it_is_full_at_its_bound_of_envelopes(make: Make) -> None:
@@ -101,7 +97,7 @@ def test_it_is_full_at_its_bound_of_envelopes(make: Make) -> None:
 
     buffer.drop(7)
     fill(buffer, 2)
-    assert buffer.held.envelopes == 3
+    assert buffer.usage.envelopes == 3
 
 
 def test_it_is_full_at_its_bound_of_bytes(make: Make) -> None:
@@ -110,7 +106,7 @@ def test_it_is_full_at_its_bound_of_bytes(make: Make) -> None:
     with pytest.raises(BufferFull):
         buffer.put(b"12345")
     buffer.put(b"1234")
-    assert buffer.held == Held(2, 10)
+    assert buffer.usage == Usage(2, 10)
 
 
 def test_frames_are_listed_oldest_first(make: Make) -> None:
@@ -121,47 +117,8 @@ def test_frames_are_listed_oldest_first(make: Make) -> None:
     assert buffer.frames() == [9, 3, 5]
 
 
-def test_a_file_that_is_opened_again_goes_on(tmp_path: Path) -> None:
-    # Given a buffer that was closed with a frame under way
-    before = SqliteRepeatBuffer(tmp_path / "buffer.db", power_safe=True)
-    fill(before, 4)
-    before.assign(7, 2)
-    before.close()
-
-    # When it is opened again, Then all is there
-    after = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    assert (after.frames(), after.waiting, after.held) == ([7], 2, Held(4, 36))
-    assert payloads(after, 7, (0, 2)) == [b"payload 0", b"payload 1"]
-    after.close()
-
-
-def test_what_was_put_survives_the_process(tmp_path: Path) -> None:
-    # Given a process that puts, says so, and is killed without warning
-    path = tmp_path / "buffer.db"
-    script = f"""
-import pathlib
-from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
-buffer = SqliteRepeatBuffer(pathlib.Path({str(path)!r}))
-number = 0
-while True:
-    buffer.put(str(number).encode())
-    print(number, flush=True)
-    number += 1
-    if number == 50:
-        buffer.assign(7, 20)
-"""
-    sender = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)  # noqa: S603
-    assert sender.stdout is not None
-    told = -1
-    while told < 200:
-        told = int(sender.stdout.readline())
-    os.kill(sender.pid, signal.SIGKILL)
-    told = int([told, *sender.stdout.read().split()][-1])
-    sender.wait()
-
-    # When another one opens the file, Then everything that was said is there, in its frame or waiting
-    buffer = SqliteRepeatBuffer(path)
-    assert payloads(buffer, 7, (0, 20)) == [str(number).encode() for number in range(20)]
-    assert buffer.held.envelopes in (told + 1, told + 2)
-    assert buffer.waiting == buffer.held.envelopes - 20
-    buffer.close()
+def test_what_a_full_buffer_says(make: Make) -> None:
+    buffer = make(max_envelopes=2, max_bytes=5)
+    buffer.put(b"12345")
+    with pytest.raises(BufferFull, match="holds 1 envelopes of 5 bytes and may hold 2 of 5; wait until"):
+        buffer.put(b"6")

@@ -129,4 +129,4 @@ def test_bad_requests_are_problems(call, memory: Memory, *, method, path, body, 
     answer = call(method, path, body, **query)
     assert answer.status == status, answer.text
     assert answer.headers["Content-Type"] == "application/problem+json"
-    assert memory.calls.writes == memory.calls.refused
+    assert memory.accesses.writes == memory.accesses.refused

@@ -13,48 +13,49 @@ from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
 from tests.unit.entry.conftest import Client
 
+INVALID = "invalid-request"
 FORGED = "1:00000000-0000-8010-8000-000000000001:0"
 
 
 @pytest.mark.parametrize(
     ("method", "path", "body", "query", "status", "code", "says"),
     [
-        ("POST", "/v1/batches", {"userkey": "x"}, {}, 400, "invalid-request", "userkey"),
-        ("POST", "/v1/batches", {"mode": "roughly"}, {}, 400, "invalid-request", "/mode must be one of"),
-        ("POST", "/v1/batches", {"deadline": "soon"}, {}, 400, "invalid-request", "/deadline"),
-        ("POST", "/v1/batches", {"deadline": "2026-02-30T00:00:00Z"}, {}, 400, "invalid-request", "deadline"),
-        ("POST", "/v1/batches", {"metadata": {"a": 1}}, {}, 400, "invalid-request", "/metadata/a must be"),
-        ("POST", "/v1/batches", {"limit": 0}, {}, 400, "invalid-request", "/limit"),
+        ("POST", "/v1/batches", {"userkey": "x"}, {}, 400, INVALID, "'userkey'; known are user_key"),
+        ("POST", "/v1/batches", {"mode": "roughly"}, {}, 400, INVALID, "/mode must be one of"),
+        ("POST", "/v1/batches", {"deadline": "soon"}, {}, 400, INVALID, "/deadline"),
+        ("POST", "/v1/batches", {"deadline": "2026-02-30T00:00:00Z"}, {}, 400, INVALID, "deadline"),
+        ("POST", "/v1/batches", {"metadata": {"a": 1}}, {}, 400, INVALID, "/metadata/a must be text"),
+        ("POST", "/v1/batches", {"limit": 0}, {}, 400, INVALID, "/limit"),
         ("POST", "/v1/batches", {"parent_item": "x"}, {}, 400, "invalid-item-id", "x"),
-        ("POST", "/v1/batches", [], {}, 400, "invalid-request", "the body must be object"),
-        ("GET", "/v1/batches", None, {}, 400, "invalid-request", "state"),
-        ("GET", "/v1/batches", None, {"state": "shut"}, 400, "invalid-request", "/state"),
-        ("GET", "/v1/batches", None, {"state": "open", "limit": "many"}, 400, "invalid-request", "/limit"),
-        ("GET", "/v1/batches", None, {"state": "open", "limit": 1001}, 400, "invalid-request", "/limit"),
-        ("GET", "/v1/batches", None, {"state": "open", "colour": 1}, 400, "invalid-request", "colour"),
-        ("GET", "/v1/batches", None, {"state": "open", "cursor": "x"}, 400, "invalid-request", "cursor"),
-        ("GET", "/v1/batches/x", None, {}, 400, "invalid-request", "'x'"),
-        ("GET", "/v1/batches/9007199254740992", None, {}, 400, "invalid-request", "2^53"),
+        ("POST", "/v1/batches", [], {}, 400, INVALID, "the body must be an object, not an array"),
+        ("GET", "/v1/batches", None, {}, 400, INVALID, "state"),
+        ("GET", "/v1/batches", None, {"state": "shut"}, 400, INVALID, "'state' must be one of open"),
+        ("GET", "/v1/batches", None, {"state": "open", "limit": "many"}, 400, INVALID, "'limit' must be a"),
+        ("GET", "/v1/batches", None, {"state": "open", "limit": 1001}, 400, INVALID, "'limit' must be a"),
+        ("GET", "/v1/batches", None, {"state": "open", "colour": 1}, 400, INVALID, "colour"),
+        ("GET", "/v1/batches", None, {"state": "open", "cursor": "x"}, 400, INVALID, "cursor"),
+        ("GET", "/v1/batches/x", None, {}, 400, INVALID, "'x'"),
+        ("GET", "/v1/batches/9007199254740992", None, {}, 400, INVALID, "2^53"),
         ("GET", "/v1/batches/5", None, {}, 404, "batch-not-found", "5"),
-        ("GET", "/v1/batches/5", None, {"exact": "yes"}, 400, "invalid-request", "/exact must be boolean"),
-        ("POST", "/v1/batches/5/items", {"count": 0}, {}, 400, "invalid-request", "/count"),
-        ("POST", "/v1/batches/5/items", {"count": -1}, {}, 400, "invalid-request", "/count"),
-        ("POST", "/v1/batches/5/items", {"count": 2**40}, {}, 400, "invalid-request", "/count"),
-        ("POST", "/v1/batches/5/items", {"count": True}, {}, 400, "invalid-request", "/count must be"),
-        ("POST", "/v1/batches/5/items", {"count": 1.5}, {}, 400, "invalid-request", "/count must be"),
-        ("POST", "/v1/batches/5/items", {"count": "1"}, {}, 400, "invalid-request", "/count must be"),
-        ("POST", "/v1/batches/5/items", {}, {}, 400, "invalid-request", "count"),
+        ("GET", "/v1/batches/5", None, {"exact": "yes"}, 400, INVALID, "'exact' must be true or false"),
+        ("POST", "/v1/batches/5/items", {"count": 0}, {}, 400, INVALID, "/count"),
+        ("POST", "/v1/batches/5/items", {"count": -1}, {}, 400, INVALID, "/count"),
+        ("POST", "/v1/batches/5/items", {"count": 2**40}, {}, 400, INVALID, "/count"),
+        ("POST", "/v1/batches/5/items", {"count": True}, {}, 400, INVALID, "/count must be a whole number"),
+        ("POST", "/v1/batches/5/items", {"count": 1.5}, {}, 400, INVALID, "/count must be a whole number"),
+        ("POST", "/v1/batches/5/items", {"count": "1"}, {}, 400, INVALID, "/count must be a whole number"),
+        ("POST", "/v1/batches/5/items", {}, {}, 400, INVALID, "count"),
         ("POST", "/v1/batches/5/items", {"count": 1}, {}, 404, "batch-not-found", "5"),
         ("POST", "/v1/batches/5/close", None, {}, 404, "batch-not-found", "5"),
         ("POST", "/v1/acks", {"items": ["nonsense"]}, {}, 400, "invalid-item-id", "nonsense"),
-        ("POST", "/v1/acks", {"items": [7]}, {}, 400, "invalid-request", "/items/0 must be string"),
+        ("POST", "/v1/acks", {"items": [7]}, {}, 400, INVALID, "/items/0 must be text, not 7"),
         ("POST", "/v1/acks", {"items": [FORGED]}, {}, 404, "batch-not-found", "1"),
         ("POST", "/v1/acks", {"items": ["x"] * 10_001}, {}, 413, "request-too-large", "10000"),
-        ("POST", "/v1/acks", {"ranges": [{"from": 1}]}, {}, 400, "invalid-request", "/ranges/0"),
-        ("POST", "/v1/acks", {"failures": []}, {}, 400, "invalid-request", "failures"),
-        ("POST", "/v1/failures", {"failures": [{"item": 3}]}, {}, 400, "invalid-request", "/failures/0/item"),
-        ("DELETE", "/v1/batches", None, {"state": "open", "idle_since": "1"}, 400, "invalid-request", "idle"),
-        ("DELETE", "/v1/batches", None, {"state": "open"}, 400, "invalid-request", "idle_since"),
+        ("POST", "/v1/acks", {"ranges": [{"from": 1}]}, {}, 400, INVALID, "/ranges/0"),
+        ("POST", "/v1/acks", {"failures": []}, {}, 400, INVALID, "failures"),
+        ("POST", "/v1/failures", {"failures": [{"item": 3}]}, {}, 400, INVALID, "/failures/0/item"),
+        ("DELETE", "/v1/batches", None, {"state": "open", "idle_since": "1"}, 400, INVALID, "idle"),
+        ("DELETE", "/v1/batches", None, {"state": "open"}, 400, INVALID, "idle_since"),
     ],
 )  # fmt: skip
 def test_a_bad_request_is_refused_and_writes_nothing(
@@ -68,7 +69,7 @@ def test_a_bad_request_is_refused_and_writes_nothing(
     assert answer.json["status"] == status
     assert answer.json["request_id"] == "request-of-gateway"
     assert says in answer.json["detail"]
-    assert memory.calls.writes == memory.calls.refused
+    assert memory.accesses.writes == memory.accesses.refused
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_an_unknown_path_is_404_and_a_wrong_method_405(call: Client) -> None:
     assert (unknown.status, unknown.json["type"]) == (404, "urn:fanin:problem:no-such-path")
     wrong = call("PATCH", "/v1/batches/5")
     assert (wrong.status, wrong.json["type"]) == (405, "urn:fanin:problem:method-not-allowed")
-    assert wrong.headers["Allow"] == "GET"
+    assert wrong.headers["Allow"] == "DELETE, GET"
     assert call("PUT", "/v1/batches").headers["Allow"] == "DELETE, GET, POST"
 
 

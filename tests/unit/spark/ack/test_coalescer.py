@@ -1,4 +1,4 @@
-"""What the tasks do, called as they are: any rows become the minimal cover, and all others rejects."""
+"""Tasks that coalesce and merge, called without Spark: rows become the minimal cover, or rejects."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Mark, Tree
-from fanin.spark.ack.cover import LIFTED, cover_upper, lift
-from fanin.spark.ack.input_schema import Form
-from fanin.spark.ack.issued import Issued
-from fanin.spark.ack.merging import merge
-from fanin.spark.ack.tasks import coalesce
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import IssuedItems
+from fanin.spark.ack.lifting import LIFTED, lift
+from fanin.spark.ack.page_merger import merge_task
+from fanin.spark.ack.tasks import coalesce_task
 from fanin.spark.runtime.rejects import Reason
-from tests.spark.given import Given, batch, block, items_of, minimal, rows_of, shuffled
+from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
 
 BATCHES = (batch(7, 9_000), batch(9, 300_000), batch(11, 40))
 GONE = batch(13, 100, expires_at=1)
@@ -37,10 +37,15 @@ def ids_of(row: Batch, ordinal: int) -> str:
     return f"{block(row, first, size).prefix}:{ordinal - first}"
 
 
-def merged(pages: list[Record], form: Form) -> tuple[list[tuple[int, Mark]], Counter[tuple[Any, str]], int]:
+def merged(
+    pages: list[Record], schema: InputSchema
+) -> tuple[list[tuple[int, Mark]], Counter[tuple[Any, str]], int]:
     """Marks, rejects and number of rows, after the merge."""
     rows = [
-        row for part in shuffled(pages, 3) for row in rows_of(merge(SOURCE, form)(part)) if part is not None
+        row
+        for part in shuffled(pages, 3)
+        for row in rows_of(merge_task(SOURCE, schema)(part))
+        if part is not None
     ]
     marks = [
         (row["batch_id"], Mark(row["level"], row["number"], row["mask"] & MASK))
@@ -53,7 +58,7 @@ def merged(pages: list[Record], form: Form) -> tuple[list[tuple[int, Mark]], Cou
             words = above.setdefault(batch_id, {})
             words[number] = words.get(number, 0) | mask
     low = [(batch_id, mark) for batch_id, mark in marks if mark.level < LIFTED]
-    roots = Issued(SOURCE)
+    roots = IssuedItems(SOURCE)
     high = [
         (batch_id, mark)
         for batch_id, words in above.items()
@@ -63,9 +68,9 @@ def merged(pages: list[Record], form: Form) -> tuple[list[tuple[int, Mark]], Cou
     return low + high, rejects, sum(row["rows"] or 0 for row in rows)
 
 
-def tasks(shares: list[list[Record]], form: Form) -> list[Record]:
+def tasks(shares: list[list[Record]], schema: InputSchema) -> list[Record]:
     """The pages of several tasks."""
-    return [page for share in shares for page in coalesce(SOURCE, form)(share)]
+    return [page for share in shares for page in coalesce_task(SOURCE, schema)(share)]
 
 
 BAD_IDS = {
@@ -106,14 +111,14 @@ def some_items(draw: st.DrawFn, longest: int = 4_200) -> list[tuple[int, int]]:
 def test_ids_become_the_minimal_cover_and_rejects(
     chosen: list[tuple[int, int]], bad: list[str | None], seed: Any
 ) -> None:
-    # Given ids in any order, some of them repeated, some of them none of ours, over three tasks
+    # Given ids in any order, some repeated, some not ours, over three tasks
     values = [ids_of(ROWS[batch_id], ordinal) for batch_id, ordinal in chosen] + bad
     seed.shuffle(values)
     cuts = [values[at::3] for at in range(3)]
     shares = [[pa.RecordBatch.from_pydict({"item": pa.array(part, pa.string())})] for part in cuts]
 
     # When they are coalesced and merged
-    marks, rejects, rows = merged(tasks(shares, Form(ids=True)), Form(ids=True))
+    marks, rejects, rows = merged(tasks(shares, InputSchema(by_id=True)), InputSchema(by_id=True))
 
     # Then each batch has its minimal cover
     for row in BATCHES:
@@ -134,8 +139,8 @@ def test_ids_become_the_minimal_cover_and_rejects(
     chosen=some_items(), extra=st.lists(st.sampled_from([(7, -1), (7, 9_000), (8, 0), (-3, 5)]), max_size=4)
 )
 def test_ordinals_become_the_same(chosen: list[tuple[int, int]], extra: list[tuple[int, int]]) -> None:
-    # Given rows of batches and ordinals, with nulls and what is no number
-    form = Form(ids=False)
+    # Given rows of batches and ordinals, with nulls and a row whose ordinal is not a number
+    schema = InputSchema(by_id=False)
     pairs = [*chosen, *extra]
     columns = {
         "batch_id": pa.array([p[0] for p in pairs] + [None, 7, 7], pa.int64()),
@@ -145,32 +150,32 @@ def test_ordinals_become_the_same(chosen: list[tuple[int, int]], extra: list[tup
     record = pa.RecordBatch.from_pydict(columns)
     half = record.num_rows // 2
 
-    marks, rejects, rows = merged(tasks([[record[:half]], [record[half:]]], form), form)
+    marks, rejects, rows = merged(tasks([[record[:half]], [record[half:]]], schema), schema)
 
     for row in BATCHES:
         mine = {ordinal for batch_id, ordinal in chosen if batch_id == row.batch_id}
         found = {mark for batch_id, mark in marks if batch_id == row.batch_id}
         assert found == minimal(mine, Tree().root_level(row.items))
-    expected = Counter((form.value(*pair), "foreign") for pair in extra)
+    expected = Counter((schema.row_json(*pair), "foreign") for pair in extra)
     expected += Counter(
         {('{"batch_id": null, "ordinal": 1}', "null"): 1, ('{"ordinal":"x"}', "malformed"): 1}
     )
-    expected[form.value(7, None), "null"] += 1
+    expected[schema.row_json(7, None), "null"] += 1
     for pair, times in Counter(chosen).items():
-        expected[form.value(*pair), "duplicate"] += times - 1
+        expected[schema.row_json(*pair), "duplicate"] += times - 1
     assert rejects == +expected
     assert rows == len(pairs) + 3
 
 
 def test_a_range_has_the_cover_that_the_tree_gives_it() -> None:
     # Given a contiguous range, in order
-    form = Form(ids=False, batch_id=9)
+    schema = InputSchema(by_id=False, batch_id=9)
     start, stop = 1_000, 299_999
     record = pa.RecordBatch.from_pydict({"ordinal": pa.array([*range(start, stop), None, None], pa.int64())})
 
-    marks, rejects, rows = merged(tasks([[record]], form), form)
+    marks, rejects, rows = merged(tasks([[record]], schema), schema)
 
-    # Then it is that; and what has no ordinal is told as it came, which was without a batch
+    # Then the marks are those; and rows without an ordinal are rejects as they came, without a batch
     assert {mark for _, mark in marks} == set(Tree().cover(start, stop, 300_000))
     assert rejects == {('{"ordinal": null}', "null"): 2}
     assert rows == stop - start + 2
@@ -178,12 +183,12 @@ def test_a_range_has_the_cover_that_the_tree_gives_it() -> None:
 
 def test_an_item_that_failed_is_not_acknowledged_too() -> None:
     # Given a whole word acknowledged, of which one item has also failed
-    form = Form(ids=True)
+    schema = InputSchema(by_id=True)
     values = [ids_of(BATCHES[1], n) for n in range(64)]
-    acked = coalesce(SOURCE, form)([pa.RecordBatch.from_pydict({"item": values})])
-    failed = coalesce(SOURCE, form, failed=True)([pa.RecordBatch.from_pydict({"item": values[63:]})])
+    acked = coalesce_task(SOURCE, schema)([pa.RecordBatch.from_pydict({"item": values})])
+    failed = coalesce_task(SOURCE, schema, failed=True)([pa.RecordBatch.from_pydict({"item": values[63:]})])
 
-    marks, rejects, _ = merged([*acked, *failed], form)
+    marks, rejects, _ = merged([*acked, *failed], schema)
 
     # Then the other 63 are marked, and the acknowledgement is the repeat
     assert marks == [(9, Mark(0, 0, 2**63 - 1))]
@@ -193,37 +198,12 @@ def test_an_item_that_failed_is_not_acknowledged_too() -> None:
 def test_keys_without_number_do_not_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given room for three groups, and ten of one item each, twice
     monkeypatch.setattr("fanin.spark.ack.coalescer._KEYS", 3)
-    form = Form(ids=True)
+    schema = InputSchema(by_id=True)
     values = [f"{block(BATCHES[0], n, 1).prefix}:0" for n in range(10)] * 2
     records = [pa.RecordBatch.from_pydict({"item": [value]}) for value in values]
     monkeypatch.setattr("fanin.spark.ack.tasks._CHUNK", 1)
 
-    marks, rejects, _ = merged(list(coalesce(SOURCE, form)(records)), form)
+    marks, rejects, _ = merged(list(coalesce_task(SOURCE, schema)(records)), schema)
 
     assert marks == [(7, Mark(0, 0, 2**10 - 1))]
     assert rejects == Counter((value, "duplicate") for value in values[:10])
-
-
-@pytest.mark.parametrize("items", [64**4, 64**4 + 1, 64**5])
-def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) -> None:
-    # Given the bits of all whole windows of a batch, three of whose words hold bit 63
-    source = Given((batch(21, items),))
-    windows = items // 64**3
-    words = Tree().marks(range(windows))
-    rows = {
-        "batch_id": [21] * len(words),
-        "number": list(words),
-        "mask": [mask - (mask >> 63 << 64) for mask in words.values()],
-    }
-
-    found = rows_of(cover_upper(source)([pa.RecordBatch.from_pydict(rows)]))
-
-    # Then they are the cover by its definition, three levels up
-    marks = {Mark(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}
-    assert marks == minimal(set(range(windows)), Tree().root_level(items) - 3)
-
-
-def test_items_of_marks_are_counted_once() -> None:
-    assert items_of([(1, 0, 1, -(2**63)), (1, 1, 0, 1)]) == Counter(
-        [(1, 127), *((1, ordinal) for ordinal in range(64))]
-    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.spark.audit.shape import TIER
+from fanin.spark.audit.sql_tree import TIER
 from fanin.spark.audit.sweep import Part, measured
 
 Word = tuple[int, int, int]  # batch, level, number

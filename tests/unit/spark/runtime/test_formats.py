@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanin.spark.runtime.formats import format_of
+from fanin.spark.runtime.formats import format_of_path
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from fanin.spark.runtime.formats import format_of
 )
 def test_suffixes_say_the_format(path: str, form: str) -> None:
     # Given a path, when nobody says its format, then the suffix does
-    assert format_of(path) == form
+    assert format_of_path(path) == form

@@ -1,15 +1,12 @@
-"""What all AWS adapters share: client settings, the translation of errors, and waits between tries.
+"""What all AWS adapters share: client settings and the translation of errors.
 
 Clients are handed over as factories and made at the first call, so that importing and wiring cost nothing.
 """
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from botocore import exceptions
@@ -132,29 +129,3 @@ def _translate(error: ClientError) -> FaninError | None:
     if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _FAULT:
         return ServiceUnavailable(f"{call} failed at AWS ({code}); try again")
     return None
-
-
-@dataclass(frozen=True)
-class Backoff:
-    """Full-jitter waits between tries (AWS Architecture Blog, "Exponential Backoff and Jitter").
-
-    Attributes:
-        tries: how often to try.
-        base: upper bound of the first wait, seconds; doubles with each.
-        cap: upper bound of every wait, seconds.
-        sleep: waits for seconds.
-        fraction: a random number from 0 to 1.
-    """
-
-    tries: int = 10
-    base: float = 0.02
-    cap: float = 1.0
-    sleep: Callable[[float], None] = time.sleep
-    fraction: Callable[[], float] = random.random
-
-    def __iter__(self) -> Iterator[int]:
-        """Count the tries from 0, waiting before each but the first."""
-        yield 0
-        for attempt in range(1, self.tries):
-            self.sleep(self.fraction() * min(self.cap, self.base * 2 ** (attempt - 1)))
-            yield attempt

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import Backoff, client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.backoff import Backoff
 from fanin.app.ports.channels import Outgoing
 from fanin.errors import ChannelRefused, Throttled
 

@@ -7,10 +7,18 @@ import time
 
 
 class SystemClock:
-    """A ``Clock`` that tells the time of the machine."""
+    """A ``Clock`` that tells the time of the machine, for use cases and for the library."""
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds from any beginning, never going back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
 
 
 class SystemRandom:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from fanin.app.buffers.service import BufferService
+from fanin.app.directory import routing
+from fanin.app.directory import service as directory
 from fanin.app.directory.routing import RoutingService
 from fanin.app.directory.service import DirectoryService
 from fanin.app.frames.notices import FrameNotices
@@ -12,6 +14,7 @@ from fanin.app.frames.service import FrameService
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
+from fanin.app.ports.records import Record
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.service import ScatterService
 from fanin.domain.batch import Kind
@@ -22,7 +25,7 @@ def patterns(ports: Ports) -> Kinds:
     frames, gather = FrameNotices(ports), Gather(ports)
     return Kinds(
         ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.tell},
-        due={Kind.SCATTER: gather.put_off},
+        due={Kind.SCATTER: gather.postpone},
         idle={Kind.FRAME: frames.idle},
     )
 
@@ -63,3 +66,20 @@ class Services:
     @cached_property
     def buffers(self) -> BufferService:
         return BufferService(self.ledger)
+
+    def follow_directory(self, namespace: str, name: str, old: Record | None, new: Record | None) -> None:
+        """Do what follows from a change of the directory: tell the bus, or make a route's rule.
+
+        Args:
+            namespace: where the record is.
+            name: of the record.
+            old: the record before; None if there was none.
+            new: the record now; None if it was deleted.
+
+        Raises:
+            Throttled, ServiceUnavailable: the bus was busy; call again.
+        """
+        if namespace == routing.NAMESPACE:
+            self.routing.settle(name)
+        elif namespace.startswith(directory.TOPIC_PREFIX):
+            self.directory.announce(namespace.removeprefix(directory.TOPIC_PREFIX), old, new)

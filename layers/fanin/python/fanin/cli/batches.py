@@ -11,8 +11,7 @@ from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metad
 from fanin.cli.session import session
 from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.reports import Batches
-from fanin.wire import ledger as wire
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import BATCH, BATCHES, GROUP
 
 app = typer.Typer()
 
@@ -42,6 +41,9 @@ def open_batch(
     parent_item: Annotated[
         str | None, typer.Option(help="Item of another batch; it is acknowledged when this batch completes.")
     ] = None,
+    retry_of: Annotated[
+        int | None, typer.Option(metavar="BATCH", help="Batch whose failed items this batch does again.")
+    ] = None,
     metadata: Metadata = None,
     key: Annotated[
         str | None,
@@ -59,10 +61,11 @@ def open_batch(
         on_deadline=on_deadline,
         limit=limit,
         parent_item=parent_item,
+        retry_of=retry_of,
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )
-    run.answer(wire.encode_batch(batch), str(batch.batch_id))
+    run.answer(BATCH.encode(batch), str(batch.batch_id))
 
 
 @app.command()
@@ -85,7 +88,7 @@ def add(
         for item in group:
             typer.echo(item)
     else:
-        run.answer(wire.encode_group(group), group.prefix)
+        run.answer(GROUP.encode(group), group.prefix)
 
 
 @app.command()
@@ -93,7 +96,7 @@ def close(ctx: typer.Context, batch: BatchId) -> None:
     """Close a batch: it takes no more items, and completes when all of them are done."""
     run = session(ctx)
     row = run.tracker.close(batch)
-    run.answer(wire.encode_batch(row), str(row.state))
+    run.answer(BATCH.encode(row), str(row.state))
 
 
 @app.command()
@@ -101,7 +104,7 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
     """Cancel a batch; a batch that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
-    run.answer(wire.encode_batch(row), str(row.state))
+    run.answer(BATCH.encode(row), str(row.state))
 
 
 @app.command("list")
@@ -120,5 +123,5 @@ def list_batches(
         page = Batches(tuple(run.tracker.iter_batches(state)))
     else:
         page = run.tracker.list(state, cursor=cursor, limit=limit)
-    run.answer(wire_reports.encode_batches(page), batches_table(page.batches))
+    run.answer(BATCHES.encode(page), batches_table(page.batches))
     run.more(page.cursor)

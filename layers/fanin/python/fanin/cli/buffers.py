@@ -31,7 +31,7 @@ def define(
     """Create a buffer or change its limit, and print the URL of its queue."""
     run = session(ctx)
     buffer = run.tracker.buffers.define(name, limit, queue=queue)
-    run.answer(wire.encode_buffer(buffer), buffer.queue)
+    run.answer(wire.BUFFER.encode(buffer), buffer.queue)
 
 
 @app.command()
@@ -39,7 +39,7 @@ def status(ctx: typer.Context, name: Name) -> None:
     """Show how full a buffer is."""
     run = session(ctx)
     level = run.tracker.buffers.status(name)
-    run.answer(wire.encode_level(level), _describe(level))
+    run.answer(wire.LEVEL.encode(level), _describe(level))
 
 
 @app.command("list")
@@ -47,7 +47,7 @@ def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = 
     """List the buffers and their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    run.answer(wire.encode_buffers(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
+    run.answer(wire.BUFFERS.encode(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
     run.more(page.cursor)
 
 
@@ -81,7 +81,7 @@ def take(
     """Take payloads out of a buffer; each line has a receipt, a space and a payload."""
     run = session(ctx)
     work = run.tracker.buffers.take(name, most=most, wait=wait)
-    run.answer(wire.encode_work(work))
+    run.answer(wire.TAKEN.encode(work))
     if not run.as_json:
         for one in work:
             typer.echo(f"{one.receipt} {one.payload}")  # not through the console, which would expand tabs
@@ -96,7 +96,7 @@ def done(
     """Mark payloads done, which frees their slots."""
     run = session(ctx)
     released = run.tracker.buffers.done(name, receipts)
-    run.answer(wire.encode_released(released), f"{released.done} done, {released.late} late")
+    run.answer(wire.RELEASED.encode(released), f"{released.done} done, {released.late} late")
 
 
 @app.command()

@@ -11,7 +11,7 @@ from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.directory import Register, Registration, Registrations
 from fanin.wire import directory as wire
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
 
 app = typer.Typer(name="directory", help="The directory of instances and their queues.", no_args_is_help=True)
 
@@ -53,7 +53,7 @@ def register(
     seconds = int(parsing.span(lease).total_seconds())
     wanted = Register(topic, name, channel, dict(map(parsing.pair, attributes or ())), seconds)
     registration = run.tracker.directory.register(wanted)
-    run.answer(wire.encode_registration(registration), f"until {encode_time(registration.until)}")
+    run.answer(wire.REGISTRATION.encode(registration), f"until {encode_time(registration.until)}")
 
 
 @app.command()
@@ -77,7 +77,7 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
         ("since", encode_time(one.since)),
         ("until", encode_time(one.until)),
     ]
-    run.answer(wire.encode_registration(one), facts(shown))
+    run.answer(wire.REGISTRATION.encode(one), facts(shown))
 
 
 @app.command("list")
@@ -102,7 +102,7 @@ def list_topic(
     shown = table("name", "until", "attributes", "channel")
     for one in page.registrations:
         shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
-    run.answer(wire.encode_registrations(page), shown)
+    run.answer(wire.REGISTRATIONS.encode(page), shown)
     run.more(page.cursor)
 
 

@@ -9,7 +9,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import Cursor, PageSize, UserKey
 from fanin.cli.session import session
-from fanin.client.friendly import seconds
+from fanin.client.conversions import seconds
 from fanin.domain.frames import DEFAULT_LEASE, DEFAULT_TTL, OpenFrame, Ticket
 from fanin.wire import frames as wire
 
@@ -41,7 +41,7 @@ def open_frame(
     run = session(ctx)
     patience = seconds(parsing.span(ttl)) or 0
     frame = run.tracker.frames.open(OpenFrame(size, source, destination, reply_to, patience, user_key))
-    run.answer(wire.encode_frame(frame), str(frame.frame_id))
+    run.answer(wire.FRAME.encode(frame), str(frame.frame_id))
 
 
 @app.command()
@@ -50,7 +50,7 @@ def status(ctx: typer.Context, frame: FrameId, *, limit: PageSize = 100, cursor:
     run = session(ctx)
     found = run.tracker.frames.status(frame, cursor=cursor, limit=limit)
     spans = (f"missing {start}..{stop}" for start, stop in found.missing)
-    run.answer(wire.encode_frame(found), f"{found.state}, {found.size} envelopes", *spans)
+    run.answer(wire.FRAME.encode(found), f"{found.state}, {found.size} envelopes", *spans)
     run.more(found.cursor)
 
 
@@ -69,4 +69,4 @@ def claim(
     """Claim envelopes; each line has the outcome and the item id to acknowledge."""
     run = session(ctx)
     claims = run.tracker.frames.claim([Ticket(frame, index) for index in indices], lease=lease)
-    run.answer(wire.encode_claims(claims), *(f"{claim.hold} {claim.item}" for claim in claims))
+    run.answer(wire.CLAIMS.encode(claims), *(f"{claim.hold} {claim.item}" for claim in claims))

@@ -11,7 +11,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.session import Session, lines_of_stdin, session
 from fanin.domain.acks import Failure, Receipt
-from fanin.wire import ledger as wire
+from fanin.wire.items import RECEIPTS
 
 app = typer.Typer()
 
@@ -85,4 +85,4 @@ def _failures(lines: Iterable[str], reason: str) -> Iterator[Failure]:
 def _answer(run: Session, receipts: Sequence[Receipt]) -> None:
     from fanin.cli.tables import receipts_table
 
-    run.answer(wire.encode_receipts(receipts), receipts_table(receipts))
+    run.answer(RECEIPTS.encode(receipts), receipts_table(receipts))

@@ -82,7 +82,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        typer.echo(f"fanin {__version__}")
         raise typer.Exit
 
 

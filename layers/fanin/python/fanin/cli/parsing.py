@@ -11,7 +11,7 @@ import typer
 from fanin.domain.acks import Count, ItemRange
 from fanin.domain.ids import parse_batch_id
 from fanin.errors import InvalidRequest
-from fanin.wire.ledger import decode_time
+from fanin.wire.times import decode_time
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")

@@ -10,7 +10,8 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.reports import Failures, Missing
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import PROGRESS, VERDICT
+from fanin.wire.items import FAILED_ITEMS, MISSING
 
 app = typer.Typer()
 
@@ -28,7 +29,7 @@ def status(
 
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
-    run.answer(wire_reports.encode_progress(progress), facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
 
 
 @app.command()
@@ -52,10 +53,8 @@ def missing(
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
     shown = table("from", "to", "items", "group", right=("from", "to", "items"))
     for found in page.ranges:
-        shown.add_row(
-            str(found.start), str(found.stop), f"{found.stop - found.start:,}", f"{batch}:{found.id}"
-        )
-    run.answer(wire_reports.encode_missing(page), shown if page.ranges else "nothing is missing")
+        shown.add_row(str(found.start), str(found.stop), f"{found.stop - found.start:,}", found.group)
+    run.answer(MISSING.encode(page), shown if page.ranges else "nothing is missing")
     run.more(page.cursor)
 
 
@@ -78,7 +77,7 @@ def failures(
     shown = table("ordinal", "item", "reason", right=("ordinal",))
     for failure in page.failures:
         shown.add_row(str(failure.ordinal), failure.item, failure.reason)
-    run.answer(wire_reports.encode_failures(page), shown if page.failures else "nothing failed")
+    run.answer(FAILED_ITEMS.encode(page), shown if page.failures else "nothing failed")
     run.more(page.cursor)
 
 
@@ -98,7 +97,7 @@ def verify(
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
     run.answer(
-        wire_reports.encode_verdict(verdict),
+        VERDICT.encode(verdict),
         facts([*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}")]),
         *found,
         "repaired" if verdict.repaired else "left as it is" if found else "all agrees",

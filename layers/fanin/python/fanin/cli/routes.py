@@ -37,7 +37,7 @@ def put(
     run = session(ctx)
     wanted = PutRoute(name, _object(pattern), topic, policy, dict(map(parsing.pair, attributes or ())))
     route = run.tracker.routing.put(wanted)
-    run.answer(wire.encode_route(route), route.name)
+    run.answer(wire.ROUTE.encode(route), route.name)
 
 
 @app.command()
@@ -47,7 +47,7 @@ def show(ctx: typer.Context, name: Name) -> None:
 
     run = session(ctx)
     route = run.tracker.routing.get(name)
-    document = wire.encode_route(route)
+    document = wire.ROUTE.encode(route)
     shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
     shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
     run.answer(document, facts(shown.items()))
@@ -63,7 +63,7 @@ def list_routes(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = N
     shown = table("route", "topic", "policy", "pattern")
     for route in page.routes:
         shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
-    run.answer(wire.encode_routes(page), shown)
+    run.answer(wire.ROUTES.encode(page), shown)
     run.more(page.cursor)
 
 
@@ -87,7 +87,7 @@ def send(
     """Put an event on the bus, to be routed, and print its correlation id."""
     run = session(ctx)
     sent = run.tracker.routing.publish(PutEvent(source, detail_type, _object(detail)))
-    run.answer(wire.encode_sent(sent), sent.correlation_id)
+    run.answer(wire.SENT.encode(sent), sent.correlation_id)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def start(
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )
-    run.answer(wire.encode_scattered(started), str(started.batch.batch_id))
+    run.answer(wire.SCATTERED.encode(started), str(started.batch.batch_id))
 
 
 @scatter.command()
@@ -93,7 +93,7 @@ def show(ctx: typer.Context, batch: BatchId) -> None:
 
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
-    run.answer(wire.encode_scattered(found), facts(_facts(found)))
+    run.answer(wire.SCATTERED.encode(found), facts(_facts(found)))
 
 
 @app.command()
@@ -112,12 +112,12 @@ def replies(
     if every:
         page = Gathered(tuple(scatters.replies(batch)))
     else:
-        page = scatters.calls.replies(batch, cursor=cursor, limit=limit)
+        page = scatters.replies_page(batch, cursor=cursor, limit=limit)
     shown = table("recipient", "name", "reply", right=("recipient",))
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)
-    run.answer(wire.encode_gathered(page), shown if page.replies else "nobody has replied")
+    run.answer(wire.GATHERED.encode(page), shown if page.replies else "nobody has replied")
     run.more(page.cursor)
 
 

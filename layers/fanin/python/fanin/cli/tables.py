@@ -10,7 +10,7 @@ from rich.table import Table
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.reports import Progress
-from fanin.wire.ledger import encode_time
+from fanin.wire.times import encode_time
 
 
 def table(*columns: str, right: Sequence[str] = ()) -> Table:
@@ -45,6 +45,7 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
         ("ended", _time(batch.ended_at)),
         ("deadline", _time(batch.deadline)),
         ("parent item", batch.parent_item),
+        ("retry of", batch.retry_of),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]
 

@@ -15,7 +15,7 @@ from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import Progress
-from fanin.wire import reports as wire_reports
+from fanin.wire.batches import PROGRESS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +55,7 @@ def finish(run: Session, progress: Progress) -> None:
     """Print how a batch ended, and exit with 1 unless it is complete."""
     from fanin.cli.tables import facts, progress_facts
 
-    run.answer(wire_reports.encode_progress(progress), facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
     if not complete(progress.batch):
         raise typer.Exit(ExitCode.WRONG)
 

@@ -1,4 +1,4 @@
-"""The two ends of a bounded buffer: a producer that waits for room, and a taker that waits for work."""
+"""The two ends of a bounded buffer: a producer, which waits for room, and a taker, which waits for work."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
-from fanin.client.backoff import Backoff
 from fanin.domain.buffer import Accepted, Released, Work
 from fanin.errors import LimitReached
 
+ROOM_WAITS: Final = Backoff(base=0.5, cap=10.0)
+"""Waits of a producer after each rejection, by default."""
 _WAIT: Final = 20  # seconds: the longest that one call waits for work
 
 
 class Producer:
-    """Puts work into a buffer; when it is full, waits for room.
+    """Puts work into a bounded buffer, and waits while the buffer is full: back-pressure.
 
-    Waits are jittered, grow with each rejection, and are no shorter than the service asks for. So producers
-    slow down to the pace of the consumers, however many they are.
+    Waits have jitter, grow with each rejection, and are at least as long as the service asks for. So any
+    number of producers slow down to the pace of the consumers.
+
+        >>> from fanin import Tracker
+        >>> tracker = Tracker.in_memory()
+        >>> buffer = tracker.buffers.define("renders", 100)
+        >>> tracker.producer("renders").put("page 1", "page 2").outcome
+        <Outcome.WAITING: 'waiting'>
 
     Args:
-        buffers: the service.
-        name: of the buffer.
-        backoff: how long to wait after each rejection.
-        now: the time in seconds, from any beginning.
+        buffers: the service, ``tracker.buffers``.
+        name: name of the buffer.
+        backoff: waits after each rejection.
+        now: tells the time in seconds, monotonic.
     """
 
     def __init__(
@@ -37,19 +45,20 @@ class Producer:
     ) -> None:
         self._buffers = buffers
         self._name = name
-        self._backoff = backoff or Backoff(first=0.5, most=10.0)
+        self._backoff = backoff or ROOM_WAITS
         self._now = now
 
     def put(self, *payloads: str, timeout: float | None = None, key: str | None = None) -> Accepted:
-        """Put work in, all of it or none, waiting while there is no room.
+        """Put work in, either all of it or none, waiting while there is no room.
 
         Args:
-            payloads: 1 to 10 texts.
-            timeout: seconds to wait at the most; None waits as long as it takes.
-            key: makes a repeat return the same items.
+            payloads: 1 to 10 texts, together at most 200 KB.
+            timeout: most seconds to wait; None waits for as long as it takes.
+            key: idempotency key: a repeat with the same key returns the same items.
 
         Raises:
-            LimitReached: there was no room in all that time.
+            LimitReached: there was no room within the timeout.
+            BufferNotFound: the buffer does not exist.
         """
         give_up = None if timeout is None else self._now() + timeout
         attempt = 0
@@ -63,27 +72,28 @@ class Producer:
                 attempt += 1
 
     def put_now(self, *payloads: str, key: str | None = None) -> Accepted:
-        """Put work in without waiting.
+        """Put work in, or fail if there is no room; the arguments are those of ``put``.
 
         Raises:
-            LimitReached: there is no room.
+            LimitReached: there is no room; ``retry_after`` says when to try again.
+            BufferNotFound: the buffer does not exist.
         """
         return self._buffers.put(self._name, payloads, key=key)
 
 
 class Taker:
-    """Takes work out of a buffer, and gives its slots back when it is done.
+    """Takes work out of a bounded buffer, and makes room for more when the work is done.
 
     ::
 
         tracker.taker("renders").run(render)
 
     Args:
-        buffers: the service.
-        name: of the buffer.
-        most: payloads to ask for at a time.
-        wait: seconds to wait for work in one call.
-        visibility_timeout: seconds until work that is not done comes again; by default the queue's own.
+        buffers: the service, ``tracker.buffers``.
+        name: name of the buffer.
+        most: most payloads to take in one call, 1 to 10.
+        wait: seconds for which a call waits for work, 0 to 20.
+        visibility_timeout: seconds until work that is not done comes again; None leaves it to the queue.
     """
 
     def __init__(
@@ -102,26 +112,31 @@ class Taker:
         self._visibility_timeout = visibility_timeout
 
     def take(self) -> Sequence[Work]:
-        """Take work, none if none came in time."""
+        """Take work; the answer is empty if none came in time.
+
+        Raises:
+            BufferNotFound: the buffer does not exist.
+        """
         return self._buffers.take(
             self._name, most=self._most, wait=self._wait, visibility_timeout=self._visibility_timeout
         )
 
     def done(self, *work: Work) -> Released:
-        """Give back the slots of work that is done."""
+        """Report work as done, which makes room for as much."""
         return self._buffers.done(self._name, [one.receipt for one in work])
 
     def run(self, handle: Callable[[str], object], *, until_empty: bool = False) -> int:
-        """Handle payload after payload, and give back the slots of those that went well, in one call a take.
+        """Take and handle work, payload by payload, and report it as done after each take.
 
-        An error of ``handle`` is raised when what went well has been given back; the other work comes again.
+        If ``handle`` raises, the error is raised here after the work that succeeded has been reported; the
+        other work comes again.
 
         Args:
-            handle: gets a payload.
-            until_empty: stop when a take finds nothing; else go on for ever.
+            handle: does the work of one payload.
+            until_empty: stop when there is no work; by default this never stops.
 
         Returns:
-            How many slots were given back.
+            How many payloads were done.
         """
         total = 0
         while (taken := self.take()) or not until_empty:

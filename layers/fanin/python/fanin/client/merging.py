@@ -1,4 +1,4 @@
-"""Joining the answers of a call that was sent in several requests."""
+"""Merging the answers to one call that was sent as several requests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from fanin.domain.acks import Receipt
 from fanin.domain.reports import Verdict
 
 
-def receipts_by_batch(receipts: Iterable[Receipt]) -> list[Receipt]:
-    """One receipt for each batch, in order of first appearance; states are those last seen."""
+def merge_receipts(receipts: Iterable[Receipt]) -> list[Receipt]:
+    """One receipt for each batch, in the order in which the batches first appear.
+
+    Counts and duplicates add up. A batch is complete if any of its receipts says so; state and the like are
+    those of its last receipt.
+    """
     merged: dict[int, Receipt] = {}
     for receipt in receipts:
         before = merged.get(receipt.batch_id)
@@ -28,8 +32,12 @@ def receipts_by_batch(receipts: Iterable[Receipt]) -> list[Receipt]:
     return list(merged.values())
 
 
-def verdict_of(pages: Iterable[Verdict]) -> Verdict:
-    """One verdict on a whole batch from those on its pages, at least one, in order."""
+def merge_verdicts(pages: Iterable[Verdict]) -> Verdict:
+    """One verdict on a whole batch from the verdicts on its pages.
+
+    Args:
+        pages: at least one, in order.
+    """
     first, *others = pages
     verdict = first
     for page in others:

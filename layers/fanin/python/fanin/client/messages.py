@@ -1,4 +1,4 @@
-"""Messages on their way out and in: what a producer sends, and what a consumer is handed."""
+"""Messages: what a producer sends, and what a consumer receives."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from typing import Any, TypeAlias
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 
 Attribute: TypeAlias = str | int | float | bytes
+"""The value of a message attribute: SQS's types String, Number and Binary."""
 
 Sendable: TypeAlias = "str | Mapping[str, Any] | Message"
-"""What a producer may send: a body, an object for a JSON body, or a ``Message`` with everything."""
+"""What a producer may send: a text, an object that is sent as JSON, or a ``Message``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message to send, with what SQS lets it carry.
+    """A message to send, for producers who need more than a body.
+
+    ::
+
+        batch.send(queue_url, [Message({"row": 7}, attributes={"kind": "import"}, delay=60)])
 
     Attributes:
         body: the text, or an object that is sent as JSON.
-        attributes: message attributes; SQS allows ten, and the item id is one of them.
-        group_id: message group of a FIFO queue; by default the batch, which keeps the batch in order.
-        dedup_id: deduplication id of a FIFO queue; by default the item id.
-        delay: seconds until it may be received, 0 to 900; not on FIFO queues.
+        attributes: message attributes, at most nine: SQS allows ten, and the item id takes one.
+        group_id: message group on a FIFO queue; by default the batch id, which keeps the batch in order.
+        dedup_id: deduplication id on a FIFO queue; by default the item id.
+        delay: seconds until the message can be received, 0 to 900; not allowed on FIFO queues.
     """
 
     body: str | Mapping[str, Any]
@@ -35,16 +40,17 @@ class Message:
 
     @classmethod
     def of(cls, sendable: Sendable) -> Message:
+        """Make a message of anything that can be sent."""
         return sendable if isinstance(sendable, Message) else cls(sendable)
 
     @property
     def text(self) -> str:
-        """The body as sent."""
+        """The body as it is sent."""
         return self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
 
 
 def attribute_value(value: Attribute) -> dict[str, Any]:
-    """A message attribute in the form of the SQS API."""
+    """A message attribute as SQS's API takes it."""
     if isinstance(value, bytes):
         return {"DataType": "Binary", "BinaryValue": value}
     if isinstance(value, str):
@@ -54,16 +60,16 @@ def attribute_value(value: Attribute) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message that a consumer handles, the same from a Lambda event and from polling.
+    """A message for a consumer, the same whether it comes in a Lambda event or from polling.
 
     Attributes:
-        message_id: id that SQS gave it.
+        message_id: the id that SQS gave to it.
         body: the text.
-        item: its item id; None for a message that no batch tracks.
-        attributes: its message attributes, as text (binary ones are left out).
-        group_id: message group, on FIFO queues.
+        item: its item id; None if the message belongs to no batch.
+        attributes: its message attributes by name, as text; binary ones are left out.
+        group_id: its message group; None if it has none.
         receive_count: how often it was received, this time included.
-        raw: the record as it came.
+        raw: the record as Lambda or SQS delivered it.
     """
 
     message_id: str
@@ -75,8 +81,8 @@ class ReceivedMessage:
     raw: Mapping[str, Any]
 
     @property
-    def asks_reply(self) -> bool:
-        """Whether it is of a scatter: its item is done when it is replied to, not when it was handled."""
+    def expects_reply(self) -> bool:
+        """Whether it belongs to a scatter, so that only a reply marks its item done."""
         return ATTRIBUTE_REPLY_TO in self.attributes
 
     def json(self) -> Any:
@@ -89,7 +95,7 @@ class ReceivedMessage:
 
 
 def from_lambda(record: Mapping[str, Any]) -> ReceivedMessage:
-    """Read a record of the event that Lambda hands to a consumer of SQS."""
+    """Read a record of an SQS event, as Lambda hands it over."""
     system = record.get("attributes", {})
     attributes = {
         name: value["stringValue"]
@@ -100,7 +106,7 @@ def from_lambda(record: Mapping[str, Any]) -> ReceivedMessage:
 
 
 def from_queue(message: Mapping[str, Any]) -> ReceivedMessage:
-    """Read a message of a ReceiveMessage answer."""
+    """Read a message of the answer to ReceiveMessage."""
     attributes = {
         name: value["StringValue"]
         for name, value in message.get("MessageAttributes", {}).items()

@@ -1,4 +1,4 @@
-"""Cutting a stream into pages that a request can carry."""
+"""Chunks of a stream for requests of limited size, and the pages of an answer."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-def pages(
-    stream: Iterable[T], *, most: int, size_of: Callable[[T], int] | None = None, most_bytes: int = 0
+def chunks(
+    stream: Iterable[T], *, max_items: int, size_of: Callable[[T], int] | None = None, max_bytes: int = 0
 ) -> Iterator[list[T]]:
-    """Cut a stream into lists of at most ``most`` things and ``most_bytes`` bytes, reading no further ahead.
+    """Cut a stream into lists that fit one request each, reading at most one item ahead.
+
+        >>> list(chunks("abcde", max_items=2))
+        [['a', 'b'], ['c', 'd'], ['e']]
+        >>> list(chunks(["long", "a", "b"], max_items=2, size_of=len, max_bytes=3))
+        [['long'], ['a', 'b']]
 
     Args:
-        stream: anything, also without end.
-        most: things in a page.
-        size_of: bytes a thing takes; without it only their number counts.
-        most_bytes: bytes in a page. A thing larger than that is a page of its own: who sends it will say so.
+        stream: any iterable, also an endless one.
+        max_items: most items in a chunk.
+        size_of: gives the size of an item in bytes; without it only the number of items counts.
+        max_bytes: most bytes in a chunk. A larger item is a chunk of its own; whoever sends it reports that.
 
     Yields:
-        Lists that are never empty, in the stream's order.
+        Non-empty lists, in the stream's order.
     """
-    page: list[T] = []
+    chunk: list[T] = []
     filled = 0
-    for thing in stream:
-        size = size_of(thing) if size_of else 0
-        if page and (len(page) == most or (size_of and filled + size > most_bytes)):
-            yield page
-            page, filled = [], 0
-        page.append(thing)
+    for item in stream:
+        size = size_of(item) if size_of else 0
+        if chunk and (len(chunk) == max_items or (size_of and filled + size > max_bytes)):
+            yield chunk
+            chunk, filled = [], 0
+        chunk.append(item)
         filled += size
-    if page:
-        yield page
+    if chunk:
+        yield chunk
 
 
 class Page(Protocol):
-    """An answer that may go on."""
+    """An answer that names the cursor of the page after it; None on the last page."""
 
     @property
     def cursor(self) -> str | None: ...
@@ -45,8 +50,12 @@ class Page(Protocol):
 P = TypeVar("P", bound=Page)
 
 
-def followed(read: Callable[[str | None], P]) -> Iterator[P]:
-    """Read page after page, as each one's cursor says, until one has none."""
+def follow_cursor(read: Callable[[str | None], P]) -> Iterator[P]:
+    """Read all pages of an answer, each when it is asked for.
+
+    Args:
+        read: reads the page at a cursor; None is the first page.
+    """
     page = read(None)
     yield page
     while page.cursor is not None:

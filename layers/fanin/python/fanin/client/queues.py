@@ -1,4 +1,4 @@
-"""SQS as producers and consumers see it: its faults told in fanin's errors."""
+"""SQS for producers and consumers: its errors as errors of fanin, and what a queue's URL says."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from fanin.errors import (
 )
 
 REQUEST_BYTES: Final = 262_144
-"""Bytes of one request or message that every queue takes.
+"""Most bytes of one message or request that every queue accepts.
 
-SQS itself takes 1 MiB since August 2025, but a queue's MaximumMessageSize may still be the older limit.
+SQS itself has accepted 1 MiB since August 2025, but a queue's MaximumMessageSize may still be at this, the
+older limit.
 """
 
 _SERVER_FAULT: Final = 500
@@ -34,21 +35,24 @@ _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "Signa
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
-def fifo(queue: str) -> bool:
-    """Whether the queue of this URL or ARN is a FIFO queue, which SQS makes its name tell."""
+def is_fifo(queue: str) -> bool:
+    """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
     return queue.endswith(".fifo")
 
 
 @contextmanager
 def queue_errors(queue_url: str) -> Iterator[None]:
-    """Translate the errors of calls on a queue.
+    """Raise botocore's errors of calls on a queue as errors of fanin.
+
+    Args:
+        queue_url: the queue, for the message.
 
     Raises:
-        AccessDenied: the credentials do not allow the call.
-        NotConfigured: there is no such queue, or no credentials or region to reach it with.
+        AccessDenied: the credentials do not allow the call, or have expired.
+        NotConfigured: the queue does not exist, or credentials or a region are missing.
         Throttled: SQS asked to slow down.
         ServiceUnavailable: SQS did not answer, or answered with a fault of its own.
-        InvalidRequest: SQS refused the request.
+        InvalidRequest: SQS refused the request for what is in it.
     """
     try:
         yield
@@ -64,13 +68,13 @@ def queue_errors(queue_url: str) -> Iterator[None]:
 
 def _translated(error: ClientError, queue_url: str) -> FaninError:
     code = error.response["Error"]["Code"]
-    said = f"{queue_url}: {code}: {error.response['Error']['Message']}"
+    message = f"{queue_url}: {code}: {error.response['Error']['Message']}"
     if any(part in code for part in _DENIED):
-        return AccessDenied(f"{said}; check that your credentials may use this queue")
+        return AccessDenied(f"{message}; check that your credentials may use this queue")
     if any(part in code for part in _UNKNOWN_QUEUE):
-        return NotConfigured(f"{said}; check the URL and region of the queue")
+        return NotConfigured(f"{message}; check the URL and region of the queue")
     if "Throttl" in code:
-        return Throttled(said)
+        return Throttled(message)
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= _SERVER_FAULT:
-        return ServiceUnavailable(said)
-    return InvalidRequest(said)
+        return ServiceUnavailable(message)
+    return InvalidRequest(message)

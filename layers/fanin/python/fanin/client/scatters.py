@@ -1,4 +1,4 @@
-"""Scatter-gather for people: what a tracker's ``scatters`` offers."""
+"""Scatter-gather: the calls that ``tracker.scatters`` has."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fanin.app.api import Scatters
-from fanin.client.friendly import Span, seconds
+from fanin.client.conversions import Duration, seconds
 from fanin.client.messages import ReceivedMessage
-from fanin.client.paging import followed
+from fanin.client.paging import follow_cursor
 from fanin.client.queues import queue_errors
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (
@@ -17,7 +17,10 @@ from fanin.domain.scatter import (
     TIMEOUT,
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipient,
+    Gathered,
     GatheredReply,
+    MissingRecipient,
     Recipient,
     Reply,
     ReplyReceipt,
@@ -32,19 +35,30 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 To: TypeAlias = "str | Iterable[str | Recipient]"
-"""Whom to send to: a topic; or queues by URL or ARN, registrations as ``topic/name``, or ``Recipient``."""
+"""Whom to send to: a topic of the directory, or recipients.
+
+A recipient is a queue's URL or ARN, a registration as ``topic/name``, or a ``Recipient``, which has a name.
+"""
 
 
 class ScatterCalls:
-    """Scatter-gather for people: what a tracker's ``scatters`` offers.
+    """Sends a message to many recipients and gathers their replies; a tracker has one as ``scatters``.
+
+    ::
+
+        started = tracker.scatters.start("cars", {"week": 47}, quorum=0.9)
+        for reply in tracker.scatters.replies(started.batch.batch_id):
+            print(reply.name, reply.payload)
+
+    Every call may raise the errors of ``fanin.errors`` that ``fanin.app.api.Scatters`` names.
 
     Args:
-        scatters: the calls themselves.
-        sqs: gives the client that replies by queue are sent with.
+        service: the service itself.
+        sqs: makes the client for replies that are sent through a queue.
     """
 
-    def __init__(self, scatters: Scatters, sqs: Callable[[], SQSClient]) -> None:
-        self.calls = scatters
+    def __init__(self, service: Scatters, sqs: Callable[[], SQSClient]) -> None:
+        self._service = service
         self._sqs = sqs
 
     def start(
@@ -56,40 +70,42 @@ class ScatterCalls:
         type: str = "",  # noqa: A002  what it is called on the wire
         attributes: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
-        timeout: Span = TIMEOUT,
+        timeout: Duration = TIMEOUT,
         max_retries: int = MAX_RETRIES,
         quorum: float | None = None,
         user_key: str = "",
         metadata: Mapping[str, str] | None = None,
         key: str | None = None,
     ) -> Scattered:
-        """Send a message to many, and gather their replies.
+        """Send a message to many recipients, and gather their replies.
 
-        A topic of over 10,000 is listed by the service after the call; the answer is ``starting`` then.
+        The members of a topic of more than 10,000 are listed after this call has returned; until then the
+        scatter is ``starting``.
 
         Args:
-            to: a topic of the directory; or some of its registrations, as ``topic/name``, and queues by URL
-                or ARN, each tagged ``fanin:channel``.
-            body: text, or an object that is sent as JSON.
+            to: a topic of the directory; or recipients: queues by URL or ARN, each tagged ``fanin:channel``,
+                and registrations as ``topic/name``.
+            body: a text, or an object that is sent as JSON.
             where: attributes that a registration of the topic must have.
-            type: tells recipients what is asked.
+            type: tells recipients what is asked; a message attribute.
             attributes: more message attributes, at most six.
-            correlation_id: your own, which no living scatter has.
-            timeout: until what is missing is sent again, or given up; a timedelta or seconds.
-            max_retries: how often it is sent again.
-            quorum: enough replies: a number of them (an integer), or a share between 0 and 1.
-            user_key: your own name for it, returned with its event.
+            correlation_id: your own; no scatter that has not ended may have it.
+            timeout: how long to wait until the message is sent again to those who have not replied, or until
+                they are given up; a timedelta, or seconds.
+            max_retries: how often the message is sent again.
+            quorum: how many replies are enough: an integer counts them, a float from 0 to 1 is their share.
+            user_key: your own name for the scatter, returned with its event.
             metadata: small map of strings, returned with its event.
-            key: idempotency key: the same request with it, repeated, finds the same scatter.
+            key: idempotency key: repeating the same request with the same key returns the same scatter.
 
         Raises:
-            CorrelationIdAlive: a scatter of that correlation id has not ended.
-            ChannelRefused: a recipient is no queue that fanin may send to.
-            IdempotencyKeyReused: the key was used for another request.
-            NotRegistered: a recipient is named by a registration that is not there.
+            CorrelationIdAlive: a scatter with this correlation id has not ended.
+            ChannelRefused: a recipient is not a queue that fanin may send to.
+            IdempotencyKeyReused: the key was used for a different request.
+            NotRegistered: a recipient is a registration that does not exist.
         """
-        span = seconds(timeout)
-        return self.calls.start(
+        waits = seconds(timeout)
+        return self._service.start(
             Scatter(
                 body=body if isinstance(body, str) else json.dumps(body, ensure_ascii=False),
                 topic=to if isinstance(to, str) else None,
@@ -98,7 +114,7 @@ class ScatterCalls:
                 type=type,
                 attributes=attributes or {},
                 correlation_id=correlation_id,
-                timeout=TIMEOUT if span is None else span,
+                timeout=TIMEOUT if waits is None else waits,
                 max_retries=max_retries,
                 quorum=quorum,
                 user_key=user_key,
@@ -108,46 +124,91 @@ class ScatterCalls:
         )
 
     def status(self, batch_id: int) -> Scattered:
-        """How far a scatter is, counted exactly."""
-        return self.calls.status(batch_id)
+        """Read a scatter, with how many replied, failed and are missing, counted exactly."""
+        return self._service.status(batch_id)
 
     def replies(self, batch_id: int) -> Iterator[GatheredReply]:
         """All replies so far, in the order of the recipients, read a page at a time."""
-        for page in followed(lambda cursor: self.calls.replies(batch_id, cursor=cursor, limit=MAX_REPLIES)):
+        for page in follow_cursor(lambda cursor: self.replies_page(batch_id, cursor=cursor)):
             yield from page.replies
+
+    def replies_page(self, batch_id: int, *, cursor: str | None = None, limit: int = MAX_REPLIES) -> Gathered:
+        """Read one page of the replies; ``replies`` gives all.
+
+        Args:
+            batch_id: the scatter.
+            cursor: the cursor of the page before; None reads the first page.
+            limit: most replies of a page, up to 100; a page has fewer if they are large.
+        """
+        return self._service.replies(batch_id, cursor=cursor, limit=limit)
+
+    def missing_recipients(self, batch_id: int) -> Iterator[MissingRecipient]:
+        """All recipients that have neither replied nor failed, in their order, read a page at a time.
+
+        To see every recipient at least once while replies come in, read the missing ones first, then the
+        failed ones, then the replies.
+        """
+        for page in follow_cursor(
+            lambda cursor: self._service.missing_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
+            yield from page.recipients
+
+    def failed_recipients(self, batch_id: int) -> Iterator[FailedRecipient]:
+        """All recipients that failed, in their order, each with the reason, read a page at a time."""
+        for page in follow_cursor(
+            lambda cursor: self._service.failed_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
+            yield from page.recipients
 
     def reply(
         self, message: ReceivedMessage | str, payload: Any = None, *, claim: str | None = None
     ) -> ReplyReceipt:
-        """Answer a message, which marks its item done.
+        """Reply to a message, which marks its item done.
 
         Args:
             message: as it was received, or its item id.
             payload: any JSON value of up to 200 KB.
-            claim: key of a payload that was uploaded; see ``claim``.
+            claim: instead of a payload, the key of one that was uploaded; see ``claim``.
 
         Returns:
-            Whether this answer is the one that counts (``first``), or came again, or too late.
+            Whether this reply is the one that counts (``first``), or is a repeat, or came too late.
+
+        Raises:
+            InvalidRequest: the message has no item id.
+            RequestTooLarge: the payload is too large; upload it and send its claim.
         """
-        (receipt,) = self.calls.reply([Reply(_item(message), payload, claim)])
+        (receipt,) = self._service.reply([Reply(_item(message), payload, claim)])
         return receipt
 
     def reply_later(self, message: ReceivedMessage, payload: Any = None, *, claim: str | None = None) -> None:
-        """Answer a message through the queue that it names for replies.
+        """Reply to a message through the reply queue, which is cheaper and needs no answer.
+
+        Args:
+            message: as it was received; one of its attributes names the queue.
+            payload: any JSON value of up to 200 KB.
+            claim: instead of a payload, the key of one that was uploaded; see ``claim``.
 
         Raises:
-            InvalidRequest: it names none.
+            InvalidRequest: the message names no reply queue, or has no item id.
         """
         queue = message.attributes.get(ATTRIBUTE_REPLY_TO)
         if not queue:
-            raise InvalidRequest("the message names no queue for replies; use reply")
-        body = wire.encode_replies([Reply(_item(message), payload, claim)])
+            raise InvalidRequest(
+                f"the message names no queue for replies in its attribute {ATTRIBUTE_REPLY_TO}; use reply"
+            )
+        body = wire.REPLIES.encode([Reply(_item(message), payload, claim)])
         with queue_errors(queue):
             self._sqs().send_message(QueueUrl=queue, MessageBody=json.dumps(body, separators=(",", ":")))
 
     def claim(self, message: ReceivedMessage | str, size: int, content_type: str) -> ClaimCheck:
-        """Where to upload a payload of more than 200 KB; reply with the claim's key afterwards."""
-        return self.calls.claim(ClaimCheckRequest(_item(message), size, content_type))
+        """Ask where to upload a payload that is too large for a reply; then reply with the claim's key.
+
+        Args:
+            message: the message to reply to, or its item id.
+            size: bytes of the payload.
+            content_type: its media type, such as ``application/json``.
+        """
+        return self._service.claim(ClaimCheckRequest(_item(message), size, content_type))
 
 
 def _recipient(one: str | Recipient) -> Recipient:
@@ -157,5 +218,7 @@ def _recipient(one: str | Recipient) -> Recipient:
 def _item(message: ReceivedMessage | str) -> str:
     item = message if isinstance(message, str) else message.item
     if item is None:
-        raise InvalidRequest("the message has no item id: it is of no scatter")
+        raise InvalidRequest(
+            "the message has no item id, so it belongs to no scatter and cannot be replied to"
+        )
     return item

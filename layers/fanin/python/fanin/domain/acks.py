@@ -44,6 +44,16 @@ class Failure:
     reason: str = ""
 
 
+def dead_letter_reason(received: int | str, queue: str) -> str:
+    """Why an item failed whose message died.
+
+    Args:
+        received: how often the message was received, the dead-letter queue included.
+        queue: name of the queue that gave it up.
+    """
+    return f"dead letter: received {received} times from {queue}"
+
+
 @dataclass(frozen=True, slots=True)
 class Acks:
     """One request to mark items done: the body of an acknowledgement and of a message of the ack queue.

@@ -6,7 +6,7 @@ receivers from handling it at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -104,6 +104,19 @@ class Ticket:
 
     frame_id: int
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEnvelopes:
+    """What a receiver says to lease envelopes.
+
+    Attributes:
+        tickets: the envelopes, each named once.
+        lease: seconds.
+    """
+
+    tickets: Sequence[Ticket]
+    lease: int = DEFAULT_LEASE
 
 
 class Hold(StrEnum):

@@ -33,12 +33,12 @@ class MissingRange:
     Attributes:
         start: ordinal of the first item.
         stop: one past the last.
-        id: group id of exactly this range, ``stop - start`` items.
+        group: ``<batch id>:<group id>`` of a group of exactly these items.
     """
 
     start: int
     stop: int
-    id: str
+    group: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,20 @@ class Tree:
     def _run(self, low: int, high: int) -> int:
         return (1 << high) - (1 << low)
 
+    def ancestors(self, number: int, n: int) -> Iterator[Mark]:
+        """The bits that stand for a word of level 0 in the words above it, in a tree of n items.
+
+        Args:
+            number: which word of level 0.
+            n: a size the batch has reached.
+
+        Yields:
+            One mark of one bit on each level from 1 to the root, lowest first.
+        """
+        for level in range(1, self.root_level(n) + 1):
+            number, bit = divmod(number, self.width)
+            yield Mark(level, number, self.bits[bit])
+
     def marks(self, ordinals: Sequence[int]) -> dict[int, int]:
         """Group items by their word of level 0.
 

@@ -1,1 +1,1 @@
-"""Where calls come in: HTTP, streams and queues are decoded here, and use cases are wired."""
+"""Where calls come in: requests, stream records and messages are decoded here; use cases are wired."""

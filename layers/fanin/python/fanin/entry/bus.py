@@ -1,9 +1,9 @@
-"""Events of the bus: instances that come and go, and what the router is to send on."""
+"""Events on the bus: instances that come and go, and events to be routed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fanin import names
 from fanin.app.directory.routing import RoutingService
@@ -12,18 +12,24 @@ from fanin.entry.observe import count, logger
 from fanin.errors import ChannelRefused, InvalidRequest
 
 Event: TypeAlias = Mapping[str, Any]
+"""An event as EventBridge delivers it."""
+
 Keep: TypeAlias = Callable[[Event], None]
+"""Sends an event to a queue for people to look at."""
 
-INSTANCES = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
+INSTANCE_EVENTS: Final = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
+"""Detail types that ``follow_instance`` handles."""
 
 
-def follow(event: Event, directory: DirectoryService, park: Keep) -> None:
-    """Register or drop the instance that an event tells of; one that cannot be is parked.
+def follow_instance(event: Event, directory: DirectoryService, park: Keep) -> None:
+    """Register an instance that was created, or deregister one that was destroyed.
+
+    An event that the directory refuses is logged, counted and parked.
 
     Args:
-        event: as EventBridge delivers it.
+        event: one of ``INSTANCE_EVENTS``.
         directory: the registrations.
-        park: keeps an event for people to look at.
+        park: keeps the events that are refused.
     """
     try:
         directory.follow(event["detail-type"], event["detail"])
@@ -34,21 +40,22 @@ def follow(event: Event, directory: DirectoryService, park: Keep) -> None:
 
 
 def route(event: Event, routing: RoutingService, keep: Keep) -> None:
-    """Send an event on as its route says; one that nobody gets is counted and kept.
+    """Send an event to the registrations that its route names; count and keep one that reaches nobody.
 
     Args:
-        event: a route's name with the event, as the route's rule makes it; or an event as it is, from the
-            rule that sees all events, to be kept if it matches no route.
+        event: either ``{"route": …, "event": …}``, a route's name with an event that matches it, as the
+            route's rule sends it; or any event, from the rule that matches all events.
         routing: the routes.
-        keep: sends an event to the queue of the unrouted, if there is one.
+        keep: keeps the events that reach nobody.
     """
-    found, routed = (
-        (event["event"], routing.route(event["route"], event["event"]))
-        if "route" in event
-        else (event, routing.stray(event))
-    )
+    if "route" in event:
+        original = event["event"]
+        routed = routing.route(event["route"], original)
+    else:
+        original = event
+        routed = routing.stray(event)
     count(names.METRIC_ROUTED, routed.sent)
     count(names.METRIC_REFUSED, routed.refused)
     if routed.unrouted:
         count(names.METRIC_UNROUTED)
-        keep(found)
+        keep(original)

@@ -1,7 +1,7 @@
-"""Logs, metrics and traces of the functions: Powertools, set up once, in one place.
+"""Logs, metrics and traces of the functions, made with Powertools for AWS Lambda.
 
-Nothing here logs an event or a message body: they carry other people's data, and stream records the salts
-of batches.
+No event and no message body is ever logged: they carry other people's data, and stream records carry the
+salts of batches, with which item ids could be forged.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ metrics: Final = Metrics(namespace=names.METRICS_NAMESPACE)
 
 @cache
 def tracer() -> Tracer:
-    """The tracer, made at the first call: patching botocore is work that an import should not do."""
+    """The tracer, made at the first call, because it patches botocore, which an import should not do."""
     return Tracer(patch_modules=["botocore"])
 
 
 def gauge(metric: str, value: int) -> None:
-    """Put a value in a metric, zero too: an alarm must tell none from no answer."""
+    """Record a metric's value, also if it is zero, so that an alarm can tell zero from missing data."""
     metrics.add_metric(metric, "Count", value)
 
 
 def count(metric: str, value: int = 1) -> None:
-    """Add to a metric; zero is left out."""
+    """Record a metric's value unless it is zero."""
     if value:
         gauge(metric, value)
 
 
 def count_receipts(receipts: Iterable[Receipt]) -> None:
-    """Count what acknowledgements did: items first, duplicate and late."""
+    """Record how many items were marked for the first time, were marked before, or came too late."""
     for receipt in receipts:
         count(names.METRIC_FIRST, receipt.first)
         count(names.METRIC_DUPLICATE, len(receipt.duplicates))
@@ -53,16 +53,16 @@ def count_receipts(receipts: Iterable[Receipt]) -> None:
 
 
 def count_end(batch: Batch) -> None:
-    """Count a batch that has ended, and by how it ended if it is a frame."""
+    """Record that a batch has ended, and for a frame how it ended."""
     count(names.METRIC_ENDED)
     if batch.kind is Kind.FRAME and batch.state in _FRAMES:
         count(_FRAMES[batch.state])
 
 
 def observed(handler: Handler) -> Handler:
-    """Make a function of a handler: JSON logs with a correlation id, a trace, metrics written at the end.
+    """Give a Lambda handler JSON logs with a correlation id, a trace, and metrics written at its end.
 
-    The correlation id is that of the invocation; a handler that knows a better one sets it.
+    The correlation id is the invocation's request id; a handler that knows a better one may set it.
     """
 
     @wraps(handler)

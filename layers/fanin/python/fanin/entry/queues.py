@@ -1,131 +1,140 @@
-"""SQS: messages of the ack queue and of dead-letter queues, many merged to one call of the ledger.
+"""The ack queue and dead-letter queues: many messages become one call of the ledger.
 
-A message that is refused spoils no other: what was merged is then halved, until the bad one stands alone.
+A poison message spoils no other: a call that is refused is halved until the bad message stands alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from fanin import names
 from fanin.app.api import Ledger
+from fanin.app.bisect import REFUSALS, bisect
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Failure
+from fanin.domain.acks import Acks, Failure, dead_letter_reason
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, count_receipts, logger
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
-from fanin.wire.ledger import decode_acks
+from fanin.entry.partial_batch import Message, partial_batch_response
+from fanin.errors import FaninError, InvalidRequest
+from fanin.wire.items import QUEUED_ACKS
 
-Message: TypeAlias = Mapping[str, Any]
 Park: TypeAlias = Callable[[Message], None]
+"""Sends a message that cannot be handled to a queue for people to look at; raises if that fails."""
+
+Accepted: TypeAlias = tuple[Message, Acks]
+"""A message with what it says."""
+
 T = TypeVar("T")
 
 
 @dataclass
-class Outcome:
-    """What became of messages.
+class _Unhandled:
+    """Messages that were not handled.
 
     Attributes:
-        refused: can never be handled as they are.
-        postponed: could not be handled now; worth another try.
+        poison: refused for what is in them, so another delivery would end the same.
+        postponed: not to blame, or not known to be; another delivery may succeed.
     """
 
-    refused: list[Message] = field(default_factory=list)
+    poison: list[Message] = field(default_factory=list)
     postponed: list[Message] = field(default_factory=list)
+
+    def refuse(self, message: Message, error: FaninError) -> None:
+        logger.warning("message refused", extra={"message_id": message["messageId"], "code": error.code})
+        self.poison.append(message)
+
+    def postpone(self, messages: Sequence[Message], error: Exception) -> None:
+        if isinstance(error, FaninError):
+            logger.warning("messages postponed", extra={"messages": len(messages), "code": error.code})
+        else:  # a defect, which this one message brought to light
+            logger.error("message failed", exc_info=error, extra={"message_id": messages[0]["messageId"]})
+        self.postponed += messages
 
 
 def acknowledge(event: Message, ledger: Ledger) -> dict[str, Any]:
-    """Handle the messages of the ack queue: the bodies of acknowledgements, with or without failures.
-
-    Returns:
-        The partial batch response. Refused messages are in it too, since the queue sends a message that
-        keeps coming back to its dead-letter queue.
-    """
-    outcome = Outcome()
-    accepted: list[tuple[Message, Acks]] = []
-    for message in event["Records"]:
-        try:
-            accepted.append((message, decode_acks(parse("QueuedAcks", message["body"]))))
-        except InvalidRequest as error:
-            _refuse(outcome, message, error)
-    for window in _windows(accepted):
-        _mark(ledger, window, outcome)
-    return _failures(outcome.refused + outcome.postponed)
-
-
-def fail_dead(event: Message, ledger: Ledger, park: Park) -> dict[str, Any]:
-    """Handle dead letters: fail the items that died with them, so that their batches end.
-
-    A message without an item id, or with one that is refused, is parked, not lost.
+    """Mark the items that messages of the ack queue name.
 
     Args:
-        event: of Lambda, from dead-letter queues.
-        ledger: fails the items.
-        park: sends a message to the queue of those that nobody can handle.
+        event: what Lambda hands over; each body is that of ``POST /v1/acks``, with or without failures.
+        ledger: marks the items.
 
     Returns:
-        The partial batch response: messages to try again.
+        The partial batch response. It includes poison messages, so that the queue's redrive policy moves
+        them to the dead-letter queue.
     """
-    outcome = Outcome()
-    accepted: list[tuple[Message, Acks]] = []
+    unhandled = _Unhandled()
+    accepted: list[Accepted] = []
+    for message in event["Records"]:
+        try:
+            accepted.append((message, parse(QUEUED_ACKS, message["body"])))
+        except InvalidRequest as error:
+            unhandled.refuse(message, error)
+    _mark(ledger, accepted, unhandled)
+    return _response(unhandled.poison + unhandled.postponed)
+
+
+def fail_dead_letters(event: Message, ledger: Ledger, park: Park) -> dict[str, Any]:
+    """Fail the items whose messages ended in a dead-letter queue, so that their batches can complete.
+
+    A message without an item id, or whose item id is refused, is parked.
+
+    Args:
+        event: what Lambda hands over, from one or several dead-letter queues.
+        ledger: fails the items.
+        park: keeps the messages that cannot be handled.
+
+    Returns:
+        The partial batch response: messages that could be neither handled nor parked now.
+    """
+    unhandled = _Unhandled()
+    accepted: list[Accepted] = []
     for message in event["Records"]:
         item = message.get("messageAttributes", {}).get(names.ITEM_ATTRIBUTE, {}).get("stringValue")
         if item:
-            accepted.append((message, Acks(failures=[Failure(item, _epitaph(message))])))
+            accepted.append((message, Acks(failures=[Failure(item, _reason(message))])))
         else:
-            _refuse(outcome, message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
-    for window in _windows(accepted):
-        _mark(ledger, window, outcome)
-    for message in outcome.refused:
+            unhandled.refuse(message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
+    _mark(ledger, accepted, unhandled)
+    for message in unhandled.poison:
         try:
             park(message)
         except FaninError as error:
             logger.warning("not parked", extra={"message_id": message["messageId"], "code": error.code})
-            outcome.postponed.append(message)
+            unhandled.postponed.append(message)
         else:
             count(names.METRIC_PARKED)
-    return _failures(outcome.postponed)
+    return _response(unhandled.postponed)
 
 
-def _epitaph(message: Message) -> str:
+def _reason(message: Message) -> str:
     attributes = message["attributes"]
     queue = attributes.get("DeadLetterQueueSourceArn", message["eventSourceARN"]).rpartition(":")[2]
-    return f"dead letter: received {attributes['ApproximateReceiveCount']} times from {queue}"
+    return dead_letter_reason(attributes["ApproximateReceiveCount"], queue)
 
 
-def _mark(ledger: Ledger, window: Sequence[tuple[Message, Acks]], outcome: Outcome) -> None:
-    """Mark what the messages say, in one call of each kind; halve them if that is refused.
+def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: _Unhandled) -> None:
+    """Mark what the messages say, with as few calls of the ledger as its limits allow."""
 
-    Failures go first: they are the part that may be repeated freely, and a message whose failures did not
-    go through must not count its acknowledgements yet.
-    """
-    try:
+    def apply(window: Sequence[Accepted]) -> None:
         _apply(ledger, [acks for _, acks in window])
-    except (InvalidRequest, BatchNotFound, BatchGone) as error:
-        if len(window) == 1:
-            _refuse(outcome, window[0][0], error)
-        else:
-            _halve(ledger, window, outcome)
-    except FaninError as error:  # not the messages' fault
-        logger.warning("messages postponed", extra={"messages": len(window), "code": error.code})
-        outcome.postponed += [message for message, _ in window]
-    except Exception:  # noqa: BLE001  a defect that one message brings to light; spare the others
-        if len(window) == 1:
-            logger.exception("message failed", extra={"message_id": window[0][0]["messageId"]})
-            outcome.postponed.append(window[0][0])
-        else:
-            _halve(ledger, window, outcome)
 
-
-def _halve(ledger: Ledger, window: Sequence[tuple[Message, Acks]], outcome: Outcome) -> None:
-    half = len(window) // 2
-    _mark(ledger, window[:half], outcome)
-    _mark(ledger, window[half:], outcome)
+    for window in _windows(accepted):
+        for failed in bisect(window, apply, on_defect=True):
+            messages = [message for message, _ in failed.items]
+            if isinstance(failed.error, REFUSALS):
+                unhandled.refuse(messages[0], failed.error)
+            else:
+                unhandled.postpone(messages, failed.error)
 
 
 def _apply(ledger: Ledger, parts: Sequence[Acks]) -> None:
+    """Fail and acknowledge in one call each.
+
+    Failures go first, because they may be repeated freely: if they do not go through, the counts of the same
+    message, which may not be repeated, have not been written yet.
+    """
     failures = _join(acks.failures for acks in parts)
     if failures:
         receipts = ledger.fail(failures)
@@ -140,10 +149,10 @@ def _join(parts: Iterable[Sequence[T]]) -> list[T]:
     return [value for part in parts for value in part]
 
 
-def _windows(accepted: Sequence[tuple[Message, Acks]]) -> Iterator[list[tuple[Message, Acks]]]:
-    """Cut the messages into windows that one call may carry; a message that is too large stands alone."""
+def _windows(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:
+    """Cut the messages into windows that fit one call; a message that alone exceeds a limit stands alone."""
     most = (limits.MAX_IDS, limits.MAX_RANGES, limits.MAX_COUNTS, limits.MAX_FAILURES)
-    window: list[tuple[Message, Acks]] = []
+    window: list[Accepted] = []
     load: tuple[int, ...] = (0, 0, 0, 0)
     for message, acks in accepted:
         sizes: tuple[int, ...] = (len(acks.items), len(acks.ranges), len(acks.counts), len(acks.failures))
@@ -157,10 +166,5 @@ def _windows(accepted: Sequence[tuple[Message, Acks]]) -> Iterator[list[tuple[Me
         yield window
 
 
-def _refuse(outcome: Outcome, message: Message, error: FaninError) -> None:
-    logger.warning("message refused", extra={"message_id": message["messageId"], "code": error.code})
-    outcome.refused.append(message)
-
-
-def _failures(messages: Iterable[Message]) -> dict[str, Any]:
-    return {"batchItemFailures": [{"itemIdentifier": message["messageId"]} for message in messages]}
+def _response(messages: Iterable[Message]) -> dict[str, Any]:
+    return partial_batch_response(message["messageId"] for message in messages)

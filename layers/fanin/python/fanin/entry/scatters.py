@@ -1,30 +1,33 @@
-"""SQS: the jobs of the worker that sends a scatter's messages, and the queue of replies."""
+"""The queues of scatters: jobs that send a scatter's messages, and replies to them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 from fanin import names
 from fanin.app.api import Scatters
 from fanin.app.scatters.service import ScatterService
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
+from fanin.entry.partial_batch import Message, partial_batch_response
 from fanin.errors import BatchGone, BatchNotFound, FaninError
-from fanin.wire.scatters import decode_replies
-
-Message: TypeAlias = Mapping[str, Any]
+from fanin.wire.scatters import REPLIES
 
 
-def work(event: Message, scatters: ScatterService) -> dict[str, Any]:
-    """Do jobs of the worker.
+def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
+    """Run jobs: each sends a scatter's message to one chunk of its recipients, or lists the recipients.
+
+    Args:
+        event: what Lambda hands over from the queue of jobs.
+        scatters: does the work.
 
     Returns:
-        The partial batch response: jobs to try again.
+        The partial batch response: jobs to run again.
     """
 
-    def send(message: Message) -> None:
+    def run(message: Message) -> None:
         job = json.loads(message["body"])
         try:
             sent = scatters.work(job["batch_id"], job["chunk"], job["wave"])
@@ -33,33 +36,39 @@ def work(event: Message, scatters: ScatterService) -> dict[str, Any]:
         count(names.METRIC_SENT, sent.sent)
         count(names.METRIC_UNREACHED, sent.refused)
 
-    return _each(event, send)
+    return _each(event, run)
 
 
-def take(event: Message, scatters: Scatters) -> dict[str, Any]:
-    """Take the messages of the reply queue: bodies of POST /v1/replies.
+def gather_replies(event: Message, scatters: Scatters) -> dict[str, Any]:
+    """Take replies from the reply queue.
+
+    Args:
+        event: what Lambda hands over; each body is that of ``POST /v1/replies``.
+        scatters: stores the replies.
 
     Returns:
-        The partial batch response. Refused messages are in it too, since the queue sends a message that
-        keeps coming back to its dead-letter queue.
+        The partial batch response. It includes poison messages, so that the queue's redrive policy moves
+        them to the dead-letter queue.
     """
 
-    def reply(message: Message) -> None:
-        receipts = scatters.reply(decode_replies(parse("Replies", message["body"])))
+    def gather(message: Message) -> None:
+        receipts = scatters.reply(parse(REPLIES, message["body"]))
         count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts))
 
-    return _each(event, reply)
+    return _each(event, gather)
 
 
 def _each(event: Message, handle: Callable[[Message], None]) -> dict[str, Any]:
-    failed = []
+    """Handle each message on its own, and return those that failed to the queue."""
+    failed: list[str] = []
     for message in event["Records"]:
+        message_id = message["messageId"]
         try:
             handle(message)
         except FaninError as error:
-            logger.warning("message failed", extra={"message_id": message["messageId"], "code": error.code})
-            failed.append(message)
-        except Exception:  # noqa: BLE001  a defect that one message brings to light; spare the others
-            logger.exception("message failed", extra={"message_id": message["messageId"]})
-            failed.append(message)
-    return {"batchItemFailures": [{"itemIdentifier": message["messageId"]} for message in failed]}
+            logger.warning("message failed", extra={"message_id": message_id, "code": error.code})
+            failed.append(message_id)
+        except Exception:  # noqa: BLE001  a defect that one message brings to light must spare the others
+            logger.exception("message failed", extra={"message_id": message_id})
+            failed.append(message_id)
+    return partial_batch_response(failed)

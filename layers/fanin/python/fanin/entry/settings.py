@@ -1,4 +1,4 @@
-"""Settings from the environment. No other module of the package reads it, but for the command line's own."""
+"""Settings from environment variables; only the command line reads some of its own besides."""
 
 from __future__ import annotations
 
@@ -13,20 +13,30 @@ from fanin.errors import NotConfigured
 
 @dataclass(frozen=True)
 class Settings:
-    """What a function or a library user is told by its environment, each value checked when it is asked for.
+    """Names the resources of a stack, from the environment of a function or of a library user.
 
-    A function has only the variables it needs, so a missing one is an error of whoever asks for it. Every
-    property raises NotConfigured, naming the variable, when it is missing or malformed.
+    A function has only the variables that it needs, so each value is checked when it is read, and not before.
+
+        >>> settings = Settings({"FANIN_BATCHES_TABLE": "my-batches"})
+        >>> settings.batches_table
+        'my-batches'
+        >>> settings.words_table
+        Traceback (most recent call last):
+        ...
+        fanin.errors.NotConfigured: the environment variable FANIN_WORDS_TABLE is not set
 
     Attributes:
         environment: variables by name.
+
+    Raises:
+        NotConfigured: by any property, if its variable is missing or malformed; the message names it.
     """
 
     environment: Mapping[str, str]
 
     @classmethod
     def from_env(cls) -> Settings:
-        """Take the process's environment as it is now."""
+        """Copy the environment variables of this process."""
         return cls(dict(os.environ))
 
     @property
@@ -66,18 +76,18 @@ class Settings:
         return self._text(names.ENV_TIMER_DLQ_ARN)
 
     @property
-    def router_arn(self) -> str | None:
-        """The function that a route's rule calls; None where no rules are made, as in the router itself."""
-        return self.environment.get(names.ENV_ROUTER_ARN) or None
+    def router_arn(self) -> str:
+        return self._text(names.ENV_ROUTER_ARN)
 
     @property
     def unrouted_queue_url(self) -> str | None:
-        """Where events go that match no route; None where they are only counted."""
+        """URL of the queue for events that reach nobody; None if they are only counted."""
         return self.environment.get(names.ENV_UNROUTED_QUEUE_URL) or None
 
     @property
-    def ack_queue_url(self) -> str:
-        return self._text(names.ENV_ACK_QUEUE_URL)
+    def ack_queue_url(self) -> str | None:
+        """URL of the queue for acknowledgements; None if consumers acknowledge through the API only."""
+        return self.environment.get(names.ENV_ACK_QUEUE_URL) or None
 
     @property
     def retry_queue_url(self) -> str:
@@ -97,7 +107,7 @@ class Settings:
 
     @property
     def defaults(self) -> Defaults:
-        """Values for what callers leave open; those not set are fanin's own."""
+        """Values for what a request leaves out; variables that are not set leave fanin's own defaults."""
         return Defaults(
             open_idle_ttl=self._seconds(names.ENV_OPEN_IDLE_TTL, Defaults.open_idle_ttl),
             closed_idle_ttl=self._seconds(names.ENV_CLOSED_IDLE_TTL, Defaults.closed_idle_ttl),
@@ -116,5 +126,7 @@ class Settings:
         if not value:
             return default
         if not (value.isascii() and value.isdigit() and int(value) > 0):
-            raise NotConfigured(f"the environment variable {name} must be whole seconds, not {value!r}")
+            raise NotConfigured(
+                f"the environment variable {name} must be a whole number of seconds above 0, not {value!r}"
+            )
         return int(value)

@@ -1,8 +1,9 @@
-"""DynamoDB streams: records are decoded, and a bad one is parked instead of stopping its shard.
+"""DynamoDB streams: a record that cannot be handled is parked, so that it does not block its shard.
 
-A stream hands its records on in order and repeats a failed batch until it works, so one record that can
-never be handled would hold up all behind it. Here such a record goes to a retry queue, which feeds the
-same function; there it is tried a few more times, alone, and ends in a dead-letter queue with an alarm.
+Lambda hands a shard's records over in order and repeats a failed batch until it succeeds or expires. One
+record that always fails would hold up all records behind it. So such a record goes to a retry queue, which
+feeds the same function; it is tried there a few more times, on its own, and ends in a dead-letter queue with
+an alarm.
 """
 
 from __future__ import annotations
@@ -13,48 +14,54 @@ from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.adapters.dynamodb import records, rows
-from fanin.app.directory import routing
-from fanin.app.directory import service as directory
 from fanin.app.ports.words import WordKey
 from fanin.app.services import Services
 from fanin.domain.batch import Batch, State
 from fanin.entry.observe import count, logger
+from fanin.entry.partial_batch import partial_batch_response
 
 Record: TypeAlias = Mapping[str, Any]
-Act: TypeAlias = Callable[[Sequence[Record]], None]
+"""A stream record, or a message of the retry queue whose body is one; or the event that holds them."""
+
+Handle: TypeAlias = Callable[[Sequence[Record]], None]
+"""Handles stream records; raises if it could not, and may be called again with the same records."""
+
 Park: TypeAlias = Callable[[Record], None]
+"""Sends a stream record to the retry queue; raises if that fails."""
 
 
-def consume(event: Record, act: Act, park: Park, *, together: bool = False) -> dict[str, Any]:
-    """Act on every record of an event, from a stream or back from the retry queue.
+def consume(event: Record, handle: Handle, park: Park, *, together: bool = False) -> dict[str, Any]:
+    """Handle every record of an event, which comes from a stream or from the retry queue.
+
+    An error of ``park`` is raised: Lambda then repeats the whole batch of records, and none is lost.
 
     Args:
-        event: of Lambda; its records come from one source.
-        act: handles stream records; raises if it could not, and may be called again with the same.
-        park: sends a stream record to the retry queue; what it raises is raised.
-        together: try all records in one call first, and each alone only if that fails.
+        event: what Lambda hands over; its records come from one source.
+        handle: handles the records.
+        park: keeps those of a stream that failed.
+        together: handle all records in one call first, and each on its own only if that call fails.
 
     Returns:
-        The partial batch response: the messages of the retry queue that failed again.
+        The partial batch response: messages of the retry queue that failed again.
     """
     arrivals: list[Record] = event["Records"]
-    if together and len(arrivals) > 1 and _done(act, arrivals):
-        return {"batchItemFailures": []}
-    failed = []
+    if together and len(arrivals) > 1 and _handled(handle, arrivals):
+        return partial_batch_response([])
+    failed: list[str] = []
     for arrival in arrivals:
-        if _done(act, [arrival]):
+        if _handled(handle, [arrival]):
             continue
         if _from_queue(arrival):
-            failed.append({"itemIdentifier": arrival["messageId"]})
+            failed.append(arrival["messageId"])
         else:
             park(arrival)
             count(names.METRIC_PARKED)
-    return {"batchItemFailures": failed}
+    return partial_batch_response(failed)
 
 
-def _done(act: Act, arrivals: Sequence[Record]) -> bool:
+def _handled(handle: Handle, arrivals: Sequence[Record]) -> bool:
     try:
-        act([json.loads(a["body"]) if _from_queue(a) else a for a in arrivals])
+        handle([json.loads(a["body"]) if _from_queue(a) else a for a in arrivals])
     except Exception:  # noqa: BLE001  whatever it is, the records behind must go on; the caller parks it
         logger.exception("could not handle records", extra={"records": [_name(a) for a in arrivals]})
         return False
@@ -70,7 +77,7 @@ def _name(arrival: Record) -> str | None:
 
 
 def ended_batch(record: Record) -> Batch | None:
-    """The batch whose end this record of the batches table tells, if that is what it tells.
+    """The batch that ended with this change of the batches table; None if the change ended no batch.
 
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
@@ -87,28 +94,23 @@ def _terminal(image: Record) -> bool:
 
 
 def follow_directory(record: Record, services: Services) -> None:
-    """Do what follows from a change of the directory table: tell the bus, or make a route's rule.
+    """Act on a change of the directory table: tell the bus of a registration, or update a route's rule.
 
     Raises:
         KeyError, ValueError: the record is not one of the directory table.
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
     images = record["dynamodb"]
-    room: str = images["Keys"][names.TOPIC]["S"]
-    if room == routing.ROOM:
-        services.routing.settle(images["Keys"][names.NAME]["S"])
-        return
-    if not room.startswith(directory.ROOM):
-        return
     old, new = (
         None if image is None else records.decode(image, names.NAME)
         for image in (images.get("OldImage"), images.get("NewImage"))
     )
-    services.directory.announce(room.removeprefix(directory.ROOM), old, new)
+    namespace, name = (images["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
+    services.follow_directory(namespace, name, old, new)
 
 
 def finished_word(record: Record) -> WordKey | None:
-    """The word that this record of the words table tells to be finished, if it does.
+    """The word whose last bit was cleared by this change of the words table; None if bits are left.
 
     Raises:
         KeyError, ValueError: the record is not one of the words table.

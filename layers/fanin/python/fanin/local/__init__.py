@@ -23,7 +23,20 @@ service; an unknown key with ``UnrecognizedClientException`` or ``InvalidClientT
 from fanin.client.local_stack import Stack, read
 from fanin.local.deploy import deploy
 from fanin.local.outputs import environment
-from fanin.local.stack import Status, down, status, up
+from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, Status, down, status, up
 from fanin.local.synth import synthesize
 
-__all__ = ["Stack", "Status", "deploy", "down", "environment", "read", "status", "synthesize", "up"]
+__all__ = [
+    "CHECKOUT",
+    "CONTEXT",
+    "INPUTS",
+    "Stack",
+    "Status",
+    "deploy",
+    "down",
+    "environment",
+    "read",
+    "status",
+    "synthesize",
+    "up",
+]

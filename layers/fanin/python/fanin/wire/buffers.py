@@ -1,70 +1,87 @@
-"""The JSON form of what buffers are asked and answer, for both ends."""
+"""Shapes of bounded buffers: what is asked of them and what they answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
+from fanin.domain import limits
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Outcome, Released, Work
-from fanin.wire.ledger import Json
+from fanin.wire.json_types import (
+    BATCH_ID,
+    BOOLEAN,
+    CURSOR,
+    ITEM_ID,
+    NATURAL,
+    TEXT,
+    JsonType,
+    many,
+    one_of,
+    or_null,
+    text,
+    whole,
+)
+from fanin.wire.shapes import Inline, answer, plain, wrapped
 
+DEFINE_BUFFER: Final = plain(
+    "DefineBuffer",
+    {"limit": whole(1, limits.MAX_LIMIT)},
+    {
+        "queue": or_null(text(limits.MAX_CHANNEL, least=1)).with_keywords(
+            description="URL or ARN; without one the service makes a queue"
+        )
+    },
+)
+BUFFER: Final = answer(
+    "Buffer",
+    Buffer,
+    name=TEXT,
+    limit=whole(1, limits.MAX_LIMIT),
+    queue=TEXT.with_keywords(description="URL"),
+    owned=BOOLEAN.with_keywords(description="whether the service made the queue"),
+    batch_id=BATCH_ID,
+)
+BUFFERS: Final = answer("Buffers", BufferPage, buffers=many(BUFFER), cursor=CURSOR)
+LEVEL: Final = answer(
+    "BufferLevel",
+    Level,
+    buffer=Inline(BUFFER),
+    count=JsonType[int](
+        {"type": "integer", "description": "work that waits; below zero, consumers that wait for it"}
+    ),
+    pending=NATURAL,
+    taken=NATURAL.with_keywords(description="approximately"),
+    draining=BOOLEAN,
+)
+PUT_WORK: Final = wrapped(
+    "PutWork", "payloads", many(text(limits.MAX_PAYLOAD, least=1), limits.MAX_WORK, least=1)
+)
+ACCEPTED: Final = answer("AcceptedWork", Accepted, outcome=one_of(Outcome), items=many(ITEM_ID))
+TAKE_WORK: Final = plain(
+    "TakeWork",
+    {},
+    {
+        "most": whole(1, limits.MAX_WORK).with_keywords(default=1),
+        "wait": whole(0, limits.MAX_WAIT).with_keywords(default=limits.MAX_WAIT, description="seconds"),
+        "visibility_timeout": or_null(whole(1, limits.MAX_VISIBILITY_TIMEOUT)).with_keywords(
+            description="seconds until the work comes again; null for the queue's own"
+        ),
+    },
+)
+WORK: Final = answer("Work", Work, payload=TEXT, receipt=TEXT, waited_ms=NATURAL)
+TAKEN: Final = wrapped("TakenWork", "work", many(WORK))
+DONE_WORK: Final = wrapped("DoneWork", "receipts", many(TEXT, limits.MAX_RECEIPTS))
+RELEASED: Final = answer("ReleasedSlots", Released, done=NATURAL, late=NATURAL)
 
-def encode_buffer(buffer: Buffer) -> Json:
-    return {
-        "name": buffer.name,
-        "limit": buffer.limit,
-        "queue": buffer.queue,
-        "owned": buffer.owned,
-        "batch_id": buffer.batch_id,
-    }
-
-
-def decode_buffer(body: Json) -> Buffer:
-    return Buffer(body["name"], body["limit"], body["queue"], body["owned"], body["batch_id"])
-
-
-def encode_buffers(page: BufferPage) -> Json:
-    return {"buffers": [encode_buffer(buffer) for buffer in page.buffers], "cursor": page.cursor}
-
-
-def decode_buffers(body: Json) -> BufferPage:
-    return BufferPage(tuple(decode_buffer(buffer) for buffer in body["buffers"]), body["cursor"])
-
-
-def encode_level(level: Level) -> Json:
-    """Write the buffer with how full it is beside it."""
-    return encode_buffer(level.buffer) | {
-        "count": level.count,
-        "pending": level.pending,
-        "taken": level.taken,
-        "draining": level.draining,
-    }
-
-
-def decode_level(body: Json) -> Level:
-    return Level(decode_buffer(body), body["count"], body["pending"], body["taken"], body["draining"])
-
-
-def encode_accepted(accepted: Accepted) -> Json:
-    return {"outcome": accepted.outcome.value, "items": list(accepted.items)}
-
-
-def decode_accepted(body: Json) -> Accepted:
-    return Accepted(Outcome(body["outcome"]), tuple(body["items"]))
-
-
-def encode_work(work: Sequence[Work]) -> Json:
-    return {
-        "work": [{"payload": one.payload, "receipt": one.receipt, "waited_ms": one.waited_ms} for one in work]
-    }
-
-
-def decode_work(body: Json) -> list[Work]:
-    return [Work(one["payload"], one["receipt"], one["waited_ms"]) for one in body["work"]]
-
-
-def encode_released(released: Released) -> Json:
-    return {"done": released.done, "late": released.late}
-
-
-def decode_released(body: Json) -> Released:
-    return Released(body["done"], body["late"])
+SHAPES: Final = (
+    DEFINE_BUFFER,
+    BUFFER,
+    BUFFERS,
+    LEVEL,
+    PUT_WORK,
+    ACCEPTED,
+    TAKE_WORK,
+    WORK,
+    TAKEN,
+    DONE_WORK,
+    RELEASED,
+)

@@ -1,89 +1,70 @@
-"""The JSON form of frames and claims, for both ends; see ``fanin.wire.ledger``."""
+"""Shapes of frames, and of the claims on their envelopes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
-from fanin.domain.batch import State
-from fanin.domain.frames import DEFAULT_TTL, Claim, Frame, Hold, OpenFrame, Ticket
-from fanin.wire.ledger import Json
+from fanin.domain import limits
+from fanin.domain.frames import (
+    DEFAULT_LEASE,
+    DEFAULT_TTL,
+    Claim,
+    ClaimEnvelopes,
+    Frame,
+    Hold,
+    OpenFrame,
+    Ticket,
+)
+from fanin.domain.ids import MAX_COUNT
+from fanin.wire.batches import STATE
+from fanin.wire.json_types import (
+    BATCH_ID,
+    CURSOR,
+    ITEM_ID,
+    NATURAL,
+    TEXT,
+    many,
+    one_of,
+    string_map,
+    text,
+    whole,
+)
+from fanin.wire.shapes import Inline, answer, request, wrapped
 
+OPEN_FRAME: Final = request(
+    "OpenFrame",
+    OpenFrame,
+    size=whole(1, MAX_COUNT),
+    source=text(limits.MAX_METADATA_VALUE).left_out_if_empty(),
+    destination=text(limits.MAX_METADATA_VALUE).left_out_if_empty(),
+    reply_to=text(limits.MAX_METADATA_VALUE)
+    .with_keywords(description="URL or ARN of an SQS queue")
+    .left_out_if_empty(),
+    ttl=whole(limits.MIN_IDLE_TTL, limits.MAX_LIFETIME).with_keywords(default=DEFAULT_TTL),
+    user_key=text(limits.MAX_USER_KEY).left_out_if_empty(),
+)
+FRAME: Final = answer(
+    "Frame",
+    Frame,
+    frame_id=BATCH_ID,
+    state=STATE,
+    size=NATURAL,
+    ttl=NATURAL,
+    about=string_map(),
+    user_key=TEXT,
+    missing=many(many(NATURAL, 2).with_keywords(description="half-open range of indices")),
+    cursor=CURSOR,
+)
+TICKET: Final = request("Ticket", Ticket, frame_id=BATCH_ID, index=whole(0, MAX_COUNT))
+CLAIM_ENVELOPES: Final = request(
+    "ClaimEnvelopes",
+    ClaimEnvelopes,
+    tickets=many(TICKET, limits.MAX_CLAIMS).called("claims"),
+    lease=whole(1, limits.MAX_ENVELOPE_LEASE).with_keywords(default=DEFAULT_LEASE, description="seconds"),
+)
+CLAIM: Final = answer(
+    "EnvelopeClaim", Claim, ticket=Inline(TICKET), hold=one_of(Hold), item=ITEM_ID, until=NATURAL
+)
+CLAIMS: Final = wrapped("EnvelopeClaims", "claims", many(CLAIM))
 
-def encode_open(request: OpenFrame) -> Json:
-    body = {
-        "size": request.size,
-        "source": request.source,
-        "destination": request.destination,
-        "reply_to": request.reply_to,
-        "ttl": request.ttl,
-        "user_key": request.user_key,
-    }
-    return {name: value for name, value in body.items() if value != ""}
-
-
-def decode_open(body: Json) -> OpenFrame:
-    return OpenFrame(
-        size=body["size"],
-        source=body.get("source", ""),
-        destination=body.get("destination", ""),
-        reply_to=body.get("reply_to", ""),
-        ttl=body.get("ttl", DEFAULT_TTL),
-        user_key=body.get("user_key", ""),
-    )
-
-
-def encode_frame(frame: Frame) -> Json:
-    return {
-        "frame_id": frame.frame_id,
-        "state": frame.state.value,
-        "size": frame.size,
-        "ttl": frame.ttl,
-        "about": dict(frame.about),
-        "user_key": frame.user_key,
-        "missing": [list(span) for span in frame.missing],
-        "cursor": frame.cursor,
-    }
-
-
-def decode_frame(body: Json) -> Frame:
-    return Frame(
-        frame_id=body["frame_id"],
-        state=State(body["state"]),
-        size=body["size"],
-        ttl=body["ttl"],
-        about=body["about"],
-        user_key=body["user_key"],
-        missing=tuple((start, stop) for start, stop in body["missing"]),
-        cursor=body["cursor"],
-    )
-
-
-def encode_tickets(tickets: Sequence[Ticket], lease: int) -> Json:
-    claims = [{"frame_id": ticket.frame_id, "index": ticket.index} for ticket in tickets]
-    return {"claims": claims, "lease": lease}
-
-
-def decode_tickets(body: Json) -> list[Ticket]:
-    return [Ticket(claim["frame_id"], claim["index"]) for claim in body["claims"]]
-
-
-def encode_claims(claims: Sequence[Claim]) -> Json:
-    return {
-        "claims": [
-            {
-                "frame_id": claim.ticket.frame_id,
-                "index": claim.ticket.index,
-                "hold": claim.hold.value,
-                "item": claim.item,
-                "until": claim.until,
-            }
-            for claim in claims
-        ]
-    }
-
-
-def decode_claims(body: Json) -> list[Claim]:
-    return [
-        Claim(Ticket(claim["frame_id"], claim["index"]), Hold(claim["hold"]), claim["item"], claim["until"])
-        for claim in body["claims"]
-    ]
+SHAPES: Final = (OPEN_FRAME, FRAME, TICKET, CLAIM_ENVELOPES, CLAIM, CLAIMS)

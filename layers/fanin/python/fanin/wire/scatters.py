@@ -1,186 +1,175 @@
-"""The JSON form of scatters and replies; see ``fanin.wire.ledger``."""
+"""Shapes of scatters, replies and claim checks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
-from fanin.domain.batch import State
+from fanin.domain import limits
 from fanin.domain.scatter import (
-    CONTENT_TYPE,
-    MAX_RETRIES,
-    TIMEOUT,
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipient,
+    FailedRecipients,
     Gathered,
     GatheredReply,
+    MissingRecipient,
+    MissingRecipients,
     Recipient,
     Reply,
     ReplyReceipt,
     Scatter,
     Scattered,
 )
-from fanin.wire.ledger import Json, decode_batch, decode_time, encode_batch, encode_time
+from fanin.wire.batches import BATCH, STATE
+from fanin.wire.json_types import (
+    ANYTHING,
+    BATCH_ID,
+    BOOLEAN,
+    CURSOR,
+    ITEM_ID,
+    METADATA,
+    NATURAL,
+    TEXT,
+    TIME,
+    Json,
+    JsonType,
+    many,
+    or_null,
+    string_map,
+    text,
+    whole,
+)
+from fanin.wire.shapes import Shape, answer, request, wrapped
 
+_PAYLOAD: Final = ANYTHING.with_keywords(description="any JSON value of up to 200 KB")
+_CLAIM: Final = text(limits.MAX_CHANNEL, least=1).with_keywords(description="key of a claim")
 
-def encode_scatter(scatter: Scatter) -> Json:
-    """Write the request to scatter; what is not set is left out."""
-    body = {
-        "body": scatter.body,
-        "recipients": [{"name": to.name, "channel": to.channel} for to in scatter.recipients]
-        if scatter.topic is None
-        else None,
-        "topic": scatter.topic,
-        "where": dict(scatter.where) or None,
-        "type": scatter.type,
-        "attributes": dict(scatter.attributes),
-        "correlation_id": scatter.correlation_id,
-        "timeout": scatter.timeout,
-        "max_retries": scatter.max_retries,
-        "quorum": scatter.quorum,
-        "user_key": scatter.user_key,
-        "metadata": dict(scatter.metadata),
-    }
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def decode_scatter(body: Json) -> Scatter:
-    return Scatter(
-        body=body["body"],
-        recipients=tuple(Recipient(to.get("name", ""), to["channel"]) for to in body.get("recipients") or ()),
-        topic=body.get("topic"),
-        where=body.get("where") or {},
-        type=body.get("type", ""),
-        attributes=body.get("attributes", {}),
-        correlation_id=body.get("correlation_id"),
-        timeout=body.get("timeout", TIMEOUT),
-        max_retries=body.get("max_retries", MAX_RETRIES),
-        quorum=body.get("quorum"),
-        user_key=body.get("user_key", ""),
-        metadata=body.get("metadata", {}),
-    )
-
-
-def encode_scattered(scattered: Scattered) -> Json:
-    """Write a scatter; what can be computed of it is there too, for readers without the library."""
-    return {
-        "batch": encode_batch(scattered.batch),
-        "correlation_id": scattered.correlation_id,
-        "starting": scattered.starting,
-        "ready": scattered.ready,
-        "recipients": scattered.batch.items,
-        "received": scattered.received,
-        "failed": scattered.failed,
-        "missing": scattered.missing,
-        "retries": scattered.retries,
-        "max_retries": scattered.max_retries,
-        "quorum": scattered.quorum,
-    }
-
-
-def decode_scattered(body: Json) -> Scattered:
-    return Scattered(
-        batch=decode_batch(body["batch"]),
-        correlation_id=body["correlation_id"],
-        received=body["received"],
-        failed=body["failed"],
-        retries=body["retries"],
-        max_retries=body["max_retries"],
-        quorum=body["quorum"],
-    )
-
-
-def encode_replies(replies: Sequence[Reply]) -> Json:
-    """Write replies: the body of the request and of a message to the reply queue."""
-    return {"replies": [_encode_reply(reply) for reply in replies]}
+RECIPIENT: Final = request(
+    "Recipient",
+    Recipient,
+    channel=text(limits.MAX_CHANNEL, least=1).with_keywords(
+        description="URL or ARN of an SQS queue, or topic/name of a registration"
+    ),
+    name=text(limits.MAX_USER_KEY).or_else(""),
+)
+SCATTER: Final = request(
+    "Scatter",
+    Scatter,
+    body=text(limits.MAX_REPLY, least=1),
+    recipients=many(RECIPIENT, limits.MAX_RECIPIENTS).left_out_if_empty(),
+    topic=or_null(text(limits.MAX_NAME, least=1)),
+    where=METADATA.with_keywords(
+        description="attributes that a registration of the topic must have"
+    ).left_out_if_empty(),
+    type=text(limits.MAX_USER_KEY),
+    attributes=string_map(text(limits.MAX_USER_KEY, least=1)).with_keywords(
+        maxProperties=limits.MAX_ATTRIBUTES
+    ),
+    correlation_id=or_null(text(limits.MAX_IDEMPOTENCY_KEY, least=1)),
+    timeout=whole(limits.MIN_TIMEOUT, limits.MAX_TIMEOUT),
+    max_retries=whole(0, limits.MAX_RETRIES),
+    quorum=JsonType[int | float | None](
+        {
+            "type": ["integer", "number", "null"],
+            "description": "enough replies: a number of them, or a share between 0 and 1",
+            "exclusiveMinimum": 0,
+            "maximum": limits.MAX_RECIPIENTS,
+        }
+    ),
+    user_key=text(limits.MAX_USER_KEY),
+    metadata=METADATA,
+)
+SCATTERED: Final = answer(
+    "Scattered",
+    Scattered,
+    batch=BATCH,
+    correlation_id=TEXT,
+    starting=BOOLEAN.with_keywords(description="a large topic is being listed: recipients is 0 until then"),
+    ready=BOOLEAN,
+    recipients=NATURAL,
+    received=NATURAL,
+    failed=NATURAL,
+    missing=NATURAL,
+    retries=NATURAL,
+    max_retries=NATURAL,
+    quorum=or_null(NATURAL),
+)
 
 
 def _encode_reply(reply: Reply) -> Json:
-    if reply.claim is not None:
-        return {"item": reply.item, "claim": reply.claim}
-    return {"item": reply.item, "payload": reply.payload}
+    said = {"payload": reply.payload} if reply.claim is None else {"claim": reply.claim}
+    return {"item": reply.item, **said}
 
 
-def decode_replies(body: Json) -> list[Reply]:
-    return [Reply(reply["item"], reply.get("payload"), reply.get("claim")) for reply in body["replies"]]
+def _decode_reply(body: Json) -> Reply:
+    return Reply(body["item"], body.get("payload"), body.get("claim"))
 
 
-def encode_reply_receipts(receipts: Sequence[ReplyReceipt]) -> Json:
-    return {
-        "replies": [
-            {
-                "item": receipt.item,
-                "batch_id": receipt.batch_id,
-                "state": receipt.state.value,
-                "first": receipt.first,
-                "duplicate": receipt.duplicate,
-                "different": receipt.different,
-                "late": receipt.late,
-            }
-            for receipt in receipts
-        ]
-    }
+REPLY: Final = Shape(
+    "Reply",
+    {"item": ITEM_ID, "payload": _PAYLOAD, "claim": _CLAIM},
+    _encode_reply,
+    _decode_reply,
+    required=["item"],
+)
+"""A payload, which may be null, or the claim of one: the two are told apart by which is there."""
+REPLIES: Final = wrapped("Replies", "replies", many(REPLY, limits.MAX_REPLIES))
+REPLY_RECEIPT: Final = answer(
+    "ReplyReceipt",
+    ReplyReceipt,
+    item=ITEM_ID,
+    batch_id=BATCH_ID,
+    state=STATE,
+    first=BOOLEAN,
+    duplicate=BOOLEAN,
+    different=BOOLEAN,
+    late=BOOLEAN,
+)
+REPLY_RECEIPTS: Final = wrapped("ReplyReceipts", "replies", many(REPLY_RECEIPT))
+GATHERED_REPLY: Final = answer(
+    "GatheredReply",
+    GatheredReply,
+    ordinal=NATURAL,
+    name=TEXT,
+    replied_at=TIME,
+    payload=_PAYLOAD,
+    claim=or_null(TEXT),
+    url=or_null(TEXT),
+)
+GATHERED: Final = answer("Gathered", Gathered, replies=many(GATHERED_REPLY), cursor=CURSOR)
+MISSING_RECIPIENT: Final = answer("MissingRecipient", MissingRecipient, ordinal=NATURAL, name=TEXT)
+MISSING_RECIPIENTS: Final = answer(
+    "MissingRecipients", MissingRecipients, recipients=many(MISSING_RECIPIENT), cursor=CURSOR
+)
+FAILED_RECIPIENT: Final = answer("FailedRecipient", FailedRecipient, ordinal=NATURAL, name=TEXT, reason=TEXT)
+FAILED_RECIPIENTS: Final = answer(
+    "FailedRecipients", FailedRecipients, recipients=many(FAILED_RECIPIENT), cursor=CURSOR
+)
+CLAIM_CHECK_REQUEST: Final = request(
+    "ClaimCheckRequest",
+    ClaimCheckRequest,
+    item=ITEM_ID,
+    size=whole(1, limits.MAX_CLAIM),
+    content_type=text(limits.MAX_USER_KEY, least=1),
+)
+CLAIM_CHECK: Final = answer(
+    "ClaimCheck", ClaimCheck, key=TEXT, url=TEXT, headers=string_map(), expires_at=TIME
+)
 
-
-def decode_reply_receipts(body: Json) -> list[ReplyReceipt]:
-    return [
-        ReplyReceipt(
-            item=receipt["item"],
-            batch_id=receipt["batch_id"],
-            state=State(receipt["state"]),
-            first=receipt["first"],
-            different=receipt["different"],
-            late=receipt["late"],
-        )
-        for receipt in body["replies"]
-    ]
-
-
-def encode_gathered(page: Gathered) -> Json:
-    replies = [
-        {
-            "ordinal": reply.ordinal,
-            "name": reply.name,
-            "replied_at": encode_time(reply.replied_at),
-            "payload": reply.payload,
-            "claim": reply.claim,
-            "url": reply.url,
-        }
-        for reply in page.replies
-    ]
-    return {"replies": replies, "cursor": page.cursor}
-
-
-def decode_gathered(body: Json) -> Gathered:
-    replies = tuple(
-        GatheredReply(
-            ordinal=reply["ordinal"],
-            name=reply["name"],
-            replied_at=decode_time(reply["replied_at"]),
-            payload=reply["payload"],
-            claim=reply["claim"],
-            url=reply["url"],
-        )
-        for reply in body["replies"]
-    )
-    return Gathered(replies, body["cursor"])
-
-
-def encode_claim_check_request(request: ClaimCheckRequest) -> Json:
-    return {"item": request.item, "size": request.size, "content_type": request.content_type}
-
-
-def decode_claim_check_request(body: Json) -> ClaimCheckRequest:
-    return ClaimCheckRequest(body["item"], body["size"], body.get("content_type", CONTENT_TYPE))
-
-
-def encode_claim_check(claim: ClaimCheck) -> Json:
-    return {
-        "key": claim.key,
-        "url": claim.url,
-        "headers": dict(claim.headers),
-        "expires_at": encode_time(claim.expires_at),
-    }
-
-
-def decode_claim_check(body: Json) -> ClaimCheck:
-    return ClaimCheck(body["key"], body["url"], body["headers"], decode_time(body["expires_at"]))
+SHAPES: Final = (
+    RECIPIENT,
+    SCATTER,
+    SCATTERED,
+    REPLY,
+    REPLIES,
+    REPLY_RECEIPT,
+    REPLY_RECEIPTS,
+    GATHERED_REPLY,
+    GATHERED,
+    MISSING_RECIPIENT,
+    MISSING_RECIPIENTS,
+    FAILED_RECIPIENT,
+    FAILED_RECIPIENTS,
+    CLAIM_CHECK_REQUEST,
+    CLAIM_CHECK,
+)

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from fanin.entry.http.components import SCHEMAS
-from fanin.entry.http.validation import compiled
+from fanin.entry.http.validation import checked
+from fanin.wire import buffers as wire
+from fanin.wire.shapes import Shape
 
 
-def valid(name: str, answer: object) -> bool:
-    schema = {**SCHEMAS[name], "components": {"schemas": SCHEMAS}}
-    return compiled(schema if "$ref" in str(schema) else SCHEMAS[name])(answer, name) is answer
+def valid(shape: Shape[Any], answer: object) -> bool:
+    return checked(shape, json.dumps(answer)) == answer
 
 
 def test_work_goes_through_a_buffer_over_http(call) -> None:
     # Given a buffer
     buffer = call("PUT", "/v1/buffers/jobs", {"limit": 2})
     assert (buffer.status, buffer.json["limit"], buffer.json["owned"]) == (200, 2, True)
-    assert valid("Buffer", buffer.json)
+    assert valid(wire.BUFFER, buffer.json)
 
     # When work is put in, until there is no room
     accepted = call("POST", "/v1/buffers/jobs/put", {"payloads": ["a", "b"]})
     rejected = call("POST", "/v1/buffers/jobs/put", {"payloads": ["c"]})
     assert (accepted.status, accepted.json["outcome"]) == (201, "waiting")
-    assert valid("Accepted", accepted.json)
+    assert valid(wire.ACCEPTED, accepted.json)
     assert (rejected.status, rejected.headers["Retry-After"]) == (429, "1")
     assert rejected.json["type"] == "urn:fanin:problem:limit-reached"
 
     # And taken and done
     taken = call("POST", "/v1/buffers/jobs/take", {"most": 2, "wait": 0})
     assert [work["payload"] for work in taken.json["work"]] == ["a", "b"]
-    assert valid("Taken", taken.json)
+    assert valid(wire.TAKEN, taken.json)
     level = call("GET", "/v1/buffers/jobs").json
     assert (level["pending"], level["taken"], level["count"], level["draining"]) == (2, 2, 0, False)
-    assert valid("Level", level)
+    assert valid(wire.LEVEL, level)
     receipts = [work["receipt"] for work in taken.json["work"]]
     released = call("POST", "/v1/buffers/jobs/done", {"receipts": receipts})
 
@@ -42,7 +45,7 @@ def test_work_goes_through_a_buffer_over_http(call) -> None:
     assert call("POST", "/v1/buffers/jobs/done", {"receipts": receipts}).json == {"done": 0, "late": 2}
     page = call("GET", "/v1/buffers").json
     assert [buffer["name"] for buffer in page["buffers"]] == ["jobs"]
-    assert valid("Buffers", page)
+    assert valid(wire.BUFFERS, page)
     assert call("DELETE", "/v1/buffers/jobs").status == 204
     assert call("GET", "/v1/buffers/jobs").json["type"] == "urn:fanin:problem:buffer-not-found"
 
@@ -63,7 +66,7 @@ def test_work_goes_through_a_buffer_over_http(call) -> None:
 )
 def test_what_is_wrong_is_told(call, memory, *, method: str, path: str, body: object, status: int) -> None:
     assert call(method, path, body).status == status
-    assert memory.calls.writes.total() == 0
+    assert memory.accesses.writes.total() == 0
 
 
 def test_rejects_waits_and_depth_are_measured(call, capsys) -> None:

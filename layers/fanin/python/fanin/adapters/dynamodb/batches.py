@@ -9,7 +9,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, shelf
+from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
 from fanin.app.ports.batches import Activity, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
@@ -122,7 +122,7 @@ class DynamoBatches:
         moved = {**_state(state, batch_id), "ended_at": now, "partial": partial}
         return self._update(batch_id, Change(when, values, moved))
 
-    def put_off(
+    def postpone(
         self, batch_id: int, *, deadline: int, until: int, activity: Activity
     ) -> tuple[Batch | None, bool]:
         when = [_IS_LIVE, "#deadline = :seen"]
@@ -185,7 +185,7 @@ def _key(batch_id: int) -> dict[str, Any]:
 
 
 def _state(state: State, batch_id: int) -> dict[str, Value]:
-    return {names.STATE: state, names.SHELF: shelf(state, batch_id)}
+    return {names.STATE: state, names.STATE_SHARD: state_shard(state, batch_id)}
 
 
 def _activity(activity: Activity | None) -> Mapping[str, Value]:
@@ -218,11 +218,11 @@ def _first_answer(used: Item, n: int, key: str) -> int:
 
 
 def _query(state: State, shard: int, due_before: int | None, after: list[int]) -> dict[str, Any]:
-    on_shelf = attribute(f"{state}#{shard}")
+    shard_key = attribute(f"{state}#{shard}")
     request: dict[str, Any] = {
-        "IndexName": names.INDEX_BY_SHELF,
-        "KeyConditionExpression": "shelf = :shelf",
-        "ExpressionAttributeValues": {":shelf": on_shelf},
+        "IndexName": names.INDEX_BY_STATE_SHARD,
+        "KeyConditionExpression": f"{names.STATE_SHARD} = :shard",
+        "ExpressionAttributeValues": {":shard": shard_key},
     }
     if due_before is not None:
         request["KeyConditionExpression"] += " AND due_at < :due_before"
@@ -230,7 +230,7 @@ def _query(state: State, shard: int, due_before: int | None, after: list[int]) -
     if after:
         due_at, batch_id = after
         request["ExclusiveStartKey"] = {
-            names.SHELF: on_shelf,
+            names.STATE_SHARD: shard_key,
             names.DUE_AT: attribute(due_at),
             names.BATCH_ID: attribute(batch_id),
         }

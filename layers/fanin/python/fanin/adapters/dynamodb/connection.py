@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import Backoff, client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.rows import Item
 from fanin.errors import Throttled
 

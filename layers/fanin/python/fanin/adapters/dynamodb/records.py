@@ -32,9 +32,9 @@ class DynamoRecords:
 
     Args:
         table: name of the table.
-        room_key: its partition key.
+        namespace_key: its partition key.
         name_key: its sort key.
-        room: makes the partition key of a room; the parts table's is a number.
+        partition: makes the partition key of a namespace; the parts table's is a number.
         connection: the client.
         clock: tells what is past its time to live.
     """
@@ -42,40 +42,44 @@ class DynamoRecords:
     def __init__(
         self,
         table: str,
-        room_key: str,
+        namespace_key: str,
         name_key: str,
-        room: Callable[[str], int | str],
+        partition: Callable[[str], int | str],
         *,
         connection: Connection,
         clock: Clock,
     ) -> None:
         self._table = table
-        self._room_key = room_key
+        self._namespace_key = namespace_key
         self._name_key = name_key
-        self._room = room
+        self._partition = partition
         self._connection = connection
         self._clock = clock
 
     @classmethod
     def of_batches(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
-        """Records of the parts table; rooms are batch ids."""
+        """Records of the parts table; namespaces are batch ids."""
         return cls(table, names.BATCH_ID, names.PART, int, connection=connection, clock=clock)
 
     @classmethod
     def of_directory(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
-        """Records of the directory table; rooms are topics."""
+        """Records of the directory table; namespaces are topics."""
         return cls(table, names.TOPIC, names.NAME, str, connection=connection, clock=clock)
 
-    def read(self, room: str, names: Collection[str]) -> dict[str, Record]:
-        rows = self._connection.read(self._table, [self._key(room, name) for name in dict.fromkeys(names)])
+    def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
+        rows = self._connection.read(
+            self._table, [self._key(namespace, name) for name in dict.fromkeys(names)]
+        )
         records = (self._record(row) for row in rows)
         return {record.name: record for record in records if self._lives(record)}
 
-    def page(self, room: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100) -> RecordPage:
-        listing = f"{self._table} {room} {prefix}"
-        values = {":room": attribute(self._room(room))}
-        condition = "#room = :room"
-        aliases = {"#room": self._room_key}
+    def page(
+        self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
+    ) -> RecordPage:
+        listing = f"{self._table} {namespace} {prefix}"
+        values = {":namespace": attribute(self._partition(namespace))}
+        condition = "#namespace = :namespace"
+        aliases = {"#namespace": self._namespace_key}
         if prefix:
             condition += " AND begins_with(#name, :prefix)"
             aliases["#name"] = self._name_key
@@ -89,7 +93,7 @@ class DynamoRecords:
             "Limit": limit,
         }
         if cursor is not None:
-            request["ExclusiveStartKey"] = self._key(room, cursors.decode_name(listing, cursor))
+            request["ExclusiveStartKey"] = self._key(namespace, cursors.decode_name(listing, cursor, prefix))
         rows, last = self._connection.query(request)
         records = [record for record in map(self._record, rows) if self._lives(record)]
         after = None if last is None else cursors.encode_name(listing, last[self._name_key]["S"])
@@ -97,7 +101,7 @@ class DynamoRecords:
 
     def put(
         self,
-        room: str,
+        namespace: str,
         name: str,
         value: Mapping[str, Any],
         *,
@@ -112,7 +116,7 @@ class DynamoRecords:
         }
         request: dict[str, Any] = {
             "TableName": self._table,
-            "Key": self._key(room, name),
+            "Key": self._key(namespace, name),
             "UpdateExpression": "SET #value = :value, #expires = :expires,"
             " #version = if_not_exists(#version, :zero) + :one",
             "ExpressionAttributeNames": {
@@ -134,12 +138,12 @@ class DynamoRecords:
         record = self._record(row) if row else None
         return (record if record and self._lives(record) else None), done
 
-    def put_all(self, room: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
+    def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
         self._connection.put(
             self._table,
             (
                 {
-                    **self._key(room, name),
+                    **self._key(namespace, name),
                     _VALUE: attribute(json.dumps(value, separators=(",", ":"))),
                     _VERSION: attribute(1),
                     names.EXPIRES_AT: attribute(expires_at),
@@ -148,7 +152,7 @@ class DynamoRecords:
             ),
         )
 
-    def delete(self, room: str, name: str, *, if_version: int | None = None) -> bool:
+    def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
         names_used = {"#expires": names.EXPIRES_AT}
         values = {":now": attribute(self._clock.now() // 1000)}
         condition = "#expires > :now"
@@ -159,15 +163,15 @@ class DynamoRecords:
         return self._connection.delete(
             {
                 "TableName": self._table,
-                "Key": self._key(room, name),
+                "Key": self._key(namespace, name),
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": names_used,
                 "ExpressionAttributeValues": values,
             }
         )
 
-    def _key(self, room: str, name: str) -> dict[str, Any]:
-        return {self._room_key: attribute(self._room(room)), self._name_key: attribute(name)}
+    def _key(self, namespace: str, name: str) -> dict[str, Any]:
+        return {self._namespace_key: attribute(self._partition(namespace)), self._name_key: attribute(name)}
 
     def _record(self, row: Item) -> Record:
         return decode(row, self._name_key)

@@ -40,7 +40,7 @@ def attribute(value: Value) -> dict[str, Any]:
             return {"M": {name: {"S": text} for name, text in value.items()}}
 
 
-def shelf(state: State, batch_id: int) -> str:
+def state_shard(state: State, batch_id: int) -> str:
     """Key of the batches index: the state, spread over some shards so that no partition is hot."""
     return f"{state}#{batch_id % names.SHARDS}"
 
@@ -49,7 +49,7 @@ def encode(batch: Batch) -> dict[str, Any]:
     """The row of a batch, with the keys of its index."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {name: attribute(value) for name, value in values if value is not None}
-    row[names.SHELF] = attribute(shelf(batch.state, batch.batch_id))
+    row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
     row[names.DUE_AT] = attribute(batch.due_at)
     return row
 

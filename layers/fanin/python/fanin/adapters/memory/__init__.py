@@ -7,8 +7,8 @@ many separate reads or writes, and other threads may come in between.
     >>> ports = Memory().ports()
 """
 
+from fanin.adapters.memory.accesses import Accesses, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
-from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.channels import MemoryChannels
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
@@ -25,7 +25,7 @@ from fanin.adapters.memory.world import (
 )
 
 __all__ = [
-    "Calls",
+    "Accesses",
     "FixedClock",
     "Memory",
     "MemoryBatches",

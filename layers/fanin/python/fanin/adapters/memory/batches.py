@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fanin import names
 from fanin.adapters import cursors
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Page
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
@@ -22,9 +22,9 @@ class MemoryBatches:
             table's stream would send.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self.changes: list[tuple[Batch | None, Batch]] = []
-        self._calls = calls
+        self._accesses = accesses
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
         self._keys: dict[tuple[int, str], range] = {}
@@ -36,14 +36,14 @@ class MemoryBatches:
                 self._due[batch.batch_id] = batch.due_at
                 self._put(None, batch)
                 return True
-            self._calls.refused["batches.create"] += 1
+            self._accesses.refused["batches.create"] += 1
             return old.salt == batch.salt
 
-        return self._calls.write("batches.create", put)
+        return self._accesses.write("batches.create", put)
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         rows = {
-            batch_id: self._calls.read("batches.read", lambda: self._rows.get(batch_id))  # noqa: B023
+            batch_id: self._accesses.read("batches.read", lambda: self._rows.get(batch_id))  # noqa: B023
             for batch_id in dict.fromkeys(batch_ids)
         }
         return {batch_id: row for batch_id, row in rows.items() if row is not None}
@@ -62,7 +62,7 @@ class MemoryBatches:
         def transact() -> int | None:
             name = (batch.batch_id, key)
             if issued := self._keys.get(name):
-                self._calls.refused["batches.allocate_once"] += 1
+                self._accesses.refused["batches.allocate_once"] += 1
                 if len(issued) != n:
                     raise IdempotencyKeyReused(
                         f"idempotency key {key!r} was used for {len(issued)} items; use a new key for {n}"
@@ -71,13 +71,13 @@ class MemoryBatches:
             row = self._rows.get(batch.batch_id)
             room = None if batch.limit is None else batch.limit - n
             if row is None or row.items != batch.items or not _takes(row, n, room):
-                self._calls.refused["batches.allocate_once"] += 1
+                self._accesses.refused["batches.allocate_once"] += 1
                 return None
             self._keys[name] = range(row.items, row.items + n)
             self._put(row, _with_items(row, n), activity)
             return row.items
 
-        return self._calls.write("batches.allocate_once", transact, rows=2)
+        return self._accesses.write("batches.allocate_once", transact, rows=2)
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
@@ -140,11 +140,11 @@ class MemoryBatches:
             lambda row: replace(row, state=state, ended_at=now, partial=partial),
         )
 
-    def put_off(
+    def postpone(
         self, batch_id: int, *, deadline: int, until: int, activity: Activity
     ) -> tuple[Batch | None, bool]:
         return self._update(
-            "put_off",
+            "postpone",
             batch_id,
             lambda row: row.state in LIVE and row.deadline == deadline,
             lambda row: replace(row, deadline=until, retries=row.retries + 1),
@@ -192,10 +192,15 @@ class MemoryBatches:
                 place for place in places if place > after and (due_before is None or place[1] < due_before)
             )
 
-        places = self._calls.read("batches.page", query)
+        places = self._accesses.read("batches.page", query)
         rows = self.read([batch_id for _, _, batch_id in places[:limit]])
         batches = [row for row in rows.values() if row.state is state]
         return Page(batches, cursors.encode(listing, *places[limit - 1]) if len(places) > limit else None)
+
+    def next_due(self) -> int | None:
+        """When the reaper finds a live batch that is due, ms; None if there are none."""
+        live = [batch_id for batch_id, row in list(self._rows.items()) if row.state in LIVE]
+        return min((self._due[batch_id] for batch_id in live), default=None)
 
     def _update(
         self,
@@ -208,11 +213,11 @@ class MemoryBatches:
         def update() -> tuple[Batch | None, bool]:
             row = self._rows.get(batch_id)
             if row is None or not condition(row):
-                self._calls.refused[f"batches.{call}"] += 1
+                self._accesses.refused[f"batches.{call}"] += 1
                 return row, False
             return self._put(row, change(row), activity), True
 
-        return self._calls.write(f"batches.{call}", update)
+        return self._accesses.write(f"batches.{call}", update)
 
     def _put(self, old: Batch | None, new: Batch, activity: Activity | None = None) -> Batch:
         if activity is not None:

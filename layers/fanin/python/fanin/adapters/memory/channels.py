@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.system import Clock
 from fanin.errors import ChannelRefused
@@ -18,10 +18,10 @@ class MemoryChannels:
         times: when each message was sent, ms, by its place in its queue.
     """
 
-    def __init__(self, calls: Calls, clock: Clock) -> None:
+    def __init__(self, accesses: Accesses, clock: Clock) -> None:
         self.queues: dict[str, list[Outgoing]] = {}
         self.times: dict[str, list[int]] = {}
-        self._calls = calls
+        self._accesses = accesses
         self._clock = clock
 
     def resolve(self, channel: str) -> str:
@@ -30,7 +30,7 @@ class MemoryChannels:
         return channel
 
     def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        return [self._calls.send("channels.send", lambda: self._put(message)) for message in messages]  # noqa: B023
+        return [self._accesses.send("channels.send", lambda: self._put(message)) for message in messages]  # noqa: B023
 
     def _put(self, message: Outgoing) -> str | None:
         if message.channel not in self.queues:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fanin.adapters import cursors
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import FailureRow
 
 
 class MemoryParts:
     """A ``PartStore``."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, accesses: Accesses) -> None:
+        self._accesses = accesses
         self._failures: dict[int, dict[int, FailureRow]] = {}
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
         for row in {row.ordinal: row for row in rows}.values():
-            self._calls.write("parts.put_failures", lambda: self._put(batch_id, row))  # noqa: B023
+            self._accesses.write("parts.put_failures", lambda: self._put(batch_id, row))  # noqa: B023
 
     def _put(self, batch_id: int, row: FailureRow) -> None:
         self._failures.setdefault(batch_id, {})[row.ordinal] = row
@@ -28,7 +28,7 @@ class MemoryParts:
     ) -> tuple[list[FailureRow], str | None]:
         listing = f"failures of {batch_id}"
         (after,) = cursors.decode(listing, cursor, {1}) if cursor is not None else (-1,)
-        rows = self._calls.read("parts.failures", lambda: dict(self._failures.get(batch_id, {})))
+        rows = self._accesses.read("parts.failures", lambda: dict(self._failures.get(batch_id, {})))
         ordinals = sorted(ordinal for ordinal in rows if ordinal > after)
         page = [rows[ordinal] for ordinal in ordinals[:limit]]
         return page, cursors.encode(listing, page[-1].ordinal) if len(ordinals) > limit else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.channels import MemoryChannels
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import QueueState, Received
@@ -34,18 +34,18 @@ class MemoryQueues:
         retention: seconds that a message is kept.
     """
 
-    def __init__(self, channels: MemoryChannels, calls: Calls, clock: Clock) -> None:
+    def __init__(self, channels: MemoryChannels, accesses: Accesses, clock: Clock) -> None:
         self.visibility_timeout = 30
         self.retention = 345_600
         self._channels = channels
-        self._calls = calls
+        self._accesses = accesses
         self._clock = clock
         self._held: dict[str, list[_Held]] = {}
         self._numbers = count(1)
 
     def create(self, name: str) -> str:
         url = PREFIX + name
-        self._calls.send("queues.create", lambda: self._channels.queues.setdefault(url, []))
+        self._accesses.send("queues.create", lambda: self._channels.queues.setdefault(url, []))
         return url
 
     def delete(self, queue: str) -> None:
@@ -54,10 +54,10 @@ class MemoryQueues:
             self._channels.times.pop(queue, None)
             self._held.pop(queue, None)
 
-        self._calls.send("queues.delete", forget)
+        self._accesses.send("queues.delete", forget)
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:  # noqa: ARG002
-        return self._calls.send("queues.receive", lambda: self._receive(queue, most, visibility_timeout))
+        return self._accesses.send("queues.receive", lambda: self._receive(queue, most, visibility_timeout))
 
     def _receive(self, queue: str, most: int, visibility_timeout: int | None) -> list[Received]:
         now = self._clock.now()
@@ -78,7 +78,7 @@ class MemoryQueues:
             self._held[queue] = [held for held in self._kept(queue) if held.handle not in handles]
 
         if queue in self._channels.queues:
-            self._calls.send("queues.remove", drop)
+            self._accesses.send("queues.remove", drop)
 
     def state(self, queue: str) -> QueueState:
         def look() -> QueueState:
@@ -87,7 +87,7 @@ class MemoryQueues:
                 self.retention, sum(bool(held.hidden_until > now) for held in self._kept(queue))
             )
 
-        return self._calls.send("queues.state", look)
+        return self._accesses.send("queues.state", look)
 
     def _kept(self, queue: str) -> list[_Held]:
         """The messages of a queue, those sent since included, less those past its retention."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from fanin.adapters import cursors
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.records import Record, RecordPage
 from fanin.app.ports.system import Clock
 
@@ -17,30 +17,33 @@ class MemoryRecords:
 
     Args:
         table: name in the counts, such as ``directory``.
-        calls: counts rows.
+        accesses: counts rows.
         clock: tells what is past its time to live.
 
     Attributes:
-        changes: (room, old, new) of every write, as the table's stream would tell them.
+        changes: (namespace, old, new) of every write, as the table's stream would tell them.
     """
 
-    def __init__(self, table: str, calls: Calls, clock: Clock) -> None:
+    def __init__(self, table: str, accesses: Accesses, clock: Clock) -> None:
         self._table = table
-        self._calls = calls
+        self._accesses = accesses
         self._clock = clock
-        self._rooms: dict[str, dict[str, Record]] = {}
+        self._namespaces: dict[str, dict[str, Record]] = {}
         self.changes: list[tuple[str, Record | None, Record | None]] = []
 
-    def read(self, room: str, names: Collection[str]) -> dict[str, Record]:
+    def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
         rows = {
-            name: self._calls.read(f"{self._table}.read", partial(self._get, room, name)) for name in names
+            name: self._accesses.read(f"{self._table}.read", partial(self._get, namespace, name))
+            for name in names
         }
         return {name: row for name, row in rows.items() if row is not None}
 
-    def page(self, room: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100) -> RecordPage:
-        listing = f"{self._table} {room} {prefix}"
-        after = cursors.decode_name(listing, cursor) if cursor is not None else ""
-        rows = self._calls.read(f"{self._table}.page", lambda: dict(self._rooms.get(room, {})))
+    def page(
+        self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
+    ) -> RecordPage:
+        listing = f"{self._table} {namespace} {prefix}"
+        after = cursors.decode_name(listing, cursor, prefix) if cursor is not None else ""
+        rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)
         records = [rows[name] for name in found[:limit] if self._lives(rows[name])]
         return RecordPage(
@@ -49,7 +52,7 @@ class MemoryRecords:
 
     def put(
         self,
-        room: str,
+        namespace: str,
         name: str,
         value: Mapping[str, Any],
         *,
@@ -57,40 +60,40 @@ class MemoryRecords:
         if_version: int | None = None,
     ) -> tuple[Record | None, bool]:
         def write() -> tuple[Record | None, bool]:
-            old = self._rooms.get(room, {}).get(name)
+            old = self._namespaces.get(namespace, {}).get(name)
             version = old.version if old and self._lives(old) else 0
             if if_version is not None and version != if_version:
-                self._calls.refused[f"{self._table}.put"] += 1
-                return self._get(room, name), False
+                self._accesses.refused[f"{self._table}.put"] += 1
+                return self._get(namespace, name), False
             new = Record(name, dict(value), (old.version if old else 0) + 1, expires_at)
-            self._rooms.setdefault(room, {})[name] = new
-            self.changes.append((room, old, new))
+            self._namespaces.setdefault(namespace, {})[name] = new
+            self.changes.append((namespace, old, new))
             return new, True
 
-        return self._calls.write(f"{self._table}.put", write)
+        return self._accesses.write(f"{self._table}.put", write)
 
-    def put_all(self, room: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
+    def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
         for name, value in values.items():
-            self._calls.write(
+            self._accesses.write(
                 f"{self._table}.put",
-                lambda: self._rooms.setdefault(room, {}).update(
+                lambda: self._namespaces.setdefault(namespace, {}).update(
                     {name: Record(name, dict(value), 1, expires_at)}  # noqa: B023
                 ),
             )
 
-    def delete(self, room: str, name: str, *, if_version: int | None = None) -> bool:
+    def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
         def write() -> bool:
-            old = self._get(room, name)
+            old = self._get(namespace, name)
             if old is None or if_version not in {None, old.version}:
                 return False
-            del self._rooms[room][name]
-            self.changes.append((room, old, None))
+            del self._namespaces[namespace][name]
+            self.changes.append((namespace, old, None))
             return True
 
-        return self._calls.write(f"{self._table}.delete", write)
+        return self._accesses.write(f"{self._table}.delete", write)
 
-    def _get(self, room: str, name: str) -> Record | None:
-        record = self._rooms.get(room, {}).get(name)
+    def _get(self, namespace: str, name: str) -> Record | None:
+        record = self._namespaces.get(namespace, {}).get(name)
         return record if record and self._lives(record) else None
 
     def _lives(self, record: Record) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.errors import InvalidRequest
 
 
@@ -16,9 +16,9 @@ class MemoryRules:
         patterns: route → pattern.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self.patterns: dict[str, Mapping[str, Any]] = {}
-        self._calls = calls
+        self._accesses = accesses
 
     def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
         if not pattern:
@@ -28,10 +28,10 @@ class MemoryRules:
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
         self.matches(pattern, {})
-        self._calls.send("rules.put", lambda: self.patterns.update({route: pattern}))
+        self._accesses.send("rules.put", lambda: self.patterns.update({route: pattern}))
 
     def delete(self, route: str) -> None:
-        self._calls.send("rules.delete", lambda: self.patterns.pop(route, None))
+        self._accesses.send("rules.delete", lambda: self.patterns.pop(route, None))
 
 
 def _matches(wanted: Any, value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.domain.scatter import ClaimCheck
 
 
@@ -16,13 +16,13 @@ class MemoryJobs:
         waiting: in order.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self.waiting: list[Mapping[str, Any]] = []
-        self._calls = calls
+        self._accesses = accesses
 
     def send(self, messages: Iterable[Mapping[str, object]]) -> None:
         for message in messages:
-            self._calls.send("jobs.send", lambda: self.waiting.append(message))  # noqa: B023
+            self._accesses.send("jobs.send", lambda: self.waiting.append(message))  # noqa: B023
 
 
 class MemoryClaims:

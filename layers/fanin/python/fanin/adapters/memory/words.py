@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from fanin.adapters.memory.calls import Calls
+from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
 
@@ -17,16 +17,16 @@ class MemoryWords:
         finished: every write that left a word at 0, in order: what the words table's stream would send.
     """
 
-    def __init__(self, tree: Tree, calls: Calls) -> None:
+    def __init__(self, tree: Tree, accesses: Accesses) -> None:
         self.finished: list[WordKey] = []
         self._full = tree.full
-        self._calls = calls
+        self._accesses = accesses
         self._words: dict[WordKey, int] = {}
         self._failed: dict[WordKey, int] = {}
         self._leases: dict[tuple[WordKey, int], int] = {}
 
     def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
-        return [self._calls.write("words.claim", partial(self._claim, claim)) for claim in claims]
+        return [self._accesses.write("words.claim", partial(self._claim, claim)) for claim in claims]
 
     def _claim(self, claim: Claim) -> Claimed:
         place = claim.key, claim.position
@@ -35,7 +35,7 @@ class MemoryWords:
         if pending and held <= claim.now:
             self._leases[place] = claim.until
             return Claimed(pending, claim.until, taken=True)
-        self._calls.refused["words.claim"] += 1
+        self._accesses.refused["words.claim"] += 1
         return Claimed(pending, held if pending else 0, taken=False)
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
@@ -44,7 +44,7 @@ class MemoryWords:
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask
         while True:
-            word, moved = self._calls.write("words.clear", lambda: self._attempt(clear, mask))  # noqa: B023
+            word, moved = self._accesses.write("words.clear", lambda: self._attempt(clear, mask))  # noqa: B023
             if moved:
                 return Cleared(word, mask)
             mask &= word
@@ -55,7 +55,7 @@ class MemoryWords:
         key = clear.key
         word = self._words.get(key, self._full)
         if word & mask != mask:
-            self._calls.refused["words.clear"] += 1
+            self._accesses.refused["words.clear"] += 1
             return word, False
         self._words[key] = word = word ^ mask
         if clear.failed:
@@ -71,5 +71,5 @@ class MemoryWords:
         return self._read("words.read_failed", self._failed, keys)
 
     def _read(self, call: str, rows: dict[WordKey, int], keys: Collection[WordKey]) -> dict[WordKey, int]:
-        found = ((key, self._calls.read(call, lambda: rows.get(key))) for key in dict.fromkeys(keys))  # noqa: B023
+        found = ((key, self._accesses.read(call, lambda: rows.get(key))) for key in dict.fromkeys(keys))  # noqa: B023
         return {key: value for key, value in found if value is not None}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+from fanin.adapters.memory.accesses import Accesses, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
-from fanin.adapters.memory.calls import Calls, OnCall
 from fanin.adapters.memory.channels import MemoryChannels
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
@@ -56,22 +56,26 @@ class MemoryTimers:
         alarms: batch id → time, ms.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self.alarms: dict[int, int] = {}
-        self._calls = calls
+        self._accesses = accesses
 
     def set(self, batch_id: int, at: int) -> None:
-        self._calls.send("timers.set", lambda: self.alarms.update({batch_id: at}))
+        self._accesses.send("timers.set", lambda: self.alarms.update({batch_id: at}))
 
     def clear(self, batch_id: int) -> None:
-        self._calls.send("timers.clear", lambda: self.alarms.pop(batch_id, None))
+        self._accesses.send("timers.clear", lambda: self.alarms.pop(batch_id, None))
 
     def ring(self, now: int) -> list[int]:
         """Take the alarms that are due, the earliest first: the batch ids to call the timer function with."""
-        due = sorted((at, batch_id) for batch_id, at in self.alarms.items() if at <= now)
+        due = sorted((at, batch_id) for batch_id, at in list(self.alarms.items()) if at <= now)
         for _, batch_id in due:
-            del self.alarms[batch_id]
+            self.alarms.pop(batch_id, None)
         return [batch_id for _, batch_id in due]
+
+    def next_at(self) -> int | None:
+        """When the next alarm rings, ms; None if none is set."""
+        return min(list(self.alarms.values()), default=None)
 
 
 class MemoryEvents:
@@ -81,20 +85,20 @@ class MemoryEvents:
         published: in order, repeats included.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self.published: list[Event] = []
-        self._calls = calls
+        self._accesses = accesses
 
     def publish(self, event: Event) -> str:
-        self._calls.send("events.publish", lambda: self.published.append(event))
+        self._accesses.send("events.publish", lambda: self.published.append(event))
         return f"event-{len(self.published)}"
 
 
 class Memory:
-    """Everything that ``Ports`` names, in memory, counted by one ``Calls``.
+    """Everything that ``Ports`` names, in memory, counted by one ``Accesses``.
 
     Attributes:
-        calls: counts of all rows read and written.
+        accesses: counts of all rows read and written.
         clock: as given, else a ``FixedClock``.
         random: as given, else a ``SeededRandom``.
     """
@@ -107,22 +111,22 @@ class Memory:
         random: Random | None = None,
         on_call: OnCall | None = None,
     ) -> None:
-        self.calls = Calls(on_call) if on_call else Calls()
+        self.accesses = Accesses(on_call) if on_call else Accesses()
         self.tree = tree or Tree()
         self.clock = clock or FixedClock()
         self.random = random or SeededRandom()
-        self.words = MemoryWords(self.tree, self.calls)
-        self.batches = MemoryBatches(self.calls)
-        self.parts = MemoryParts(self.calls)
-        self.records = MemoryRecords("records", self.calls, self.clock)
-        self.directory = MemoryRecords("directory", self.calls, self.clock)
-        self.channels = MemoryChannels(self.calls, self.clock)
-        self.queues = MemoryQueues(self.channels, self.calls, self.clock)
-        self.rules = MemoryRules(self.calls)
-        self.jobs = MemoryJobs(self.calls)
+        self.words = MemoryWords(self.tree, self.accesses)
+        self.batches = MemoryBatches(self.accesses)
+        self.parts = MemoryParts(self.accesses)
+        self.records = MemoryRecords("records", self.accesses, self.clock)
+        self.directory = MemoryRecords("directory", self.accesses, self.clock)
+        self.channels = MemoryChannels(self.accesses, self.clock)
+        self.queues = MemoryQueues(self.channels, self.accesses, self.clock)
+        self.rules = MemoryRules(self.accesses)
+        self.jobs = MemoryJobs(self.accesses)
         self.claims = MemoryClaims()
-        self.timers = MemoryTimers(self.calls)
-        self.events = MemoryEvents(self.calls)
+        self.timers = MemoryTimers(self.accesses)
+        self.events = MemoryEvents(self.accesses)
 
     def ports(self, defaults: Defaults | None = None) -> Ports:
         """The ports of use cases that run on this world."""

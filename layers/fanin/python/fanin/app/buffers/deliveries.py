@@ -53,7 +53,7 @@ class Deliveries:
             if ordinal is None:
                 continue
             if ordinal.batch_id != buffer.batch_id:
-                buffer = self._records.look(buffer.name).buffer
+                buffer = self._records.refresh(buffer.name).buffer
             if self._lives(buffer, ordinal):
                 waited = max(0, now - message.sent_at)
                 work.append(Work(message.body, receipts.write(item, message.handle), waited))

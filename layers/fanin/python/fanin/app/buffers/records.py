@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
+from fanin.app.fresh import Fresh
 from fanin.app.ports import Ports
-from fanin.app.ports.records import Record
+from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.buffer import Buffer
 from fanin.errors import BufferNotFound, InvalidRequest
-from fanin.wire.buffers import decode_buffer, encode_buffer
+from fanin.wire.buffers import BUFFER
 
-ROOM: Final = "/buffers"
+NAMESPACE: Final = "/buffers"
 """Of the directory; no topic has a slash in its name."""
-FOREVER: Final = 4_102_444_800  # 2100-01-01, seconds
-FRESH_MS: Final = 30_000
-"""How long a process takes a buffer's record from what it remembers."""
 
 
 def check_name(name: str) -> None:
@@ -49,7 +47,8 @@ class Entry(NamedTuple):
     version: int = 0
 
     def value(self) -> dict[str, Any]:
-        return encode_buffer(self.buffer) | {
+        return {
+            **BUFFER.encode(self.buffer),
             "renew_at": self.renew_at,
             "retention": self.retention,
             "marks": [list(mark) for mark in self.marks],
@@ -60,7 +59,7 @@ class Entry(NamedTuple):
 def entry_of(record: Record) -> Entry:
     value = dict(record.value)
     return Entry(
-        decode_buffer(value),
+        BUFFER.decode(value),
         value["renew_at"],
         value["retention"],
         tuple((at, items) for at, items in value["marks"]),
@@ -78,16 +77,13 @@ class BufferRecords:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known: dict[str, tuple[int, Entry]] = {}
+        self._known: Fresh[str, Entry] = Fresh(ports.clock)
 
-    def get(self, name: str) -> Entry:
+    def fresh(self, name: str) -> Entry:
         """The record as this process remembers it, if that is fresh."""
-        at, entry = self._known.get(name, (0, None))
-        if entry is None or self._ports.clock.now() - at >= FRESH_MS:
-            return self.look(name)
-        return entry
+        return self._known.get(name) or self.refresh(name)
 
-    def look(self, name: str) -> Entry:
+    def refresh(self, name: str) -> Entry:
         """The record as it is now.
 
         Raises:
@@ -101,25 +97,24 @@ class BufferRecords:
 
     def read(self, name: str) -> Entry | None:
         """The record as it is now, that of a buffer being deleted too; None if there is none."""
-        record = self._ports.directory.read(ROOM, [name]).get(name)
-        self._known.pop(name, None)
+        record = self._ports.directory.read(NAMESPACE, [name]).get(name)
+        self._known.forget(name)
         return None if record is None else self._remember(entry_of(record))
 
     def write(self, entry: Entry) -> Entry | None:
         """Write a record over the version it was made from; None if another process was faster."""
         name = entry.buffer.name
         record, wrote = self._ports.directory.put(
-            ROOM, name, entry.value(), expires_at=FOREVER, if_version=entry.version
+            NAMESPACE, name, entry.value(), expires_at=FOREVER, if_version=entry.version
         )
-        self._known.pop(name, None)
+        self._known.forget(name)
         return self._remember(entry_of(record)) if wrote and record else None
 
     def _remember(self, entry: Entry) -> Entry:
-        self._known[entry.buffer.name] = self._ports.clock.now(), entry
-        return entry
+        return self._known.remember(entry.buffer.name, entry)
 
     def delete(self, entry: Entry) -> None:
         """Delete a record, if it is still as it was read."""
         name = entry.buffer.name
-        self._ports.directory.delete(ROOM, name, if_version=entry.version)
-        self._known.pop(name, None)
+        self._ports.directory.delete(NAMESPACE, name, if_version=entry.version)
+        self._known.forget(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
-from fanin.app.directory.service import ROOM, TOPICS, DirectoryService
+from fanin.app.directory.service import TOPIC_PREFIX, TOPICS, DirectoryService
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain.directory import Left, Registration
@@ -13,7 +13,7 @@ from fanin.errors import ChannelRefused, InvalidRequest
 
 PAGE: Final = 1_000
 """Registrations that a run looks at before it notes its place: well within its time, a queue each."""
-_ROOM: Final = "registrar"
+_NAMESPACE: Final = "registrar"
 _PLACE: Final = "place"
 _KEPT: Final = 30 * 86_400  # seconds
 
@@ -94,7 +94,7 @@ class Registrar:
     def _look(self, topic: str, cursor: str | None, total: Swept) -> tuple[Swept, str | None]:
         """Look at one page of a topic."""
         directory = DirectoryService(self.ports)
-        page = self.ports.directory.page(ROOM + topic, cursor=cursor, limit=PAGE)
+        page = self.ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=PAGE)
         for row in page.records:
             reason = self._fault(topic, row)
             dropped = reason is not None and directory.drop(topic, row, reason)
@@ -124,18 +124,18 @@ class Registrar:
         return self._channels[channel]
 
     def _place(self) -> _Place:
-        found = self.ports.directory.read(_ROOM, [_PLACE]).get(_PLACE)
+        found = self.ports.directory.read(_NAMESPACE, [_PLACE]).get(_PLACE)
         if found is None:
             return _Place()
         try:
             place = _Place(**found.value)
             self.ports.directory.page(TOPICS, cursor=place.topics, limit=1)
             if place.rows is not None:
-                self.ports.directory.page(ROOM + place.topic, cursor=place.rows, limit=1)
+                self.ports.directory.page(TOPIC_PREFIX + place.topic, cursor=place.rows, limit=1)
         except (InvalidRequest, TypeError):
             return _Place()  # of another version of fanin
         return place
 
     def _remember(self, place: _Place) -> None:
         until = self.ports.clock.now() // 1000 + _KEPT
-        self.ports.directory.put(_ROOM, _PLACE, asdict(place), expires_at=until)
+        self.ports.directory.put(_NAMESPACE, _PLACE, asdict(place), expires_at=until)

@@ -12,12 +12,12 @@ from fanin.app.ports.records import Record
 from fanin.domain import limits
 from fanin.domain.directory import Left, Register, Registration, Registrations, change
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
-from fanin.wire.directory import decode_register, encode_registration
+from fanin.wire.directory import REGISTER, REGISTRATION
 
 TOPICS: Final = "topics"
-"""The room that lists the topics, for the registrar to walk."""
-ROOM: Final = "topic/"
-"""What the room of a topic begins with."""
+"""The namespace that lists the topics, for the registrar to walk."""
+TOPIC_PREFIX: Final = "topic/"
+"""The namespace of a topic is this and its name."""
 TRIES: Final = 5
 _MONTH: Final = 30 * 86_400
 
@@ -37,13 +37,6 @@ class DirectoryService:
         self.ports = self._ports = ports
 
     def register(self, request: Register) -> Registration:
-        """Register an instance, or renew its lease, or move it to another channel or other attributes.
-
-        Raises:
-            InvalidRequest: a name, an attribute or the lease is not what it may be.
-            ChannelRefused: there is no such queue, or it does not carry the tag.
-            Throttled: others change the same registration all the time; try again.
-        """
         _check(request)
         for _ in range(TRIES):
             row = self._row(request.topic, request.name)
@@ -57,7 +50,6 @@ class DirectoryService:
         )
 
     def deregister(self, topic: str, name: str) -> bool:
-        """End a registration; False if there was none, which is no error."""
         for _ in range(TRIES):
             row = self._row(topic, name)
             if row is None:
@@ -67,11 +59,6 @@ class DirectoryService:
         raise Throttled(f"{topic}/{name} is being changed by others; try again", retry_after=1)
 
     def get(self, topic: str, name: str) -> Registration:
-        """Read a registration.
-
-        Raises:
-            NotRegistered: there is none, or its lease is over.
-        """
         row = self._row(topic, name)
         found = self._read(topic, row) if row else None
         if found is None or not found.lives(self._ports.clock.now()):
@@ -92,7 +79,7 @@ class DirectoryService:
         found = {
             f"{topic}/{row.name}": self._read(topic, row)
             for topic, wanted in topics.items()
-            for row in self._ports.directory.read(ROOM + topic, wanted).values()
+            for row in self._ports.directory.read(TOPIC_PREFIX + topic, wanted).values()
         }
         for place in places:
             if place not in found or not found[place].lives(now):
@@ -107,14 +94,9 @@ class DirectoryService:
         cursor: str | None = None,
         limit: int = 100,
     ) -> Registrations:
-        """List a topic by name, those only that have all the attributes.
-
-        Raises:
-            InvalidRequest: the cursor is not one this listing gave.
-        """
         limits.name("topic", topic, limits.MAX_NAME)
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(ROOM + topic, cursor=cursor, limit=limit)
+        page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=limit)
         now = self._ports.clock.now()
         found = (self._read(topic, row) for row in page.records)
         return Registrations(
@@ -122,7 +104,6 @@ class DirectoryService:
         )
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
-        """All registrations of a topic that have all the attributes, by name, read a page at a time."""
         cursor: str | None = None
         while True:
             page = self.page(topic, attributes=attributes, cursor=cursor, limit=limits.MAX_PAGE)
@@ -143,7 +124,7 @@ class DirectoryService:
         try:
             topic, name = detail["topic"], detail["name"]
             created = detail_type == names.INSTANCE_CREATED
-            request = decode_register(topic, name, dict(detail)) if created else None
+            request = REGISTER.decode(dict(detail), topic=topic, name=name) if created else None
         except (KeyError, TypeError) as error:
             raise InvalidRequest(f"the detail of {detail_type} lacks {error}") from error
         if request is not None:
@@ -172,7 +153,7 @@ class DirectoryService:
             Event(
                 id=f"{topic}/{row.name}.{registration.since}.{step}",
                 detail_type=detail_type,
-                detail=encode_registration(registration),
+                detail=REGISTRATION.encode(registration),
                 time=self._ports.clock.now(),
             )
         )
@@ -188,7 +169,7 @@ class DirectoryService:
     def _row(self, topic: str, name: str) -> Record | None:
         limits.name("topic", topic, limits.MAX_NAME)
         limits.name("name", name, limits.MAX_NAME)
-        return self._ports.directory.read(ROOM + topic, [name]).get(name)
+        return self._ports.directory.read(TOPIC_PREFIX + topic, [name]).get(name)
 
     @staticmethod
     def _read(topic: str, row: Record) -> Registration:
@@ -217,7 +198,7 @@ class DirectoryService:
 
     def _put(self, registration: Registration, version: int) -> bool:
         _, done = self._ports.directory.put(
-            ROOM + registration.topic,
+            TOPIC_PREFIX + registration.topic,
             registration.name,
             registration.value,
             expires_at=registration.expires_at,

@@ -42,7 +42,7 @@ class FrameService:
         return Frame.of(self._ledger.open(asked))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
-        frame = Frame.of(_frame(self._known.one(frame_id)))
+        frame = Frame.of(_frame(self._known.current(frame_id)))
         if frame.state is State.COMPLETE:
             return frame
         page = self._ledger.missing(frame_id, cursor=cursor, limit=limit)
@@ -56,7 +56,7 @@ class FrameService:
         limits.whole("lease", lease, 1, limits.MAX_ENVELOPE_LEASE)
         if len(set(tickets)) < len(tickets):
             raise InvalidRequest("an envelope is claimed twice in one call; name each once")
-        frames = self._known.get({ticket.frame_id for ticket in tickets})
+        frames = self._known.fresh({ticket.frame_id for ticket in tickets})
         for frame in frames.values():
             _frame(frame)
         for ticket in tickets:

@@ -29,7 +29,6 @@ class Adding:
         self._reading = reading
 
     def add(self, batch_id: int, count: int, *, key: str | None) -> Group:
-        """See ``Ledger.add``."""
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         limits.whole("count", count, 1, ids.MAX_COUNT)
         if key is None:
@@ -39,15 +38,15 @@ class Adding:
         )
 
     def _add(self, batch_id: int, count: int) -> Group:
-        batch = self._known.peek(batch_id)
+        batch = self._known.cached(batch_id)
         for _ in range(TRIES):
             row = self._allocate(batch_id, batch, count)
             if row is None:
-                batch = self._known.one(batch_id)
+                batch = self._known.current(batch_id)
                 row = self._allocate_counted(batch, count)
             if row is not None:
                 # A process that had not seen the batch could not count the addition as activity before.
-                self._known.touch(self._known.present(self._known.saw(row)))
+                self._known.touch(self._known.unexpired(self._known.remember(row)))
                 return _group(row, row.items - count, count)
         raise _contended(batch_id)
 
@@ -69,11 +68,11 @@ class Adding:
 
     def _add_once(self, batch_id: int, count: int, key: str) -> Group:
         for _ in range(TRIES):
-            batch = self._known.one(batch_id)
+            batch = self._known.current(batch_id)
             first = self._ports.batches.allocate_once(batch, count, key, activity=self._known.activity(batch))
             if first is not None:
                 return _group(batch, first, count)
-            batch = self._known.one(batch_id)
+            batch = self._known.current(batch_id)
             pending = self._admit(batch, count)
             if pending is not None:
                 self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)

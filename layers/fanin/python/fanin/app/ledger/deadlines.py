@@ -13,7 +13,7 @@ EARLY_MS = 2_000
 
 
 def meet_deadline(
-    ports: Ports, settler: Settler, batch_id: int, put_off: Callable[[Batch], Batch | None]
+    ports: Ports, settler: Settler, batch_id: int, postpone: Callable[[Batch], Batch | None]
 ) -> Batch | None:
     """End a batch whose deadline has come, unless it is complete after all, or its pattern puts it off.
 
@@ -24,7 +24,7 @@ def meet_deadline(
         ports: the stores.
         settler: completes what is done.
         batch_id: the batch.
-        put_off: gives a batch another deadline and returns its row, or returns None.
+        postpone: gives a batch another deadline and returns its row, or returns None.
 
     Returns:
         The row afterwards; None if there is no such batch.
@@ -36,7 +36,7 @@ def meet_deadline(
     batch = settler.finish(batch)
     if batch.state.terminal:
         return batch
-    if (later := put_off(batch)) is not None:
+    if (later := postpone(batch)) is not None:
         return later
     partial = batch.on_deadline is OnDeadline.COMPLETE
     state = State.COMPLETE if partial else State.TIMED_OUT

@@ -17,7 +17,7 @@ from fanin.domain.batch import Batch, Kind, State
 Retell: TypeAlias = Callable[[Ledger, Batch, Event], Event]
 """Called with an ended batch and the event that would be published; returns the one that is."""
 
-PutOff: TypeAlias = Callable[[Ledger, Batch], Batch | None]
+Postpone: TypeAlias = Callable[[Ledger, Batch], Batch | None]
 """Called with a live batch, settled, whose deadline has come; returns its row if it lives on with another."""
 
 Idle: TypeAlias = Callable[[Ledger, Batch], State | None]
@@ -38,5 +38,5 @@ class Kinds:
     """
 
     ended: Mapping[Kind, Retell] = field(default_factory=dict)
-    due: Mapping[Kind, PutOff] = field(default_factory=dict)
+    due: Mapping[Kind, Postpone] = field(default_factory=dict)
     idle: Mapping[Kind, Idle] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What this process has seen of batches, so that a warm acknowledgement reads nothing."""
+"""Batch rows that this process remembers, so that a warm acknowledgement reads nothing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class KnownBatches:
     """A small cache of batch rows.
 
     Most of a row never changes (salt, mode, limits), ``items`` only grows, and a state only moves forward.
-    So an old row is safe to work with as long as whoever depends on the batch *not* having closed takes a
-    ``look`` first. Rows of live batches are read again after ``fresh_ms``, so that a process notices
+    So an old row is safe to work with, as long as code that depends on the batch *not* having closed calls
+    ``refresh`` first. Rows of live batches are read again after ``fresh_ms``, so that a process notices
     batches that ended by themselves.
 
     Args:
         batches: where rows are read.
-        clock: tells the age of what was seen.
+        clock: tells the age of a remembered row.
         fresh_ms: how long a live row is taken from the cache.
-        capacity: rows kept; the oldest goes first.
+        capacity: rows kept; the oldest is dropped first.
     """
 
     def __init__(
@@ -36,28 +36,28 @@ class KnownBatches:
         self._rows: dict[int, tuple[int, Batch]] = {}
         self._lock = Lock()
 
-    def saw(self, batch: Batch) -> Batch:
-        """Remember a row that a store just gave.
+    def remember(self, batch: Batch) -> Batch:
+        """Remember a row that a store just returned.
 
         Returns:
-            The row, or a later one if that is known: answers to threads may overtake each other.
+            The row, or a later one if this process knows it: answers to threads may overtake each other.
         """
         with self._lock:
-            seen = self._rows.pop(batch.batch_id, None)
-            if seen and _progress(seen[1]) > _progress(batch):
-                batch = seen[1]
+            known = self._rows.pop(batch.batch_id, None)
+            if known and _progress(known[1]) > _progress(batch):
+                batch = known[1]
             while len(self._rows) >= self._capacity:
                 del self._rows[next(iter(self._rows))]
             self._rows[batch.batch_id] = self._clock.now(), batch
         return batch
 
-    def peek(self, batch_id: int) -> Batch | None:
-        """The row as last seen, however long ago."""
-        seen = self._rows.get(batch_id)
-        return seen[1] if seen else None
+    def cached(self, batch_id: int) -> Batch | None:
+        """The row as last remembered, however long ago; None if this process does not know it."""
+        known = self._rows.get(batch_id)
+        return known[1] if known else None
 
-    def get(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        """Rows from the cache where they are fresh, read otherwise.
+    def fresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        """Rows from the cache where they are fresh enough, read from the store otherwise.
 
         Raises:
             BatchNotFound: there is no such batch.
@@ -66,27 +66,28 @@ class KnownBatches:
         now = self._clock.now()
         rows: dict[int, Batch] = {}
         for batch_id in batch_ids:
-            seen = self._rows.get(batch_id)
-            if seen and (seen[1].state.terminal or now - seen[0] < self._fresh_ms):
-                rows[batch_id] = self.present(seen[1])
+            known = self._rows.get(batch_id)
+            if known and (known[1].state.terminal or now - known[0] < self._fresh_ms):
+                rows[batch_id] = self.unexpired(known[1])
         if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
-            rows |= self.look(unknown)
+            rows |= self.refresh(unknown)
         return rows
 
     def reaching(self, stops: Mapping[int, int]) -> dict[int, Batch]:
-        """Rows as ``get`` gives them, but those as they are now that do not reach so far yet.
+        """Like ``fresh``, but re-reads batches that have fewer items than the request names.
+
+        A row that was remembered before items were added does not count them yet.
 
         Args:
-            stops: batch id → one past the highest ordinal that is named; a row that was seen before its items
-                were added has fewer.
+            stops: batch id → one past the highest ordinal that the request names.
         """
-        rows = self.get(stops)
+        rows = self.fresh(stops)
         if short := [batch_id for batch_id, stop in stops.items() if stop > rows[batch_id].items]:
-            rows |= self.look(short)
+            rows |= self.refresh(short)
         return rows
 
-    def look(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        """Rows as they are now, strongly consistent.
+    def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        """Rows as they are now, read strongly consistent and remembered.
 
         Raises:
             BatchNotFound: there is no such batch.
@@ -96,18 +97,18 @@ class KnownBatches:
         for batch_id in batch_ids:
             if batch_id not in rows:
                 raise BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
-            rows[batch_id] = self.present(self.saw(rows[batch_id]))
+            rows[batch_id] = self.unexpired(self.remember(rows[batch_id]))
         return rows
 
-    def one(self, batch_id: int) -> Batch:
-        """One row, as it is now; raises like ``look``."""
-        return self.look([batch_id])[batch_id]
+    def current(self, batch_id: int) -> Batch:
+        """One row, as it is now; raises like ``refresh``."""
+        return self.refresh([batch_id])[batch_id]
 
-    def present(self, batch: Batch) -> Batch:
-        """The row itself, if it is not past its lifetime.
+    def unexpired(self, batch: Batch) -> Batch:
+        """Return the row, unless it is past its lifetime.
 
         Raises:
-            BatchGone: it is.
+            BatchGone: it is past its lifetime.
         """
         if batch.gone(self._clock.now()):
             raise BatchGone(f"batch {batch.batch_id} is past its lifetime and has been given up")
@@ -124,10 +125,10 @@ class KnownBatches:
         at = touched(self._clock.now(), batch.idle_ttl)
         if at > batch.touched_at and not batch.state.terminal:
             self._batches.touch(batch.batch_id, self.activity(batch))
-            self.saw(batch.active(at))
+            self.remember(batch.active(at))
 
 
 def _progress(batch: Batch) -> tuple[int, int, int]:
-    """Grows with every write that matters to settling, so of two rows it tells the later."""
+    """Grows with every write that matters to settling: the greater of two is the later row."""
     phase = 2 if batch.state.terminal else LIVE.index(batch.state)
     return phase, batch.items, batch.acked

@@ -93,13 +93,13 @@ class Marking:
         total = self._items(masks)
         if before.state.terminal:
             complete = before.state is State.COMPLETE
-            if complete and not before.partial:
+            if before.all_done:
                 return Marked(before.batch_id, before.state, complete, duplicates=total)
             return Marked(before.batch_id, before.state, complete, late=total)
         cleared = {key: outcomes[key].first & mask for key, mask in masks.items()}
         leaves = self._items({key: mask for key, mask in cleared.items() if not key.level})
         new = self._items(cleared)
-        batch = self._known.peek(before.batch_id) or before
+        batch = self._known.cached(before.batch_id) or before
         self._known.touch(batch)
         complete = batch.state is State.COMPLETE
         return Marked(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)

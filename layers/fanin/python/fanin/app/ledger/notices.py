@@ -15,7 +15,8 @@ from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import FailedItem
 from fanin.errors import BatchGone, BatchNotFound
-from fanin.wire.ledger import encode_batch
+from fanin.wire.batches import BATCH
+from fanin.wire.items import MISSING_RANGE
 
 LISTED = 100
 """Missing ranges and failed items that an event lists; the API pages through the rest."""
@@ -68,11 +69,11 @@ def _tell_parent(ledger: Ledger, batch: Batch, item: str) -> None:
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     """The batch as the API shows it, and the first of what failed and is missing."""
-    detail: dict[str, object] = {**encode_batch(batch)}
+    detail: dict[str, object] = {**BATCH.encode(batch)}
     detail |= _failed(ledger, batch.batch_id)
-    if batch.mode is Mode.EXACT and (batch.partial or batch.state is not State.COMPLETE):
+    if batch.mode is Mode.EXACT and not batch.all_done:
         missing = ledger.missing(batch.batch_id, limit=LISTED)
-        detail["missing"] = [[r.start, r.stop] for r in missing.ranges]
+        detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
         detail["missing_more"] = missing.cursor is not None
     return detail
 

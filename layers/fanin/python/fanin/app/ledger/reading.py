@@ -38,12 +38,11 @@ class Reading:
         self._budget = budget
 
     def status(self, batch_id: int, *, exact: bool) -> Progress:
-        """See ``Ledger.status``."""
-        batch = self._known.one(batch_id)
+        batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
             return Progress(batch, done, done)
-        if batch.items == 0 or (batch.state is State.COMPLETE and not batch.partial):
+        if batch.items == 0 or batch.all_done:
             return Progress(batch, batch.items, batch.items)
         if exact:
             pending = self.pending(batch)
@@ -60,17 +59,16 @@ class Reading:
     def pending_between(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The pending ordinals from ``start`` to ``stop``, which must lie within the budget of reads."""
         batch = self._exact(batch_id)
-        if batch.state is State.COMPLETE and not batch.partial:
+        if batch.all_done:
             return set()
         walk = Walk(self._ports, batch, start=start, stop=stop, budget=self._budget)
         return {ordinal for ordinal in self._ordinals(batch, walk, start) if ordinal < stop}
 
     def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
-        """See ``Ledger.missing``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._exact(batch_id)
         start = _ordinal(cursor)
-        if batch.state is State.COMPLETE and not batch.partial:
+        if batch.all_done:
             return Missing(())
         walk = Walk(self._ports, batch, start=start, budget=self._budget)
         found: list[tuple[int, int]] = []
@@ -81,18 +79,17 @@ class Reading:
         return Missing(self._named(batch, found), None if walk.stopped_at is None else str(walk.stopped_at))
 
     def failures(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
-        """See ``Ledger.failures``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        batch = self._known.one(batch_id)
+        batch = self._known.current(batch_id)
         rows, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
         real = rows if batch.mode is Mode.ESTIMATED else self._confirmed(batch_id, rows)
         return Failures(tuple(FailedItem(*row) for row in real), after)
 
     def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
-        """See ``Ledger.verify``.
+        """Walk down from the root and report what disagrees.
 
-        A word that is done is never reached, if its parent knows; so every done word that the walk meets
-        below the root is a disagreement, and settling it again is the repair.
+        A done word whose parent knows of it is never reached. So every done word that the walk meets below
+        the root is a disagreement, and settling it again is the repair.
         """
         batch = self._exact(batch_id)
         start = _ordinal(cursor)
@@ -116,13 +113,13 @@ class Reading:
                 root_done = True
         if root_done and batch.state is State.CLOSED:
             found.append("every item is done, but the batch is not complete")
-        unrepairable = batch.state is State.COMPLETE and not batch.partial and pending
+        unrepairable = batch.all_done and pending
         if unrepairable:
             found.append(f"the batch is complete, but {pending} items are pending")
         repaired = bool(repair and found and not unrepairable)
         if repaired:
             self._settler.settle(stale)
-            batch = self._settler.finish(self._known.one(batch_id))
+            batch = self._settler.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
         return Verdict(batch, pending, tuple(found), repaired, at)
 
@@ -167,7 +164,7 @@ class Reading:
     def _named(self, batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
         """Issue a group id for each range, cut where a range is longer than one group can be."""
         return tuple(
-            MissingRange(at, end, ids.issue(batch.batch_id, at, end - at, batch.salt).group_id)
+            MissingRange(at, end, ids.issue(batch.batch_id, at, end - at, batch.salt).prefix)
             for start, stop in found
             for at in range(start, stop, ids.MAX_COUNT)
             for end in (min(stop, at + ids.MAX_COUNT),)
@@ -185,7 +182,7 @@ class Reading:
         ]
 
     def _exact(self, batch_id: int) -> Batch:
-        batch = self._known.one(batch_id)
+        batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
             raise InvalidRequest(f"batch {batch_id} is estimated: it counts, and does not know which items")
         return batch

@@ -38,7 +38,7 @@ class Reaped:
 def reap(
     ports: Ports,
     settler: Settler,
-    put_off: Callable[[Batch], Batch | None],
+    postpone: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
     *,
     budget: int = 1_000,
@@ -48,7 +48,7 @@ def reap(
     Args:
         ports: the stores.
         settler: completes what is done.
-        put_off: see ``meet_deadline``.
+        postpone: see ``meet_deadline``.
         end_of: gives the state that an idle batch ends in, or None if its pattern spares it.
         budget: batches to look at.
     """
@@ -59,7 +59,7 @@ def reap(
             page = ports.batches.page(state, due_before=ports.clock.now(), cursor=cursor)
             for batch in page.batches:
                 total = _reap(
-                    ports, settler, put_off, end_of, batch=batch, total=replace(total, seen=total.seen + 1)
+                    ports, settler, postpone, end_of, batch=batch, total=replace(total, seen=total.seen + 1)
                 )
             cursor = page.cursor
             if cursor is None:
@@ -72,7 +72,7 @@ def reap(
 def _reap(
     ports: Ports,
     settler: Settler,
-    put_off: Callable[[Batch], Batch | None],
+    postpone: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
     *,
     batch: Batch,
@@ -80,7 +80,7 @@ def _reap(
 ) -> Reaped:
     now = ports.clock.now()
     if batch.deadline is not None and batch.deadline + 60_000 <= now:
-        after = meet_deadline(ports, settler, batch.batch_id, put_off)
+        after = meet_deadline(ports, settler, batch.batch_id, postpone)
         ended = after is not None and after.state.terminal
         return replace(total, timed_out=total.timed_out + ended)
     if settler.finish(batch).state.terminal:

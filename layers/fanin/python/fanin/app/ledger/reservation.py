@@ -1,9 +1,9 @@
-"""A batch id that is reserved under an idempotency key, before the batch itself is written.
+"""A batch id reserved under an idempotency key, before the batch itself is written.
 
-The key's record names the id and the salt, and a digest of the request. Who repeats the key therefore works
-on the same batch, whether it is there or not there yet; an opening may stop anywhere and be finished by the
-next. Once the batch is there the record says so: a batch that was removed since is not made again, for the
-words of its items may still be stored.
+The key's record holds the id, the salt and a digest of the request. So whoever repeats the key works on the
+same batch, whether its row exists yet or not: an opening may stop anywhere, and the next call finishes it.
+Once the row exists the record says so. A batch that was removed since is not opened again, because the words
+of its items may still be stored.
 """
 
 from __future__ import annotations
@@ -11,107 +11,112 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from fanin.app.ports import Ports
+from fanin.app.ports.records import Record
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch
 from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 
-ROOM: Final = "batch-keys"
-"""The room of the directory's table that keeps the keys."""
+NAMESPACE: Final = "batch-keys"
+"""Where the keys are kept in the directory table."""
 
 _MADE: Final = "made"
 
 
+def draw_id(ports: Ports, now: int) -> tuple[int, bytes]:
+    """Draw a batch id and a salt; ``now`` in ms. Another batch may have the id."""
+    return ids.batch_id(now, ports.random.bits(12)), ports.random.bytes(ids.SALT_BYTES)
+
+
 class Reservation:
-    """The batch id of one key, found or drawn.
+    """The batch id of one key: found, or drawn and recorded.
 
     Args:
-        ports: the directory's table, the batches, clock and randomness.
+        ports: the directory table, the batches, clock and randomness.
         key: the caller's idempotency key.
         request: what is asked for, as JSON; the key stands for this request only.
-        lifetime: seconds that the key is kept, and a day: that of the batch.
-
-    Raises:
-        InvalidRequest: the key is not what it may be.
+        lifetime: of the batch, seconds; the key is kept for as long, and a day more.
     """
 
     def __init__(self, ports: Ports, key: str, request: Mapping[str, Any], lifetime: int) -> None:
         self._ports = ports
-        self._key = limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-        text = json.dumps(request, sort_keys=True)
-        self._digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        self._key = key
+        self._request = request
         self._lifetime = lifetime
+        self._record: Record | None = None
         self._taken = 0
-        self._version = 0
-        self._value: Mapping[str, Any] = {}
-        self._expires_at = 0
 
     def batch(self) -> Batch | None:
-        """The batch that an earlier call with the key has made; None if there is none yet.
+        """Find the batch that an earlier call with the key opened.
+
+        Returns:
+            Its row; None if there is none yet: then ``draw``, and open it.
 
         Raises:
+            InvalidRequest: the key is not text of 1 to 128 characters.
             IdempotencyKeyReused: the key was used for another request.
-            BatchGone: that batch was removed.
+            BatchGone: the batch was removed.
         """
-        record = self._ports.directory.read(ROOM, [self._key]).get(self._key)
+        limits.text("Idempotency-Key", self._key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        record = self._ports.directory.read(NAMESPACE, [self._key]).get(self._key)
         if record is None:
             return None
-        self._take(record.value, record.version, record.expires_at)
-        batch_id, salt = self._reserved()
+        batch_id, salt = self._reserved(record)
         row = self._ports.batches.read([batch_id]).get(batch_id)
         if row is not None and row.salt == salt:
             self.keep()
             return row
-        if self._value.get(_MADE):
+        if record.value.get(_MADE):
             raise BatchGone(f"batch {batch_id} of idempotency key {self._key!r} was removed; use a new key")
         return None
 
     def draw(self, now: int) -> tuple[int, bytes]:
-        """Reserve an id and a salt; called again, reserve others, since another batch has the id.
+        """Reserve an id and a salt. Called again, reserve others, because another batch has the id.
 
         Args:
             now: milliseconds since the epoch.
 
         Returns:
-            Those that the key stands for: of this call, or of another process that was faster.
+            What the key stands for: this call's draw, or that of another process that was faster.
 
         Raises:
             IdempotencyKeyReused: the key was used for another request.
-            Throttled: the key's record ran out this moment.
+            Throttled: the key's record expired this very moment.
         """
-        random = self._ports.random
-        value = {
-            "batch_id": ids.batch_id(now, random.bits(12)),
-            "salt": random.bytes(ids.SALT_BYTES).hex(),
-            "request": self._digest,
-        }
+        batch_id, salt = draw_id(self._ports, now)
+        value = {"batch_id": batch_id, "salt": salt.hex(), "request": self._digest}
         until = now // 1000 + self._lifetime + RETENTION
-        # Only an id that was found to be another's may be replaced: at any other somebody may be at work.
+        # Replace only a draw whose id turned out to be another batch's: on any other somebody may be working.
         record, _ = self._ports.directory.put(
-            ROOM, self._key, value, expires_at=until, if_version=self._taken
+            NAMESPACE, self._key, value, expires_at=until, if_version=self._taken
         )
         if record is None:
-            raise Throttled("the idempotency key has just run out; try again", retry_after=1)
-        self._take(record.value, record.version, record.expires_at)
+            raise Throttled("the idempotency key has just expired; try again", retry_after=1)
         self._taken = record.version
-        return self._reserved()
+        return self._reserved(record)
 
     def keep(self) -> None:
-        """Note that the batch is there; repeating it changes nothing."""
-        if not self._value.get(_MADE):
-            value = {**self._value, _MADE: True}
+        """Note that the batch's row exists; repeating it changes nothing."""
+        record = self._record
+        if record is not None and not record.value.get(_MADE):
+            value = {**record.value, _MADE: True}
             self._ports.directory.put(
-                ROOM, self._key, value, expires_at=self._expires_at, if_version=self._version
+                NAMESPACE, self._key, value, expires_at=record.expires_at, if_version=record.version
             )
 
-    def _take(self, value: Mapping[str, Any], version: int, expires_at: int) -> None:
-        if value["request"] != self._digest:
+    @cached_property
+    def _digest(self) -> str:
+        text = json.dumps(self._request, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def _reserved(self, record: Record) -> tuple[int, bytes]:
+        """Read the id and the salt of the key's record, and remember the record."""
+        if record.value["request"] != self._digest:
             raise IdempotencyKeyReused(
                 f"idempotency key {self._key!r} was used to open another batch; use a new key for this one"
             )
-        self._value, self._version, self._expires_at = value, version, expires_at
-
-    def _reserved(self) -> tuple[int, bytes]:
-        return self._value["batch_id"], bytes.fromhex(self._value["salt"])
+        self._record = record
+        return record.value["batch_id"], bytes.fromhex(record.value["salt"])

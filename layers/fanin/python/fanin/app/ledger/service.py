@@ -9,9 +9,10 @@ from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.lifecycle import BatchLife, Before, Draw
+from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marked, Marking
 from fanin.app.ledger.notices import announce
+from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.reaper import Reaped, reap
 from fanin.app.ledger.settle import Settler
@@ -32,6 +33,10 @@ class LedgerService:
     Args:
         ports: the stores and the rest of the world.
         kinds: what the patterns say to the ends and deadlines of their batches.
+
+    Attributes:
+        ports: as given; the patterns on the ledger use them.
+        opening: opens batches step by step, for patterns whose records are written before the batch.
     """
 
     def __init__(self, ports: Ports, kinds: Kinds | None = None) -> None:
@@ -39,24 +44,15 @@ class LedgerService:
         self._kinds = kinds or Kinds()
         self._known = known = KnownBatches(ports.batches, ports.clock)
         self._settler = Settler(ports, known)
+        self.opening = Opening(ports, known, self._settler)
         self._reading = Reading(ports, known, self._settler)
-        self._life = BatchLife(ports, known, self._settler)
+        self._lifecycle = Lifecycle(ports, known, self._settler)
         self._adding = Adding(ports, known, self._reading)
         self._acks = Acks(ports, known, self._settler)
         self._marking = Marking(ports, known, self._settler)
 
-    def open(
-        self,
-        request: OpenBatch,
-        *,
-        key: str | None = None,
-        before: Before | None = None,
-        draw: Draw | None = None,
-    ) -> Batch:
-        """See ``Ledger.open``, and ``BatchLife.open`` for ``before`` and ``draw``, which exclude a key."""
-        if key is not None:
-            return self._life.open_once(request, key)
-        return self._life.open(request, before, draw)
+    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
+        return self.opening.open(request, key)
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         return self._adding.add(batch_id, count, key=key)
@@ -74,10 +70,10 @@ class LedgerService:
         return self._acks.fail(failures)
 
     def close(self, batch_id: int) -> Batch:
-        return self._life.close(batch_id)
+        return self._lifecycle.close(batch_id)
 
     def cancel(self, batch_id: int) -> Batch:
-        return self._life.cancel(batch_id)
+        return self._lifecycle.cancel(batch_id)
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         return self._reading.status(batch_id, exact=exact)
@@ -92,10 +88,13 @@ class LedgerService:
         return self._reading.verify(batch_id, cursor=cursor, repair=repair)
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        return self._life.list(state, cursor=cursor, limit=limit)
+        return self._lifecycle.list(state, cursor=cursor, limit=limit)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
-        return self._life.expire(state, idle_since=idle_since)
+        return self._lifecycle.expire(state, idle_since=idle_since)
+
+    def remove(self, batch_id: int) -> Expired:
+        return self._lifecycle.remove(batch_id)
 
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The ordinals from ``start`` to ``stop`` that are not done; at the cost of their words."""
@@ -105,14 +104,14 @@ class LedgerService:
         """Clear bits that the caller coalesced itself; see ``Marking.mark``."""
         return self._marking.mark(shares)
 
-    def look(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+    def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Batches as they are now; from here on this process works with no older rows of them.
 
         Raises:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        return self._known.look(batch_ids)
+        return self._known.refresh(batch_ids)
 
     # Chores: what the functions behind streams, alarms and schedules call.
 
@@ -126,15 +125,15 @@ class LedgerService:
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
-        return meet_deadline(self.ports, self._settler, batch_id, self._put_off)
+        return meet_deadline(self.ports, self._settler, batch_id, self._postpone)
 
     def reap(self, *, budget: int = 1_000) -> Reaped:
         """Look at due batches; see ``reaper.reap``."""
-        return reap(self.ports, self._settler, self._put_off, self._end_of, budget=budget)
+        return reap(self.ports, self._settler, self._postpone, self._end_of, budget=budget)
 
-    def _put_off(self, batch: Batch) -> Batch | None:
-        put_off = self._kinds.due.get(batch.kind)
-        return None if put_off is None else put_off(self, batch)
+    def _postpone(self, batch: Batch) -> Batch | None:
+        postpone = self._kinds.due.get(batch.kind)
+        return None if postpone is None else postpone(self, batch)
 
     def _end_of(self, batch: Batch) -> State | None:
         end_of = self._kinds.idle.get(batch.kind)

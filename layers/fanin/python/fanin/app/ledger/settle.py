@@ -87,14 +87,14 @@ class Settler:
         """
         if batch.state is not State.CLOSED:
             return batch
-        self._known.saw(batch)
+        self._known.remember(batch)
         if batch.counted_out() if batch.mode is Mode.ESTIMATED else batch.items == 0:
             return self._complete(batch.batch_id)
         if batch.mode is Mode.EXACT:
             levels = range(self._tree.root_level(batch.items) + 1)
             edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
             self._rise(edge, self._ports.words.read(edge))
-        return self._known.peek(batch.batch_id) or batch
+        return self._known.cached(batch.batch_id) or batch
 
     def heal(self, finished: Collection[WordKey]) -> None:
         """Settle finished words again, as the stream of the words table tells them.
@@ -104,7 +104,7 @@ class Settler:
         """
         for batch_id in {key.batch_id for key in finished}:
             try:
-                self._known.get([batch_id])
+                self._known.fresh([batch_id])
             except (BatchNotFound, BatchGone):
                 finished = [key for key in finished if key.batch_id != batch_id]
         rising: Collection[WordKey] = finished
@@ -149,7 +149,7 @@ class Settler:
         open_ids = {key.batch_id for key in keys if self._row(key).state is State.OPEN}
         if open_ids:
             for batch in self._ports.batches.read(open_ids).values():
-                self._known.saw(batch)
+                self._known.remember(batch)
 
     def _is_residue(self, key: WordKey, word: int, batch: Batch) -> bool:
         return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
@@ -178,13 +178,13 @@ class Settler:
         )
         if row is None:
             raise BatchGone(f"batch {batch_id} was removed while its last item was acknowledged")
-        return self._known.saw(row)
+        return self._known.remember(row)
 
     def _root_level(self, key: WordKey) -> int:
         return self._tree.root_level(self._row(key).items)
 
     def _row(self, key: WordKey) -> Batch:
-        row = self._known.peek(key.batch_id)
+        row = self._known.cached(key.batch_id)
         if row is None:  # pushed out of the cache by many other batches
-            row = self._known.one(key.batch_id)
+            row = self._known.current(key.batch_id)
         return row

@@ -146,7 +146,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def put_off(
+    def postpone(
         self, batch_id: int, *, deadline: int, until: int, activity: Activity
     ) -> tuple[Batch | None, bool]:
         """Move the deadline of a live batch from ``deadline`` to ``until``, and count the retry.

@@ -27,11 +27,11 @@ class QueueState(NamedTuple):
 
     Attributes:
         retention: seconds after which it drops a message.
-        hidden: messages received and not removed, approximately.
+        in_flight: messages received and not removed, approximately.
     """
 
     retention: int
-    hidden: int
+    in_flight: int
 
 
 class Queues(Protocol):

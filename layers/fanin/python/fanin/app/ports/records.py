@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+FOREVER: Final = 253_402_300_799
+"""``expires_at`` of a record that shall not expire: the last second of the year 9999."""
 
 
 class Record(NamedTuple):
     """A small JSON document that belongs to a batch or stands in the directory.
 
     Attributes:
-        name: its key within its room.
+        name: its key within its namespace.
         value: JSON object.
         version: grows by one with every write.
         expires_at: time to live, seconds; past it the record reads as gone.
@@ -30,17 +33,19 @@ class RecordPage(NamedTuple):
 
 
 class Records(Protocol):
-    """Keeps JSON documents by room and name: a batch's parts, or the directory. Reads are consistent.
+    """Keeps JSON documents by namespace and name: a batch's parts, or the directory. Reads are consistent.
 
-    A room of a batch is its id in decimal. A record past its time to live is as good as not there: it is
-    not read, and a put ``if_version=0`` replaces it.
+    The namespace of a batch is its id in decimal. A record past its time to live counts as absent: it is not
+    read, and a put with ``if_version=0`` replaces it.
     """
 
-    def read(self, room: str, names: Collection[str]) -> dict[str, Record]:
+    def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
         """Read records; those that are not there are left out of the answer."""
         ...
 
-    def page(self, room: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100) -> RecordPage:
+    def page(
+        self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
+    ) -> RecordPage:
         """List records whose names begin with ``prefix``; a page may be short, only a None cursor is the end.
 
         Raises:
@@ -50,7 +55,7 @@ class Records(Protocol):
 
     def put(
         self,
-        room: str,
+        namespace: str,
         name: str,
         value: Mapping[str, Any],
         *,
@@ -60,7 +65,7 @@ class Records(Protocol):
         """Write one record.
 
         Args:
-            room: where.
+            namespace: where.
             name: its key there.
             value: JSON object; up to 350 KB.
             expires_at: seconds.
@@ -71,10 +76,10 @@ class Records(Protocol):
         """
         ...
 
-    def put_all(self, room: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
+    def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
         """Write many records anyhow, in bulk; their version becomes 1."""
         ...
 
-    def delete(self, room: str, name: str, *, if_version: int | None = None) -> bool:
+    def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
         """Delete one record; False if it is not there, or not of that version."""
         ...

@@ -15,7 +15,7 @@ from fanin.app.ports.records import Record
 from fanin.domain.batch import Batch
 from fanin.errors import CorrelationIdAlive, Throttled
 
-ROOM: Final = "correlation"
+NAMESPACE: Final = "correlation"
 GRACE_MS: Final = 60_000
 """How long a holder may take from claiming the id to opening its batch."""
 TRIES: Final = 5
@@ -46,7 +46,7 @@ def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
         now = ports.clock.now()
         value = {"batch_id": batch.batch_id, "created_at": now}
         held, taken = ports.directory.put(
-            ROOM, correlation_id, value, expires_at=batch.expires_at, if_version=version
+            NAMESPACE, correlation_id, value, expires_at=batch.expires_at, if_version=version
         )
         if taken:
             return now
@@ -78,9 +78,9 @@ def check_in_time(ports: Ports, since: int) -> None:
 
 def free(ports: Ports, correlation_id: str, batch_id: int) -> None:
     """Let go of an id, if the batch still holds it."""
-    held = ports.directory.read(ROOM, [correlation_id]).get(correlation_id)
+    held = ports.directory.read(NAMESPACE, [correlation_id]).get(correlation_id)
     if held is not None and held.value["batch_id"] == batch_id:
-        ports.directory.delete(ROOM, correlation_id, if_version=held.version)
+        ports.directory.delete(NAMESPACE, correlation_id, if_version=held.version)
 
 
 def _in_time(ports: Ports, since: int) -> bool:

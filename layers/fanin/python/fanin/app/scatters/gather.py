@@ -38,8 +38,8 @@ class Gather:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def put_off(self, ledger: Ledger, batch: Batch) -> Batch | None:
-        """Send again to the missing, if that may be done once more; a ``PutOff``.
+    def postpone(self, ledger: Ledger, batch: Batch) -> Batch | None:
+        """Send again to the missing, if that may be done once more; a ``Postpone``.
 
         The alarm and the jobs come first, then the write that counts the retry: whoever dies in between
         leaves a deadline that is still due, and sends the same items again.
@@ -57,7 +57,7 @@ class Gather:
             {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries + 1}
             for chunk in sorted({chunk_of(ordinal) for ordinal in _missing(ledger, batch.batch_id)})
         )
-        return self._put_off(batch, until)
+        return self._postpone(batch, until)
 
     def _list_again(self, batch: Batch) -> Batch | None:
         """Have the recipients listed that are not, since who should have done so seems to have died."""
@@ -69,15 +69,15 @@ class Gather:
         until = self._next(batch, RESTART_MS)
         self._ports.timers.set(batch.batch_id, until)
         self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
-        return self._put_off(batch, until)
+        return self._postpone(batch, until)
 
     def _next(self, batch: Batch, span_ms: int) -> int:
         return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
 
-    def _put_off(self, batch: Batch, until: int) -> Batch | None:
+    def _postpone(self, batch: Batch, until: int) -> Batch | None:
         at = max(batch.touched_at, touched(self._ports.clock.now(), batch.idle_ttl))
         activity = Activity(at, replace(batch, touched_at=at, deadline=until).due_at)
-        row, _ = self._ports.batches.put_off(
+        row, _ = self._ports.batches.postpone(
             batch.batch_id, deadline=batch.deadline or 0, until=until, activity=activity
         )
         return row

@@ -90,7 +90,7 @@ def span(chunk: int) -> range:
 def put_plan(records: Records, batch: Batch, plan: Plan) -> bool:
     """Write the plan of a batch that is about to be opened; False if another scatter has drawn its id."""
     value = asdict(plan)
-    record, written = records.put(_room(batch), _PLAN, value, expires_at=batch.expires_at, if_version=0)
+    record, written = records.put(_namespace(batch), _PLAN, value, expires_at=batch.expires_at, if_version=0)
     return written or (record is not None and record.value == value)
 
 
@@ -103,7 +103,7 @@ def put_message(records: Records, batch: Batch, scatter: Scatter) -> None:
         "topic": scatter.topic,
         "where": dict(scatter.where),
     }
-    records.put_all(_room(batch), {_MESSAGE: message}, expires_at=batch.expires_at)
+    records.put_all(_namespace(batch), {_MESSAGE: message}, expires_at=batch.expires_at)
 
 
 def put_recipients(records: Records, batch: Batch, recipients: Sequence[Recipient]) -> None:
@@ -112,13 +112,13 @@ def put_recipients(records: Records, batch: Batch, recipients: Sequence[Recipien
         _to(chunk): Chunk(tuple(recipients[span(chunk).start : span(chunk).stop])).value
         for chunk in chunks(len(recipients))
     }
-    records.put_all(_room(batch), found, expires_at=batch.expires_at)
+    records.put_all(_namespace(batch), found, expires_at=batch.expires_at)
 
 
 def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tuple[Chunk, bool]:
     """Write a chunk unless one is there: the one that is there now, and whether this call wrote it."""
     record, written = records.put(
-        _room(batch), _to(number), chunk.value, expires_at=batch.expires_at, if_version=0
+        _namespace(batch), _to(number), chunk.value, expires_at=batch.expires_at, if_version=0
     )
     if record is None:
         raise _lost(batch.batch_id, number)
@@ -127,7 +127,7 @@ def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tupl
 
 def read_chunk(records: Records, batch: Batch, number: int) -> Chunk | None:
     """Read a chunk; None if nobody has written it."""
-    record = records.read(_room(batch), [_to(number)]).get(_to(number))
+    record = records.read(_namespace(batch), [_to(number)]).get(_to(number))
     return None if record is None else Chunk.of(record.value)
 
 
@@ -182,12 +182,12 @@ def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> di
 
 def put_sent(records: Records, batch: Batch) -> None:
     """Note that the jobs which send to all recipients are on their queue."""
-    records.put(_room(batch), _SENT, {}, expires_at=batch.expires_at)
+    records.put(_namespace(batch), _SENT, {}, expires_at=batch.expires_at)
 
 
 def was_sent(records: Records, batch: Batch) -> bool:
     """Whether ``put_sent`` noted it."""
-    return bool(records.read(_room(batch), [_SENT]))
+    return bool(records.read(_namespace(batch), [_SENT]))
 
 
 def reply_name(ordinal: int) -> str:
@@ -200,7 +200,7 @@ def ordinals_of(names: Iterable[str]) -> list[int]:
     return [int(name.removeprefix(REPLIES)) for name in names]
 
 
-def _room(batch: Batch) -> str:
+def _namespace(batch: Batch) -> str:
     return str(batch.batch_id)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.app.directory.service import DirectoryService
+from fanin.app.ledger.opening import TRIES, no_free_id
 from fanin.app.ledger.reservation import Reservation
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
@@ -33,7 +34,7 @@ from fanin.app.scatters.records import (
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State, touched
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
-from fanin.wire.scatters import encode_scatter
+from fanin.wire.scatters import SCATTER
 
 AT_ONCE: Final = 100
 """Chunks of a topic that a start lists itself; the worker lists larger topics."""
@@ -58,57 +59,71 @@ class Starting:
         self._listing = Listing(ledger.ports)
 
     def start(self, scatter: Scatter, key: str | None) -> Batch:
-        """See ``Scatters.start``.
+        """Start a scatter, or find the one that the key started.
 
         What belongs to the batch is written before its row, and the jobs are sent after it. Who dies in
         between leaves a scatter that the next call with the key finishes; without one, its first deadline
         sends everything.
         """
         check(scatter)
-        reservation = None
-        if key is not None:
-            lifetime = self._ports.defaults.lifetime
-            reservation = Reservation(self._ports, key, {"scatter": encode_scatter(scatter)}, lifetime)
+        reservation = None if key is None else self._reservation(scatter, key)
         if reservation is not None and (started := reservation.batch()) is not None:
             if not was_sent(self._ports.records, started):
                 self._set_off(started)
             return started
-        recipients = None if scatter.topic is not None else self._resolved(scatter.recipients)
-        now = self._ports.clock.now()
-        request = OpenBatch(
-            kind=Kind.SCATTER,
-            size=0 if recipients is None else len(recipients),
-            deadline=now + scatter.timeout * 1000,
-            on_deadline=OnDeadline.COMPLETE,
-            user_key=scatter.user_key,
-            metadata=scatter.metadata,
-        )
-
-        def before(batch: Batch) -> Batch | None:
-            correlation_id = scatter.correlation_id
-            if correlation_id is None:
-                correlation_id = correlation.made_for(batch)
-            plan = Plan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
-            if not put_plan(self._ports.records, batch, plan):
-                return None
-            held_since = correlation.claim(self._ports, plan.correlation_id, batch)
-            put_message(self._ports.records, batch, scatter)
-            if recipients is None:
-                until = self._ports.clock.now() + AT_ONCE_MS
-                found = self._listing.go_on(batch, scatter, until=until, most=self._at_once)
-                batch = self._listed(batch, found, scatter.timeout)
-            else:
-                put_recipients(self._ports.records, batch, recipients)
-            correlation.check_in_time(self._ports, held_since)
-            return batch
-
-        draw = None if reservation is None else reservation.draw
-        batch = self._ledger.open(request, before=before, draw=draw)
+        batch = self._open(scatter, reservation)
         if reservation is not None:
             reservation.keep()
             # Another process may have been faster with the same batch: its row counts.
             batch = self._ports.batches.read([batch.batch_id])[batch.batch_id]
         self._set_off(batch)
+        return batch
+
+    def _reservation(self, scatter: Scatter, key: str) -> Reservation:
+        request = {"scatter": SCATTER.encode(scatter)}
+        return Reservation(self._ports, key, request, self._ports.defaults.lifetime)
+
+    def _open(self, scatter: Scatter, reservation: Reservation | None) -> Batch:
+        recipients = None if scatter.topic is not None else self._resolved(scatter.recipients)
+        request = OpenBatch(
+            kind=Kind.SCATTER,
+            size=0 if recipients is None else len(recipients),
+            deadline=self._ports.clock.now() + scatter.timeout * 1000,
+            on_deadline=OnDeadline.COMPLETE,
+            user_key=scatter.user_key,
+            metadata=scatter.metadata,
+        )
+        opening = self._ledger.opening
+        for _ in range(TRIES):
+            drafted = opening.draft(request, reservation)
+            written = self._write_records(drafted, scatter, recipients)
+            if written is not None and (batch := opening.commit(written)) is not None:
+                return batch
+        raise no_free_id()
+
+    def _write_records(
+        self, batch: Batch, scatter: Scatter, recipients: Sequence[Recipient] | None
+    ) -> Batch | None:
+        """Write what belongs to a drafted batch: plan, correlation id, message and recipients.
+
+        Returns:
+            The draft with what is known now of its recipients; None if another scatter has the id.
+        """
+        correlation_id = scatter.correlation_id
+        if correlation_id is None:
+            correlation_id = correlation.made_for(batch)
+        plan = Plan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
+        if not put_plan(self._ports.records, batch, plan):
+            return None
+        held_since = correlation.claim(self._ports, plan.correlation_id, batch)
+        put_message(self._ports.records, batch, scatter)
+        if recipients is None:
+            until = self._ports.clock.now() + AT_ONCE_MS
+            found = self._listing.go_on(batch, scatter, until=until, most=self._at_once)
+            batch = self._listed(batch, found, scatter.timeout)
+        else:
+            put_recipients(self._ports.records, batch, recipients)
+        correlation.check_in_time(self._ports, held_since)
         return batch
 
     def go_on(self, batch_id: int) -> None:

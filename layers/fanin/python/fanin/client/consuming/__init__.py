@@ -1,1 +1,1 @@
-"""Consumers: on Lambda or anywhere, and how they acknowledge."""
+"""Consumers, on Lambda or in any process, and how they acknowledge."""

@@ -1,16 +1,16 @@
-"""A consumer anywhere: long polling, the same promises as on Lambda."""
+"""A consumer in any process: it polls a queue, and guarantees the same as on Lambda."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fanin.client.backoff import Backoff
-from fanin.client.consuming.acking import Deliver
-from fanin.client.consuming.handling import Handle, Round
+from fanin.adapters.backoff import Backoff
+from fanin.client.consuming.acknowledging import Acknowledger
+from fanin.client.consuming.window import MessageHandler, MessageWindow
 from fanin.client.messages import ReceivedMessage, from_queue
-from fanin.client.queues import fifo, queue_errors
+from fanin.client.queues import is_fifo, queue_errors
 from fanin.errors import ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
@@ -18,29 +18,37 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fanin")
 
+SQS_WAITS: Final = Backoff(base=0.5, cap=20.0)
+"""Waits of a consumer while SQS does not answer, by default."""
+
 
 class Consumer:
-    """Receives, handles, acknowledges, and only then deletes.
+    """Polls a queue for consumers outside of Lambda: it receives, handles, acknowledges, and then deletes.
 
-    A process that dies in between leaves its messages to the queue, which delivers them again when their
-    visibility timeout is over: choose one longer than ten messages take. Run as many as you like.
+    If the process dies in between, SQS delivers its messages again after their visibility timeout: choose one
+    that is longer than the handling of ten messages. Any number of consumers may share a queue.
+
+    Make one with ``tracker.consumer``::
+
+        tracker.consumer(queue_url, handle).run()
 
     Args:
         sqs: client.
         queue_url: the queue, standard or FIFO.
         handle: does the work of one message.
-        deliver: tells the ledger.
-        wait: seconds a poll waits for messages, 0 to 20.
-        visibility_timeout: seconds the messages are hidden from others; None takes the queue's.
-        backoff: how long to wait when SQS does not answer.
+        acknowledge: tells the ledger, as ``tracker.acknowledger()`` does.
+        wait: seconds that a poll waits for messages, 0 to 20.
+        visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to the
+            queue.
+        backoff: waits after SQS did not answer.
     """
 
     def __init__(
         self,
         sqs: SQSClient,
         queue_url: str,
-        handle: Handle,
-        deliver: Deliver,
+        handle: MessageHandler,
+        acknowledge: Acknowledger,
         *,
         wait: int = 20,
         visibility_timeout: int | None = None,
@@ -48,22 +56,26 @@ class Consumer:
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
-        self._fifo = fifo(queue_url)
+        self._fifo = is_fifo(queue_url)
         self._handle = handle
-        self._deliver = deliver
+        self._acknowledge = acknowledge
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
-        self._backoff = backoff or Backoff(first=0.5)
+        self._backoff = backoff or SQS_WAITS
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
-        """Poll until told to stop.
+        """Poll until told to stop; while SQS does not answer, wait longer and longer.
 
         Args:
-            until: asked before each poll; True stops. By default it goes on for ever.
+            until: called before each poll; True stops. By default polling never stops.
 
         Returns:
             How many messages were received.
+
+        Raises:
+            AccessDenied: the credentials do not allow to receive from the queue.
+            NotConfigured: the queue does not exist, or credentials or a region are missing.
         """
         received, silent = 0, 0
         while not until():
@@ -71,16 +83,20 @@ class Consumer:
                 received += self.poll()
                 silent = 0
             except (ServiceUnavailable, Throttled) as error:
-                logger.warning("polling again in a while: %s", error)
+                logger.warning("the queue cannot be polled now, trying again: %s", error)
                 self._backoff.wait(silent)
                 silent += 1
         return received
 
     def poll(self) -> int:
-        """Receive up to ten messages once, and see them through.
+        """Receive up to ten messages once; handle, acknowledge and delete them.
 
         Returns:
-            How many were received.
+            How many messages were received.
+
+        Raises:
+            AccessDenied, NotConfigured: as ``run`` does.
+            ServiceUnavailable, Throttled: SQS did not answer, or asked to slow down.
         """
         with queue_errors(self._queue_url):
             answer = self._sqs.receive_message(
@@ -91,21 +107,24 @@ class Consumer:
                 **self._options,
             )
         messages = [from_queue(message) for message in answer.get("Messages", [])]
-        current = Round(self._handle, self._deliver)
-        handled = self._handled(current, messages)
-        again = current.finish()
+        window = MessageWindow(self._handle, self._acknowledge)
+        handled = self._handle_all(window, messages)
+        again = window.acknowledge()
         self._delete([message for message in handled if message.message_id not in again])
         return len(messages)
 
-    def _handled(self, current: Round, messages: Iterable[ReceivedMessage]) -> list[ReceivedMessage]:
+    def _handle_all(
+        self, window: MessageWindow, messages: Iterable[ReceivedMessage]
+    ) -> list[ReceivedMessage]:
+        """Handle messages, and return those whose handler did not raise."""
         handled: list[ReceivedMessage] = []
         broken: set[str | None] = set()
         for message in messages:
             if self._fifo and message.group_id in broken:
                 continue
             try:
-                current.run(message)
-            except Exception:  # the handler's business: log it, and let the queue deliver again
+                window.handle(message)
+            except Exception:  # whatever the handler raises, the queue delivers the message again
                 logger.exception("message %s failed and comes again", message.message_id)
                 broken.add(message.group_id)
             else:

@@ -1,4 +1,4 @@
-"""A consumer on Lambda: each message on its own, one acknowledgement for all, partial failures."""
+"""A consumer on Lambda: each message is handled on its own, all are acknowledged together."""
 
 from __future__ import annotations
 
@@ -6,57 +6,65 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fanin.client.consuming.acking import Deliver
-from fanin.client.consuming.handling import Handle, Round
+from fanin.client.consuming.acknowledging import Acknowledger
+from fanin.client.consuming.window import MessageHandler, MessageWindow
 from fanin.client.messages import from_lambda
-from fanin.client.queues import fifo
+from fanin.client.queues import is_fifo
+from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured
 
 
 class SqsHandler:
-    """The Lambda handler that ``@tracker.sqs_handler`` makes of a function of one message.
+    """A Lambda handler for an SQS queue, made of a function of one message by ``@tracker.sqs_handler``.
 
-    The event source mapping needs ``ReportBatchItemFailures``. A message is deleted only when its item is
-    marked: if the acknowledgement fails, its messages are reported as failed and come again. On a FIFO
-    queue, the messages that follow a failed one in its group are not handled but come again in order.
+    The event source mapping needs ``ReportBatchItemFailures``. A message is deleted only after its item was
+    marked: if the acknowledgement fails, the messages are reported as failed and are delivered again. On a
+    FIFO queue, the messages behind a failed one of their group are not handled; they come again, in order.
+
+    Args:
+        handle: does the work of one message.
+        acknowledger: makes what acknowledges, anew for each event.
 
     Attributes:
-        handle: the function, for tests of it alone.
+        handle: that function, so that a test can call it alone.
     """
 
-    def __init__(self, handle: Handle, delivery: Callable[[], Deliver]) -> None:
+    def __init__(self, handle: MessageHandler, acknowledger: Callable[[], Acknowledger]) -> None:
         functools.update_wrapper(self, handle)
         self.handle = handle
-        self._delivery = delivery
+        self._acknowledger = acknowledger
 
     def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
-        """Handle an event of SQS.
+        """Handle an SQS event.
+
+        Args:
+            event: what Lambda hands over, with at least one record.
+            context: Lambda's context.
 
         Returns:
-            The partial batch response: the messages that must come again.
+            The partial batch response: the messages to deliver again.
 
         Raises:
-            NotConfigured: Powertools is not installed.
+            NotConfigured: Powertools is not installed, or the ack queue is not known.
         """
         try:
             from aws_lambda_powertools.utilities import batch  # noqa: PLC0415 - an extra of the package
         except ImportError as error:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'") from error
 
-        current = Round(self.handle, self._delivery())
+        window = MessageWindow(self.handle, self._acknowledger())
         processor: batch.BatchProcessor
-        if fifo(event["Records"][0]["eventSourceARN"]):
+        if is_fifo(event["Records"][0]["eventSourceARN"]):
             processor = batch.SqsFifoPartialProcessor(skip_group_on_error=True)
             processor.raise_on_entire_batch_failure = False
         else:
             processor = batch.BatchProcessor(batch.EventType.SQS, raise_on_entire_batch_failure=False)
 
         def record_handler(record: Any) -> None:
-            current.run(from_lambda(record.raw_event))
+            window.handle(from_lambda(record.raw_event))
 
         response = batch.process_partial_response(
             event=dict(event), record_handler=record_handler, processor=processor, context=context
         )
         failed = {str(failure["itemIdentifier"]) for failure in response["batchItemFailures"]}
-        failed |= current.finish()
-        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in sorted(failed)]}
+        return partial_batch_response(sorted(failed | window.acknowledge()))

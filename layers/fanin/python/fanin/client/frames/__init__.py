@@ -1,1 +1,1 @@
-"""Both ends of guaranteed delivery: envelopes, the repeater, and the idempotent receiver."""
+"""Guaranteed delivery: envelopes, the repeater that sends them, and the idempotent receiver."""

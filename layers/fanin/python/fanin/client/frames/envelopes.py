@@ -1,4 +1,4 @@
-"""Envelopes: a payload that says which frame it belongs to, as JSON or as compact protobuf.
+"""Envelopes: payloads with their place in a frame, written as JSON or as compact protobuf.
 
 The protobuf form is this message, in the standard encoding, so that any language can read it::
 
@@ -11,8 +11,9 @@ The protobuf form is this message, in the standard encoding, so that any languag
     }
     enum Type { OCTET_STREAM = 0; JSON = 1; TEXT = 2; PROTOBUF = 3; AVRO = 4; }
 
-So it is at most 1+5 + 1+5 + 2 + 1+5 = 20 bytes over the payload for ids below 2^32 and the types of the enum.
-It is written here by hand: five fields do not earn a dependency.
+So it takes at most 1+5 + 1+5 + 2 + 1+5 = 20 bytes besides the payload, for frame ids below 2^32 and types in
+the enum. The code is written by hand, because five fields do not justify a dependency. See "Encoding",
+Protocol Buffers Documentation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TYPES: Final = (OCTETS, "application/json", "text/plain", "application/protobuf
 
 _VARINT, _BYTES = 0, 2
 _FRAME, _INDEX, _TYPE, _OTHER_TYPE, _PAYLOAD = 1, 2, 3, 4, 5
-_LONGEST: Final = 70  # bits that a varint may carry, seven a byte
+_LONGEST: Final = 70  # most bits of a varint, seven in a byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Envelope:
         frame: id of the frame.
         index: its place in the frame, from 0.
         payload: what is delivered.
-        content_type: what the payload is.
+        content_type: media type of the payload, such as ``application/json``.
     """
 
     frame: int
@@ -51,27 +52,33 @@ class Envelope:
 
     @property
     def ticket(self) -> Ticket:
+        """What a receiver claims: frame and index."""
         return Ticket(self.frame, self.index)
 
 
 class Codec(Protocol):
-    """Writes envelopes as text, the only body that SQS takes, or as bytes for other transports."""
+    """Writes and reads envelopes: as text, which SQS requires, or as bytes for other transports.
+
+    What cannot be read raises InvalidRequest.
+    """
 
     def encode(self, envelope: Envelope) -> bytes: ...
 
-    def decode(self, data: bytes) -> Envelope:
-        """Read an envelope; raises InvalidRequest if it is none."""
-        ...
+    def decode(self, data: bytes) -> Envelope: ...
 
     def encode_text(self, envelope: Envelope) -> str: ...
 
-    def decode_text(self, text: str) -> Envelope:
-        """Read an envelope; raises InvalidRequest if it is none."""
-        ...
+    def decode_text(self, text: str) -> Envelope: ...
 
 
 class JsonCodec:
-    """``{"frame": 7, "index": 0, "type": "text/plain", "payload": "…"}``, or ``payload64``."""
+    """Writes envelopes as JSON, for people and for receivers of any kind.
+
+    A payload that is not UTF-8 stands in ``payload64``, in base64.
+
+        >>> JsonCodec().encode_text(Envelope(7, 0, b"hello", "text/plain"))
+        '{"frame":7,"index":0,"type":"text/plain","payload":"hello"}'
+    """
 
     def encode_text(self, envelope: Envelope) -> str:
         body: dict[str, object] = {
@@ -108,7 +115,11 @@ class JsonCodec:
 
 
 class ProtobufCodec:
-    """The compact form; as text it is base64."""
+    """Writes envelopes as protobuf, at most 20 bytes besides the payload; as text it is base64.
+
+    >>> ProtobufCodec().encode(Envelope(300, 1, b"hi", "text/plain")).hex()
+    '08ac02100118022a026869'
+    """
 
     def encode(self, envelope: Envelope) -> bytes:
         parts = [_number(_FRAME, envelope.frame), _number(_INDEX, envelope.index)]
@@ -143,12 +154,12 @@ class ProtobufCodec:
 
 def _whole(value: object) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError("frame and index are whole numbers")
+        raise ValueError(f"frame and index must be whole numbers, not {value!r}")
     return value
 
 
 def _fields(data: bytes) -> tuple[dict[int, int], dict[int, bytes]]:
-    """Read the fields of a message: numbers, and what has a length; the last of a kind counts."""
+    """Read a message's fields by number: varints, and byte strings; of a repeated field the last counts."""
     numbers: dict[int, int] = {}
     texts: dict[int, bytes] = {}
     at = 0
@@ -162,7 +173,7 @@ def _fields(data: bytes) -> tuple[dict[int, int], dict[int, bytes]]:
                 texts[key >> 3] = data[at : at + value]
                 at += value
             case _:
-                raise ValueError("it is cut short, or has a field of another wire type")
+                raise ValueError("the message is cut short, or has a field of an unknown wire type")
     return numbers, texts
 
 
@@ -176,7 +187,12 @@ def _varint(value: int) -> bytes:
 
 
 def _read(data: bytes, at: int) -> tuple[int, int]:
-    """Read a varint, and where the next byte is; raises IndexError at the end of the data."""
+    """Read a varint and the position behind it.
+
+    Raises:
+        IndexError: the data ends before the varint does.
+        ValueError: the varint has more than ten bytes.
+    """
     value = shift = 0
     while True:
         byte = data[at]
@@ -184,7 +200,7 @@ def _read(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:  # noqa: PLR2004 - the highest bit says that there is more
             return value, at
         if shift >= _LONGEST:
-            raise ValueError("a number is too long")
+            raise ValueError("a varint has more than ten bytes")
 
 
 def _number(field: int, value: int) -> bytes:
@@ -196,4 +212,4 @@ def _text(field: int, value: bytes) -> bytes:
 
 
 def _no_envelope(error: Exception) -> InvalidRequest:
-    return InvalidRequest(f"this is no envelope of the codec's form: {error}")
+    return InvalidRequest(f"not an envelope in the form of this codec: {error}")

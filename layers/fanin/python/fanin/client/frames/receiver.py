@@ -1,4 +1,4 @@
-"""The idempotent receiver: an envelope is handled once, and by one at a time, however often it comes."""
+"""The idempotent receiver: it handles each envelope once, however often the envelope is delivered."""
 
 from __future__ import annotations
 
@@ -10,44 +10,45 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from fanin.app.api import Frames
-from fanin.client.consuming.acking import Deliver, Outcome, undelivered
+from fanin.app.bisect import bisect
+from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, unacknowledged
 from fanin.client.frames.envelopes import Envelope
 from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
+from fanin.errors import BatchGone, ItemFailed
 
 logger = logging.getLogger("fanin")
 
-_REFUSALS: Final = (InvalidRequest, BatchNotFound, BatchGone)
-_STALE: Final = 0.5  # share of its lease below which an envelope that waited for others is not begun
+_STALE: Final = 0.5  # share of its lease that must be left for an envelope to be handled
 
 
-class Reception(Enum):
+class Disposition(Enum):
     """What became of an envelope, and so of the message that carried it."""
 
     HANDLED = auto()
-    """It was handled here, and is marked: delete the message."""
+    """It was handled and acknowledged: delete the message."""
     DROPPED = auto()
-    """It had been handled before, or its frame is over: delete the message."""
-    AGAIN = auto()
-    """Another one is at it, or something failed: let the message come again."""
+    """It was handled before, or its frame has ended: delete the message."""
+    REDELIVER = auto()
+    """Another receiver is handling it, or something failed: let the queue deliver the message again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a handler gets: the payload, and the receipt to make its effects happen exactly once.
+    """A payload for a handler, with what the handler needs to make its effect happen exactly once.
 
-    A process may die after its effect and before the mark; then the envelope is handled again. An effect
-    that is stored under ``item`` (a conditional put, a unique key) happens once all the same.
+    A process may die after the effect and before the acknowledgement; then the envelope is handled again. An
+    effect that is stored under ``item``, by a conditional put or a unique key, happens once even so.
 
     Attributes:
-        item: id of the envelope, the same at every attempt.
-        attempt: seconds; end of this attempt's lease. A later attempt has a larger one, so a store that
-            remembers it can refuse one that was overtaken.
+        item: id of the envelope, the same in every attempt.
+        fencing_token: larger in each later attempt, so that a store that remembers it can refuse the write of
+            an attempt whose lease has run out; the end of this attempt's lease, in seconds since the epoch.
+            See "How to do distributed locking", Martin Kleppmann, 2016.
         envelope: frame, index, payload and content type.
     """
 
     item: str
-    attempt: int
+    fencing_token: int
     envelope: Envelope
 
     @property
@@ -55,95 +56,106 @@ class Delivery:
         return self.envelope.payload
 
 
-Handle: TypeAlias = Callable[[Delivery], object]
-"""Handles a payload. It raises ``ItemFailed`` to mark it failed for good, anything else to get it again."""
+DeliveryHandler: TypeAlias = Callable[[Delivery], object]
+"""Handles a payload. It raises ``ItemFailed`` to mark it failed for good, any other error to get it again."""
 
 
 class IdempotentReceiver:
-    """The receiver's end of guaranteed delivery: claim, handle, acknowledge.
+    """Receives envelopes of which no two copies are handled at the same time, nor one after it is done.
 
-    A claim is one conditional write, and so is the mark, so an envelope costs two. Who dies in between
-    leaves a lease that runs out; then the envelope is handled by whoever gets it next.
+    It claims each envelope, handles it, and acknowledges it. The claim and the acknowledgement are one
+    conditional write each. If a receiver dies in between, its lease runs out, and the envelope is handled by
+    the receiver that gets it next. The pattern is "Idempotent Receiver", Enterprise Integration Patterns.
+
+    ::
+
+        receiver = IdempotentReceiver(tracker.frames, handle, tracker.acknowledger())
+        handler = SqsReceiver(receiver)  # a Lambda handler
 
     Args:
-        frames: where claims are made.
-        handle: does the work; it must take less time than the lease.
-        deliver: tells the ledger what is done, ``tracker.delivery("api")`` or ``("queue")``.
+        frames: makes the claims, as ``tracker.frames`` does.
+        handle: does the work, in less time than the lease.
+        acknowledge: tells the ledger what is done: ``tracker.acknowledger("api")`` or ``("queue")``.
         lease: seconds for which an envelope is claimed.
-        clock: seconds since the epoch.
+        clock: tells the time in seconds since the epoch.
     """
 
     def __init__(
         self,
         frames: Frames,
-        handle: Handle,
-        deliver: Deliver,
+        handle: DeliveryHandler,
+        acknowledge: Acknowledger,
         *,
         lease: int = DEFAULT_LEASE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._frames = frames
         self._handle = handle
-        self._deliver = deliver
+        self._acknowledge = acknowledge
         self._lease = lease
         self._clock = clock
 
-    def receive(self, envelopes: Sequence[Envelope]) -> list[Reception]:
-        """See envelopes through: claims at once, handled one after the other, marked at once.
+    def receive(self, envelopes: Sequence[Envelope]) -> list[Disposition]:
+        """Claim envelopes together, handle them one after the other, acknowledge them together.
+
+        Args:
+            envelopes: any number, of any frames, copies included.
 
         Returns:
-            For each envelope what became of it; copies of one share its fate.
+            What became of each envelope, in the same order; copies of an envelope have the same disposition.
         """
         unique = {envelope.ticket: envelope for envelope in envelopes}
         claims = self._claim(list(unique))
-        receptions: dict[Ticket, Reception] = {}
-        outcomes: dict[Ticket, Outcome] = {}
+        dispositions: dict[Ticket, Disposition] = {}
+        outcomes: dict[Ticket, ItemOutcome] = {}
         for ticket, envelope in unique.items():
             found = claims[ticket]
-            if isinstance(found, Reception):
-                receptions[ticket] = found
-            elif outcome := self._handled(found, envelope):
+            if isinstance(found, Disposition):
+                dispositions[ticket] = found
+            elif outcome := self._handle_claimed(found, envelope):
                 outcomes[ticket] = outcome
             else:
-                receptions[ticket] = Reception.AGAIN
-        untold = undelivered(self._deliver, list(outcomes.values()))
+                dispositions[ticket] = Disposition.REDELIVER
+        unmarked = unacknowledged(self._acknowledge, list(outcomes.values()))
         for ticket, outcome in outcomes.items():
-            receptions[ticket] = Reception.AGAIN if outcome.item in untold else Reception.HANDLED
-        return [receptions[envelope.ticket] for envelope in envelopes]
+            dispositions[ticket] = Disposition.REDELIVER if outcome.item in unmarked else Disposition.HANDLED
+        return [dispositions[envelope.ticket] for envelope in envelopes]
 
-    def _claim(self, tickets: list[Ticket]) -> dict[Ticket, Claim | Reception]:
+    def _claim(self, tickets: list[Ticket]) -> dict[Ticket, Claim | Disposition]:
         """Claim envelopes; one that is refused spoils only itself."""
-        if not tickets:
-            return {}
-        try:
-            claims = self._frames.claim(tickets, lease=self._lease)
-        except _REFUSALS as error:
-            if len(tickets) > 1:
-                middle = len(tickets) // 2
-                return self._claim(tickets[:middle]) | self._claim(tickets[middle:])
-            logger.warning("an envelope of frame %d was refused: %s", tickets[0].frame_id, error)
-            return {tickets[0]: Reception.DROPPED if isinstance(error, BatchGone) else Reception.AGAIN}
-        except FaninError as error:
-            logger.warning("%d envelopes could not be claimed and come again: %s", len(tickets), error)
-            return dict.fromkeys(tickets, Reception.AGAIN)
-        return {claim.ticket: _BY_HOLD.get(claim.hold, claim) for claim in claims}
+        found: dict[Ticket, Claim | Disposition] = {}
 
-    def _handled(self, claim: Claim, envelope: Envelope) -> Outcome | None:
+        def claim(some: Sequence[Ticket]) -> None:
+            claims = self._frames.claim(some, lease=self._lease)
+            found.update((claim.ticket, _BY_HOLD.get(claim.hold, claim)) for claim in claims)
+
+        for failed in bisect(tickets, claim):
+            error = failed.error
+            if failed.refused:
+                logger.warning("an envelope of frame %d was refused: %s", failed.items[0].frame_id, error)
+            else:
+                count = len(failed.items)
+                logger.warning("%d envelopes could not be claimed and come again: %s", count, error)
+            disposition = Disposition.DROPPED if isinstance(error, BatchGone) else Disposition.REDELIVER
+            found.update(dict.fromkeys(failed.items, disposition))
+        return found
+
+    def _handle_claimed(self, claim: Claim, envelope: Envelope) -> ItemOutcome | None:
         """Handle an envelope; None if it must come again."""
         if claim.until - self._clock() < self._lease * _STALE:
-            return None  # those before it took too long: its lease might end in the handler's hands
+            return None  # the envelopes before it took so long that its lease might end during the handling
         try:
             self._handle(Delivery(claim.item, claim.until, envelope))
         except ItemFailed as failed:
-            return Outcome(claim.item, str(failed).encode(errors="replace").decode())
-        except Exception:  # the handler's business: log it, and let the envelope come again
+            return ItemOutcome(claim.item, str(failed).encode(errors="replace").decode())
+        except Exception:  # whatever the handler raises, the queue delivers the envelope again
             logger.exception("envelope %s failed and comes again", claim.item)
             return None
-        return Outcome(claim.item)
+        return ItemOutcome(claim.item)
 
 
 _BY_HOLD: Final = {
-    Hold.DONE: Reception.DROPPED,
-    Hold.ENDED: Reception.DROPPED,
-    Hold.LEASED: Reception.AGAIN,
+    Hold.DONE: Disposition.DROPPED,
+    Hold.ENDED: Disposition.DROPPED,
+    Hold.LEASED: Disposition.REDELIVER,
 }

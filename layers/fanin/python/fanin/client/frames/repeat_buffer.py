@@ -1,7 +1,7 @@
-"""What a repeater keeps until it is delivered: in memory, or in a file that survives the process.
+"""What a repeater keeps until it is delivered.
 
-An entry is *waiting* until a frame is asked for, then it has a place in that frame. Frames are dropped whole,
-when they are complete.
+An entry *waits* until a frame is opened for it; then it has an index in that frame. A frame's entries are
+dropped together, when the frame is complete.
 """
 
 from __future__ import annotations
@@ -12,77 +12,95 @@ from typing import Final, NamedTuple, Protocol
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.errors import BufferFull
 
-Span = tuple[int, int]
-"""A half-open range of indices."""
+IndexRange = tuple[int, int]
+"""Indices of envelopes in a frame, ``(start, stop)``, without ``stop``."""
 
 MAX_ENVELOPES: Final = 100_000
 MAX_BYTES: Final = 256 * 2**20
 
 
-class Held(NamedTuple):
-    """How much a buffer holds."""
+class Usage(NamedTuple):
+    """How much a buffer holds, or how much it may hold.
+
+    Attributes:
+        envelopes: number of envelopes.
+        bytes: bytes of their payloads.
+    """
 
     envelopes: int
     bytes: int
 
 
 class RepeatBuffer(Protocol):
-    """Keeps envelopes, safe to use from threads."""
+    """Keeps envelopes until they are delivered; several threads may use it.
+
+    ``MemoryRepeatBuffer`` ends with the process, ``SqliteRepeatBuffer`` survives it.
+    """
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
-        """Keep a payload; when it returns, the payload is kept.
+        """Keep a payload; once this has returned, the payload is safe.
 
         Raises:
-            BufferFull: it would hold more envelopes or bytes than it may; slow down, and try again.
+            BufferFull: the payload would exceed the most envelopes or bytes; slow down, and try again.
         """
         ...
 
     @property
-    def held(self) -> Held:
-        """Everything it holds, waiting or in frames."""
+    def usage(self) -> Usage:
+        """What it holds, whether waiting or in frames."""
         ...
 
     @property
     def waiting(self) -> int:
-        """How many have no frame yet."""
+        """Number of entries that have no frame yet."""
         ...
 
     def assign(self, frame: int, size: int) -> None:
-        """Give the oldest ``size`` waiting entries their places in a frame, all or none."""
+        """Give the oldest waiting entries indices in a frame, from 0; either all of them or none.
+
+        Args:
+            frame: id of the frame, which has no entries yet.
+            size: number of entries; so many must be waiting.
+        """
         ...
 
     def frames(self) -> list[int]:
-        """Frames that have entries, the oldest first."""
+        """Ids of the frames that have entries, oldest first."""
         ...
 
-    def read(self, frame: int, spans: Iterable[Span]) -> Iterator[Envelope]:
-        """The envelopes of a frame in these ranges; those that it does not hold are left out."""
+    def read(self, frame: int, ranges: Iterable[IndexRange]) -> Iterator[Envelope]:
+        """Read the envelopes of a frame in some ranges; indices that the buffer does not hold are skipped."""
         ...
 
     def drop(self, frame: int) -> None:
-        """Forget a frame; that it is not there is no error."""
+        """Drop the entries of a frame; a frame without entries is ignored."""
         ...
 
-    def release(self, frame: int, missing: Collection[Span]) -> None:
-        """Dissolve a frame that was given up: what is missing waits again, the rest is forgotten.
+    def release(self, frame: int, missing: Collection[IndexRange]) -> None:
+        """Dissolve a frame that was given up: missing entries wait again, the others are dropped.
 
         Args:
-            frame: its id.
-            missing: ranges of indices; they may reach beyond the frame.
+            frame: id of the frame.
+            missing: the ranges that were not delivered; they may reach beyond the frame.
         """
         ...
 
 
-def held_with(held: Held, size: int, bounds: Held) -> Held:
-    """What a buffer holds with one more payload.
+def usage_with(usage: Usage, size: int, bounds: Usage) -> Usage:
+    """Add one payload to what a buffer holds.
+
+    Args:
+        usage: what it holds.
+        size: bytes of the payload.
+        bounds: what it may hold.
 
     Raises:
-        BufferFull: that is too much.
+        BufferFull: it may not hold so much.
     """
-    more = Held(held.envelopes + 1, held.bytes + size)
+    more = Usage(usage.envelopes + 1, usage.bytes + size)
     if more.envelopes > bounds.envelopes or more.bytes > bounds.bytes:
         raise BufferFull(
-            f"the repeat buffer holds {held.envelopes} envelopes of {held.bytes} bytes and may hold "
+            f"the repeat buffer holds {usage.envelopes} envelopes of {usage.bytes} bytes and may hold "
             f"{bounds.envelopes} of {bounds.bytes}; wait until receivers have caught up",
             retry_after=1,
         )

@@ -1,4 +1,4 @@
-"""The repeater: keeps every envelope until its frame is complete, and sends again what is missing."""
+"""The repeater: it keeps every envelope until its frame is complete, and repeats those that are missing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from fanin import names
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Frames
-from fanin.client.backoff import Backoff
 from fanin.client.frames.envelopes import OCTETS, Envelope
-from fanin.client.frames.repeat_buffer import RepeatBuffer, Span
-from fanin.client.paging import pages
+from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer
+from fanin.client.paging import chunks
 from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
@@ -23,21 +23,21 @@ from fanin.errors import BatchGone, BatchNotFound, FaninError
 logger = logging.getLogger("fanin")
 
 Transport: TypeAlias = Callable[[Sequence[Envelope]], object]
-"""Sends envelopes; raises an error of fanin's, or OSError, if some may not have been sent."""
+"""Sends envelopes; raises an error of fanin, or OSError, if some may not have been sent."""
 
 FRAME_SIZE: Final = 1_000
 _CHUNK: Final = 100  # envelopes given to the transport at once
-_REPEATS: Final = Backoff(first=5, most=300)
+_REPEATS: Final = Backoff(base=5, cap=300)
 _FAULTS: Final = (FaninError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message of a frame's reply channel.
+    """A message from a frame's reply channel.
 
     Attributes:
         kind: ``Complete Frame``, ``Frame Ended`` or ``Repeat Requested``.
-        frame: the frame.
+        frame: id of the frame.
     """
 
     kind: str
@@ -45,36 +45,41 @@ class Notice:
 
 
 @dataclass(slots=True)
-class _Watch:
-    """When a frame is looked at next, and how often it was."""
+class _NextCheck:
+    """When a frame is checked next.
+
+    Attributes:
+        due: on the repeater's clock, in seconds.
+        attempt: how often the frame was checked before.
+    """
 
     due: float
     attempt: int = 0
 
 
 class Repeater:
-    """The sender's end of guaranteed delivery.
+    """Sends payloads and repeats them until they are delivered, whoever crashes or loses a message.
 
-    ``put`` keeps a payload; ``flush`` asks for frames for what waits, and sends it; ``tick`` does what is
-    due: it hears the reply channel, asks which envelopes are missing, and sends those again. A service thread
-    of yours calls ``flush`` and ``tick`` now and then, or ``run`` does both.
+    ``put`` keeps a payload. ``flush`` opens frames for the payloads that wait, and sends them. ``tick`` does
+    what is due: it reads the reply channel, asks which envelopes are missing, and sends those again. Call
+    ``flush`` and ``tick`` from a thread of your own every second or so, or let ``run`` do it.
 
-    A crash at any step loses nothing that the buffer keeps: a frame that was asked for and never filled ends
-    by itself, and a frame that the buffer knows is repeated until it is complete. A frame that timed out
-    is dissolved: what is missing is sent in a new frame, as a new delivery.
+    A crash loses nothing that the buffer keeps: a frame that was opened and not filled ends by itself, and a
+    frame whose envelopes are in the buffer is repeated until it is complete. A frame that timed out is
+    dissolved: what is missing is sent in a new frame, as a new delivery.
 
-    Use it from one thread; only ``put`` may be called from others.
+    All calls except ``put`` must come from one thread. ``docs/patterns/frames.md`` has an example that runs.
 
     Args:
-        frames: the service.
-        transport: sends envelopes.
-        buffer: keeps them.
-        template: source, destination, reply channel and ttl of the frames; its size is the largest.
-        notices: takes what has come on the reply channel; ``queue_notices`` does, from SQS.
-        backoff: waits between repeats of a frame; jittered, so that senders do not repeat together. What is
-            still in the queue counts as missing and is sent again, so let the first wait be no shorter than
-            receivers take to get there.
-        clock: seconds, monotonic.
+        frames: the service, ``tracker.frames``.
+        transport: sends envelopes; ``SqsTransport`` does, to a queue.
+        buffer: keeps envelopes.
+        template: source, destination, reply channel and ttl of the frames; its size is the largest size.
+        notices: takes the messages that are on the reply channel; ``queue_notices`` does, from SQS.
+        backoff: waits between the repeats of a frame, with jitter, so that senders do not repeat at the same
+            time. An envelope that is still in the queue counts as missing and is sent again, so the first
+            wait should not be shorter than receivers take.
+        clock: tells the time in seconds, monotonic.
     """
 
     def __init__(
@@ -94,71 +99,71 @@ class Repeater:
         self._notices = notices
         self._backoff = backoff
         self._clock = clock
-        self._watches = {frame: _Watch(clock()) for frame in buffer.frames()}
-        self._down = False
+        self._outstanding = {frame: _NextCheck(clock()) for frame in buffer.frames()}
+        self._transport_failed = False
         self.buffer = buffer
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
         """Keep a payload for delivery.
 
         Raises:
-            BufferFull: too much is under way; slow down.
+            BufferFull: the buffer holds as much as it may; slow down.
         """
         self.buffer.put(payload, content_type)
 
     def flush(self) -> None:
-        """Ask for frames for everything that waits, and send it.
+        """Open frames for all payloads that wait, and send them.
 
-        What cannot be sent is no error, since it is repeated.
+        A transport that fails raises nothing here, because what was not sent is repeated.
 
         Raises:
-            FaninError: no frame could be asked for; what waits goes on waiting.
+            FaninError: no frame could be opened; the payloads keep waiting.
         """
         while waiting := self.buffer.waiting:
             size = min(waiting, self._template.size)
             frame = self._frames.open(self._sized(size))
             self.buffer.assign(frame.frame_id, size)
-            self._watches[frame.frame_id] = _Watch(self._next(0))
+            self._outstanding[frame.frame_id] = _NextCheck(self._next(0))
             self._send(frame.frame_id, [(0, size)])
 
     def tick(self) -> int:
-        """Do what is due.
+        """Read the reply channel, and check the frames that are due.
 
         Returns:
-            How many frames are under way.
+            How many frames are not complete.
         """
-        self._hear()
-        for frame_id, watch in list(self._watches.items()):
-            if watch.due > self._clock():
+        self._read_notices()
+        for frame_id, next_check in list(self._outstanding.items()):
+            if next_check.due > self._clock():
                 continue
-            watch.attempt += 1
-            watch.due = self._next(watch.attempt)
+            next_check.attempt += 1
+            next_check.due = self._next(next_check.attempt)
             try:
-                self._look(frame_id)
+                self._check(frame_id)
             except _FAULTS as error:
-                logger.warning("frame %d is looked at again later: %s", frame_id, error)
-        return len(self._watches)
+                logger.warning("frame %d cannot be checked now, trying again later: %s", frame_id, error)
+        return len(self._outstanding)
 
     def reconnected(self) -> None:
-        """Look at all frames now: the way to the receivers is open again.
+        """Check all frames at the next tick, because receivers can be reached again.
 
-        Called by itself when the transport works after it had failed.
+        The repeater does this on its own when the transport works again after an error.
         """
-        for frame_id in self._watches:
-            self._watches[frame_id] = _Watch(self._clock())
+        for frame_id in self._outstanding:
+            self._outstanding[frame_id] = _NextCheck(self._clock())
 
     def run(self, until: Callable[[], bool] = lambda: False, *, pause: float = 1.0) -> None:
         """Flush and tick until told to stop.
 
         Args:
-            until: asked before each round; True stops.
-            pause: seconds between rounds.
+            until: called before each round; True stops.
+            pause: seconds between two rounds.
         """
         while not until():
             try:
                 self.flush()
             except _FAULTS as error:
-                logger.warning("no frame can be asked for now: %s", error)
+                logger.warning("no frame can be opened now, trying again later: %s", error)
             self.tick()
             self._backoff.sleep(pause)
 
@@ -167,24 +172,25 @@ class Repeater:
         return OpenFrame(size, plan.source, plan.destination, plan.reply_to, plan.ttl, plan.user_key)
 
     def _next(self, attempt: int) -> float:
-        return self._clock() + self._backoff.delay(attempt, self._backoff.first / 2)
+        return self._clock() + self._backoff.delay(attempt, self._backoff.base / 2)
 
-    def _hear(self) -> None:
+    def _read_notices(self) -> None:
         try:
-            heard = list(self._notices())
+            notices = list(self._notices())
         except _FAULTS as error:
-            logger.warning("the reply channel is heard later: %s", error)
+            logger.warning("the reply channel cannot be read now, trying again later: %s", error)
             return
-        for notice in heard:
+        for notice in notices:
             if notice.kind == names.MESSAGE_COMPLETE_FRAME:
                 self._forget(notice.frame)
-            elif notice.frame in self._watches:
-                self._watches[notice.frame] = _Watch(self._clock())
+            elif notice.frame in self._outstanding:
+                self._outstanding[notice.frame] = _NextCheck(self._clock())
 
-    def _look(self, frame_id: int) -> None:
-        """Repeat what is missing of a frame, or forget it if nothing is.
+    def _check(self, frame_id: int) -> None:
+        """Repeat what is missing of a frame, or forget the frame if nothing is.
 
-        Of one that the service no longer knows, all is missing: another sender may have made it larger.
+        Of a frame that the service no longer knows, everything is missing, up to the largest size there is:
+        a sender with a larger template may have opened it.
         """
         try:
             frame = self._frames.status(frame_id, limit=MAX_PAGE)
@@ -198,27 +204,27 @@ class Repeater:
         else:
             self._send(frame_id, frame.missing)
 
-    def _missing(self, frame: Frame) -> list[Span]:
-        """All that is missing of a frame, every page of it."""
-        spans = list(frame.missing)
+    def _missing(self, frame: Frame) -> list[IndexRange]:
+        """All ranges that are missing of a frame, from every page."""
+        ranges = list(frame.missing)
         while frame.cursor is not None:
             frame = self._frames.status(frame.frame_id, cursor=frame.cursor, limit=MAX_PAGE)
-            spans += frame.missing
-        return spans
+            ranges += frame.missing
+        return ranges
 
     def _forget(self, frame_id: int) -> None:
         self.buffer.drop(frame_id)
-        self._watches.pop(frame_id, None)
+        self._outstanding.pop(frame_id, None)
 
-    def _send(self, frame_id: int, spans: Iterable[Span]) -> None:
-        """Send envelopes; what fails is due again later."""
+    def _send(self, frame_id: int, ranges: Iterable[IndexRange]) -> None:
+        """Send envelopes; what is not sent is repeated when the frame is due."""
         try:
-            for chunk in pages(self.buffer.read(frame_id, spans), most=_CHUNK):
+            for chunk in chunks(self.buffer.read(frame_id, ranges), max_items=_CHUNK):
                 self._transport(chunk)
         except _FAULTS as error:
-            logger.warning("frame %d is repeated later: %s", frame_id, error)
-            self._down = True
+            logger.warning("frame %d could not be sent whole, repeating it later: %s", frame_id, error)
+            self._transport_failed = True
             return
-        if self._down:
-            self._down = False
+        if self._transport_failed:
+            self._transport_failed = False
             self.reconnected()

@@ -9,7 +9,7 @@ from threading import RLock
 from typing import Any, Final
 
 from fanin.client.frames.envelopes import OCTETS, Envelope
-from fanin.client.frames.repeat_buffer import MAX_BYTES, MAX_ENVELOPES, Held, Span, held_with
+from fanin.client.frames.repeat_buffer import MAX_BYTES, MAX_ENVELOPES, IndexRange, Usage, usage_with
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS envelopes (
@@ -24,17 +24,18 @@ CREATE UNIQUE INDEX IF NOT EXISTS by_place ON envelopes (frame, place);
 
 
 class SqliteRepeatBuffer:
-    """A ``RepeatBuffer`` in a file. Whoever opens the file again goes on with its frames.
+    """A ``RepeatBuffer`` in a file, so that a sender that crashed goes on when it opens the file again.
 
-    The journal is written ahead (WAL). With ``synchronous=NORMAL`` a commit is in the operating system's
-    hands when it returns: it survives the process, also by ``kill -9``, at no cost of a disk flush. A machine
-    that loses power may lose the last commits, never the file; ``power_safe`` flushes each
-    commit (``FULL``), some milliseconds a put.
+    The file has a write-ahead log. With ``synchronous=NORMAL``, a commit is with the operating system when it
+    returns, so it survives the process, even ``kill -9``, without waiting for the disk. If the machine loses
+    power, the last commits may be lost, but the file is never damaged. ``power_safe`` flushes each commit
+    (``synchronous=FULL``), which costs some milliseconds for each put. See "Write-Ahead Logging" in SQLite's
+    documentation.
 
     Args:
-        path: the file; one process at a time may use it.
-        max_envelopes: most entries.
-        max_bytes: most bytes of payload.
+        path: the file; only one process at a time can use it.
+        max_envelopes: most envelopes it may hold.
+        max_bytes: most bytes of payload it may hold.
         power_safe: whether a put survives a loss of power.
     """
 
@@ -46,29 +47,29 @@ class SqliteRepeatBuffer:
         max_bytes: int = MAX_BYTES,
         power_safe: bool = False,
     ) -> None:
-        self._bounds = Held(max_envelopes, max_bytes)
+        self._bounds = Usage(max_envelopes, max_bytes)
         self._lock = RLock()
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
         self._database.executescript(_SCHEMA)
-        self._held = self._count()
+        self._usage = self._count()
 
     def close(self) -> None:
-        """Close the file; the buffer is not used any more."""
+        """Close the file; the buffer cannot be used afterwards."""
         with self._lock:
             self._database.close()
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
         with self._lock:
-            held = held_with(self._held, len(payload), self._bounds)
+            usage = usage_with(self._usage, len(payload), self._bounds)
             self._rows("INSERT INTO envelopes (content_type, payload) VALUES (?, ?)", (content_type, payload))
-            self._held = held
+            self._usage = usage
 
     @property
-    def held(self) -> Held:
-        return self._held
+    def usage(self) -> Usage:
+        return self._usage
 
     @property
     def waiting(self) -> int:
@@ -90,8 +91,8 @@ class SqliteRepeatBuffer:
         )
         return [int(frame) for (frame,) in rows]
 
-    def read(self, frame: int, spans: Iterable[Span]) -> Iterator[Envelope]:
-        for start, stop in spans:
+    def read(self, frame: int, ranges: Iterable[IndexRange]) -> Iterator[Envelope]:
+        for start, stop in ranges:
             rows = self._rows(
                 "SELECT place, payload, content_type FROM envelopes"
                 " WHERE frame = ? AND place >= ? AND place < ? ORDER BY place",
@@ -103,7 +104,7 @@ class SqliteRepeatBuffer:
     def drop(self, frame: int) -> None:
         self.release(frame, ())
 
-    def release(self, frame: int, missing: Collection[Span]) -> None:
+    def release(self, frame: int, missing: Collection[IndexRange]) -> None:
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             with self._database:  # commits, or rolls back
@@ -114,11 +115,11 @@ class SqliteRepeatBuffer:
                         (frame, start, stop),
                     )
                 self._rows("DELETE FROM envelopes WHERE frame = ?", (frame,))
-            self._held = self._count()
+            self._usage = self._count()
 
-    def _count(self) -> Held:
+    def _count(self) -> Usage:
         ((count, size),) = self._rows("SELECT count(*), total(length(payload)) FROM envelopes")
-        return Held(count, int(size))
+        return Usage(count, int(size))
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock:

@@ -1,4 +1,4 @@
-"""Frames over SQS: envelopes sent and received, and what comes on the reply channel."""
+"""Frames over SQS: sending envelopes, receiving them, and reading the reply channel."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec
-from fanin.client.frames.receiver import IdempotentReceiver, Reception
+from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Notice
-from fanin.client.paging import pages
+from fanin.client.paging import chunks
 from fanin.client.queues import REQUEST_BYTES, queue_errors
+from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import InvalidRequest, Throttled
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ _MOST: Final = 10
 
 
 class SqsTransport:
-    """A ``Transport`` to a standard queue.
+    """Sends a repeater's envelopes to a standard queue; a ``Transport``.
 
     Args:
         sqs: client.
         queue_url: the receivers' queue.
-        codec: form of the bodies.
+        codec: writes the bodies; JSON by default.
     """
 
     def __init__(self, sqs: SQSClient, queue_url: str, codec: Codec | None = None) -> None:
@@ -34,33 +35,34 @@ class SqsTransport:
         self._codec = codec or JsonCodec()
 
     def __call__(self, envelopes: Sequence[Envelope]) -> None:
-        """Send envelopes, ten to a request.
+        """Send envelopes, up to ten in a request.
 
         Raises:
-            Throttled: the queue did not take some of them.
+            Throttled: the queue did not accept some of them.
+            AccessDenied, NotConfigured, ServiceUnavailable: the queue cannot be reached.
         """
         bodies = (self._codec.encode_text(envelope) for envelope in envelopes)
         refused = 0
-        for page in pages(
-            bodies, most=_MOST, size_of=lambda body: len(body.encode()), most_bytes=REQUEST_BYTES
+        for page in chunks(
+            bodies, max_items=_MOST, size_of=lambda body: len(body.encode()), max_bytes=REQUEST_BYTES
         ):
             entries: list[Any] = [{"Id": str(i), "MessageBody": body} for i, body in enumerate(page)]
             with queue_errors(self._queue_url):
                 answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
             refused += len(answer.get("Failed", []))
         if refused:
-            raise Throttled(f"{self._queue_url} did not take {refused} of {len(envelopes)} envelopes")
+            raise Throttled(f"{self._queue_url} did not accept {refused} of {len(envelopes)} envelopes")
 
 
 class SqsReceiver:
     """Feeds an ``IdempotentReceiver`` from a queue: as a Lambda handler, or by polling.
 
-    The visibility timeout of the queue should be no less than the lease, so that an envelope that another
-    receiver is at does not come back before that one is through.
+    Make the queue's visibility timeout at least as long as the lease, so that an envelope does not come again
+    while another receiver is handling it.
 
     Args:
-        receiver: handles envelopes.
-        codec: form of the bodies.
+        receiver: handles the envelopes.
+        codec: reads the bodies; JSON by default.
     """
 
     def __init__(self, receiver: IdempotentReceiver, codec: Codec | None = None) -> None:
@@ -68,25 +70,36 @@ class SqsReceiver:
         self._codec = codec or JsonCodec()
 
     def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:  # noqa: ARG002
-        """Handle an event of SQS; the event source mapping needs ``ReportBatchItemFailures``.
+        """Handle an SQS event; the event source mapping needs ``ReportBatchItemFailures``.
+
+        Args:
+            event: what Lambda hands over.
+            context: Lambda's context.
 
         Returns:
-            The partial batch response: the messages that must come again.
+            The partial batch response: the messages to deliver again.
         """
         bodies = {str(record["messageId"]): str(record["body"]) for record in event["Records"]}
-        again = self._again(bodies)
-        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in sorted(again)]}
+        return partial_batch_response(sorted(self._receive(bodies)))
 
     def poll(self, sqs: SQSClient, queue_url: str, *, wait: int = 20) -> int:
-        """Receive up to ten messages once, see them through, and delete those that are.
+        """Receive up to ten messages once, and delete those that were handled or dropped.
+
+        Args:
+            sqs: client.
+            queue_url: the receivers' queue.
+            wait: seconds to wait for messages, 0 to 20.
 
         Returns:
-            How many were received.
+            How many messages were received.
+
+        Raises:
+            AccessDenied, NotConfigured, ServiceUnavailable, Throttled: the queue cannot be reached.
         """
         with queue_errors(queue_url):
             answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
         messages = {message["MessageId"]: message for message in answer.get("Messages", [])}
-        again = self._again({message_id: message["Body"] for message_id, message in messages.items()})
+        again = self._receive({message_id: message["Body"] for message_id, message in messages.items()})
         entries: list[Any] = [
             {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
             for number, (message_id, message) in enumerate(messages.items())
@@ -97,30 +110,39 @@ class SqsReceiver:
                 sqs.delete_message_batch(QueueUrl=queue_url, Entries=entries)
         return len(messages)
 
-    def _again(self, bodies: Mapping[str, str]) -> set[str]:
-        """See the messages through; those that must come again, what is no envelope among them."""
+    def _receive(self, bodies: Mapping[str, str]) -> set[str]:
+        """Receive the envelopes in messages.
+
+        Args:
+            bodies: by message id.
+
+        Returns:
+            Ids of the messages to deliver again, including those that hold no envelope.
+        """
         envelopes: dict[str, Envelope] = {}
         for message_id, body in bodies.items():
             try:
                 envelopes[message_id] = self._codec.decode_text(body)
             except InvalidRequest:
-                continue  # it comes again until it is in the dead-letter queue
-        receptions = self._receiver.receive(list(envelopes.values()))
-        seen = {
+                continue  # it is delivered again until the queue moves it to its dead-letter queue
+        dispositions = self._receiver.receive(list(envelopes.values()))
+        settled = {
             message_id
-            for message_id, reception in zip(envelopes, receptions, strict=True)
-            if reception is not Reception.AGAIN
+            for message_id, disposition in zip(envelopes, dispositions, strict=True)
+            if disposition is not Disposition.REDELIVER
         }
-        return set(bodies) - seen
+        return set(bodies) - settled
 
 
 def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[[], Iterator[Notice]]:
-    """Make what a ``Repeater`` hears its reply channel with.
+    """Make the ``notices`` of a ``Repeater`` whose reply channel is an SQS queue.
+
+    Each call receives up to ten messages and deletes them, also those that are not from fanin.
 
     Args:
         sqs: client.
-        queue_url: the reply channel, of this sender alone.
-        wait: seconds a poll waits for messages, 0 to 20.
+        queue_url: the reply channel; no other sender may use it.
+        wait: seconds for which a call waits for messages, 0 to 20.
     """
 
     def take() -> Iterator[Notice]:
@@ -132,7 +154,7 @@ def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[
                 body = json.loads(message["Body"])
                 yield Notice(body["type"], body["frame_id"])
             except (ValueError, KeyError, TypeError):
-                continue  # not from fanin
+                continue  # not a message of fanin
         if messages:
             entries: list[Any] = [
                 {"Id": str(i), "ReceiptHandle": message["ReceiptHandle"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from fanin.client.https.api import HttpsApi
+from fanin.client.https.api import NOTHING, HttpsApi
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT
 from fanin.names import IDEMPOTENCY_HEADER
@@ -15,7 +15,7 @@ from fanin.wire import buffers as wire
 class HttpsBuffers:
     """Implements ``fanin.app.api.Buffers`` against a deployed API.
 
-    A put without a key is not sent again when its answer was lost, since it could put the work in twice.
+    A put without a key is not sent again when its answer was lost, because the work could be in twice.
 
     Args:
         api: the API.
@@ -26,20 +26,20 @@ class HttpsBuffers:
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
         body = {"limit": limit, "queue": queue}
-        return self._api.call(wire.decode_buffer, "PUT", _path(name), body)
+        return self._api.call(wire.BUFFER, "PUT", _path(name), body)
 
     def delete(self, name: str) -> None:
-        self._api.call(lambda _: None, "DELETE", _path(name))
+        self._api.call(NOTHING, "DELETE", _path(name))
 
     def status(self, name: str) -> Level:
-        return self._api.call(wire.decode_level, "GET", _path(name))
+        return self._api.call(wire.LEVEL, "GET", _path(name))
 
     def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
         return self._api.call(
-            wire.decode_accepted,
+            wire.ACCEPTED,
             "POST",
             _path(name, "/put"),
-            {"payloads": list(payloads)},
+            wire.PUT_WORK.encode(payloads),
             headers={} if key is None else {IDEMPOTENCY_HEADER: key},
             repeatable=key is not None,
         )
@@ -48,14 +48,15 @@ class HttpsBuffers:
         self, name: str, *, most: int = 1, wait: int = MAX_WAIT, visibility_timeout: int | None = None
     ) -> Sequence[Work]:
         body = {"most": most, "wait": wait, "visibility_timeout": visibility_timeout}
-        return self._api.call(wire.decode_work, "POST", _path(name, "/take"), body)
+        work = self._api.call(wire.TAKEN, "POST", _path(name, "/take"), body)
+        return list(work)
 
     def done(self, name: str, tokens: Sequence[str]) -> Released:
-        return self._api.call(wire.decode_released, "POST", _path(name, "/done"), {"receipts": list(tokens)})
+        return self._api.call(wire.RELEASED, "POST", _path(name, "/done"), wire.DONE_WORK.encode(tokens))
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         query = {"cursor": cursor, "limit": limit}
-        return self._api.call(wire.decode_buffers, "GET", "/buffers", query=query)
+        return self._api.call(wire.BUFFERS, "GET", "/buffers", query=query)
 
 
 def _path(name: str, rest: str = "") -> str:

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fanin.client.https.api import HttpsApi
-from fanin.domain.frames import DEFAULT_LEASE, Claim, Frame, OpenFrame, Ticket
+from fanin.domain.frames import DEFAULT_LEASE, Claim, ClaimEnvelopes, Frame, OpenFrame, Ticket
 from fanin.wire import frames as wire
 
 
 class HttpsFrames:
-    """Implements ``fanin.app.api.Frames`` against a deployed API."""
+    """Implements ``fanin.app.api.Frames`` against a deployed API.
+
+    A frame whose opening is repeated, because its answer was lost, is opened twice; the first times out.
+
+    Args:
+        api: the API.
+    """
 
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
     def open(self, request: OpenFrame) -> Frame:
-        return self._api.call(wire.decode_frame, "POST", "/frames", wire.encode_open(request))
+        return self._api.call(wire.FRAME, "POST", "/frames", wire.OPEN_FRAME.encode(request))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         query = {"cursor": cursor, "limit": limit}
-        return self._api.call(wire.decode_frame, "GET", f"/frames/{frame_id}", query=query)
+        return self._api.call(wire.FRAME, "GET", f"/frames/{frame_id}", query=query)
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
-        return self._api.call(wire.decode_claims, "POST", "/claims", wire.encode_tickets(tickets, lease))
+        body = wire.CLAIM_ENVELOPES.encode(ClaimEnvelopes(tickets, lease))
+        claims = self._api.call(wire.CLAIMS, "POST", "/claims", body)
+        return list(claims)

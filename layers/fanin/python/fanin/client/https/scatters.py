@@ -9,7 +9,9 @@ from fanin.client.https.api import HttpsApi
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipients,
     Gathered,
+    MissingRecipients,
     Reply,
     ReplyReceipt,
     Scatter,
@@ -20,25 +22,45 @@ from fanin.wire import scatters as wire
 
 
 class HttpsScatters:
-    """Implements ``fanin.app.api.Scatters`` against a deployed API."""
+    """Implements ``fanin.app.api.Scatters`` against a deployed API.
+
+    A start without a key gets one here, so that it starts one scatter however often it is sent.
+
+    Args:
+        api: the API.
+    """
 
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
-        body, headers = wire.encode_scatter(scatter), {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
-        return self._api.call(wire.decode_scattered, "POST", "/scatters", body, headers=headers)
+        body, headers = wire.SCATTER.encode(scatter), {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
+        return self._api.call(wire.SCATTERED, "POST", "/scatters", body, headers=headers)
 
     def status(self, batch_id: int) -> Scattered:
-        return self._api.call(wire.decode_scattered, "GET", f"/scatters/{batch_id}")
+        return self._api.call(wire.SCATTERED, "GET", f"/scatters/{batch_id}")
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         query = {"cursor": cursor, "limit": limit}
-        return self._api.call(wire.decode_gathered, "GET", f"/scatters/{batch_id}/replies", query=query)
+        return self._api.call(wire.GATHERED, "GET", f"/scatters/{batch_id}/replies", query=query)
+
+    def missing_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> MissingRecipients:
+        query = {"cursor": cursor, "limit": limit}
+        return self._api.call(wire.MISSING_RECIPIENTS, "GET", f"/scatters/{batch_id}/missing", query=query)
+
+    def failed_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> FailedRecipients:
+        query = {"cursor": cursor, "limit": limit}
+        return self._api.call(wire.FAILED_RECIPIENTS, "GET", f"/scatters/{batch_id}/failed", query=query)
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        return self._api.call(wire.decode_reply_receipts, "POST", "/replies", wire.encode_replies(replies))
+        body = wire.REPLIES.encode(replies)
+        receipts = self._api.call(wire.REPLY_RECEIPTS, "POST", "/replies", body)
+        return list(receipts)
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        body = wire.encode_claim_check_request(request)
-        return self._api.call(wire.decode_claim_check, "POST", "/claim-checks", body)
+        body = wire.CLAIM_CHECK_REQUEST.encode(request)
+        return self._api.call(wire.CLAIM_CHECK, "POST", "/claim-checks", body)

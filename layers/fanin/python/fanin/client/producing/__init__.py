@@ -1,1 +1,1 @@
-"""Producers: a batch in hand, and sending the messages of its items."""
+"""Producers: a batch, and sending the messages of its items."""

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import fanin
 from fanin import names
-from fanin.entry.http.components import SCHEMAS
 from fanin.entry.http.route import Route
-from fanin.entry.http.schemas import Schema, ref
 from fanin.entry.http.statuses import STATUS
+from fanin.wire.components import COMPONENTS
+from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
+from fanin.wire.problems import PROBLEM
 
 _ALWAYS: Final = (400, 401, 403, 429, 500, 503)
-"""What any request can meet: bad parameters, the gateway's authorization and throttle, and faults."""
+"""Statuses of any request: bad parameters, the gateway's authorization and throttling, and faults."""
 
 _GATEWAY: Final[Schema] = {
     "type": "object",
@@ -24,9 +25,9 @@ _GATEWAY: Final[Schema] = {
 }
 _DESCRIPTION: Final = (
     "fanin tells you, exactly and at once, when a fan-out is finished. Points in time are RFC 3339, "
-    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items "
-    f"without an {names.IDEMPOTENCY_HEADER} adds again, starting a scatter without one starts another, and "
-    "counts of estimated batches are counted again."
+    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated. Where one takes an "
+    f"{names.IDEMPOTENCY_HEADER}, a repeat without it opens another batch, adds more items, starts another "
+    "scatter or puts the work in again. Events are sent again, and counts of estimated batches counted again."
 )
 
 
@@ -47,7 +48,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "security": [{"sigv4": []}],
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": COMPONENTS,
             "responses": {str(status): _problem(status) for status in sorted({*_ALWAYS, *STATUS.values()})},
             "securitySchemes": {
                 "sigv4": {
@@ -74,30 +75,23 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.body:
         operation["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": ref(route.body)}},
+            "content": {"application/json": {"schema": route.body.schema}},
         }
     return operation
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
-    path = {
-        name: route.named.get(name) or _identifier(route) for name in re.findall(r"\{(\w+)\}", route.path)
-    }
+    path = {name: route.named.get(name, BATCH_ID) for name in re.findall(r"\{(\w+)\}", route.path)}
     return [
-        {"name": name, "in": place, "required": required, "schema": schema}
-        for place, required, schemas in (
+        {"name": name, "in": place, "required": required, "schema": kind.schema}
+        for place, required, kinds in (
             ("path", True, path),
             ("query", True, route.required),
             ("query", False, route.optional),
             ("header", False, {**route.headers, names.CORRELATION_HEADER: _CORRELATION_ID}),
         )
-        for name, schema in schemas.items()
+        for name, kind in kinds.items()
     ]
-
-
-def _identifier(route: Route) -> Schema:
-    estimated = route.path.startswith(f"{names.CARLYLE_ROOT}/estimated")
-    return {"type": "string", "format": "uuid"} if estimated else SCHEMAS["Batch"]["properties"]["batch_id"]
 
 
 def _statuses(route: Route) -> list[int]:
@@ -108,7 +102,7 @@ def _statuses(route: Route) -> list[int]:
 def _success(route: Route) -> Mapping[str, Any]:
     answer: dict[str, Any] = {"description": HTTPStatus(route.status).phrase, "headers": _CORRELATION}
     if route.answer:
-        answer["content"] = {"application/json": {"schema": ref(route.answer)}}
+        answer["content"] = {"application/json": {"schema": route.answer.schema}}
     return answer
 
 
@@ -119,10 +113,9 @@ _RETRY_AFTER: Final = {
 _CORRELATION: Final = {
     names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
 }
-_CORRELATION_ID: Final[Schema] = {
-    "type": "string",
-    "description": "goes to the logs; taken if it is at most 128 visible ASCII characters, else left",
-}
+_CORRELATION_ID: Final[JsonType[str]] = TEXT.with_keywords(
+    description="goes to the logs, if it is at most 128 visible ASCII characters; else it is ignored"
+)
 
 
 def _problem(status: int) -> dict[str, Any]:
@@ -130,7 +123,7 @@ def _problem(status: int) -> dict[str, Any]:
         "description": HTTPStatus(status).phrase,
         **({"headers": _RETRY_AFTER} if status in _BUSY else {}),
         "content": {
-            "application/problem+json": {"schema": ref("Problem")},
+            "application/problem+json": {"schema": PROBLEM.schema},
             "application/json": {"schema": _GATEWAY},
         },
     }

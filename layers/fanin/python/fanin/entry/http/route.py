@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -11,10 +10,14 @@ from typing import Any, Final, NamedTuple
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from fanin.app.services import Services
-from fanin.entry.http.schemas import Schema, record
-from fanin.entry.http.validation import compiled, parse
+from fanin.app.api import Fanin
+from fanin.domain.ids import parse_batch_id
+from fanin.entry.http.mismatches import HEADERS, QUERY
+from fanin.entry.http.validation import Check, checked, compiled
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
+from fanin.names import IDEMPOTENCY_HEADER
+from fanin.wire.json_types import Json, JsonType, Schema
+from fanin.wire.shapes import Shape, object_schema
 
 MAX_BODY: Final = 1024 * 1024
 """Bytes of a request's body."""
@@ -27,15 +30,41 @@ class Request(NamedTuple):
 
     Attributes:
         path: parameters of the path, as text.
-        query: parameters of the query, of the types that the route says.
+        query: parameters of the query that were given, as values of the types that the route names.
         headers: those that the route names and the request has.
-        body: JSON of the route's schema; None if it takes no body.
+        body: JSON of the route's shape; None if it takes no body.
+        shape: of the body; None if the route takes none.
     """
 
     path: Mapping[str, str]
     query: Mapping[str, Any]
     headers: Mapping[str, str]
-    body: Any
+    body: Json
+    shape: Shape[Any] | None
+
+    def read(self, **given: Any) -> Any:
+        """The value that the body stands for.
+
+        Args:
+            given: attributes of it that are not in the body, such as a name from the path.
+        """
+        if self.shape is None:
+            raise TypeError("the route takes no body")
+        return self.shape.decode(self.body, **given)
+
+    @property
+    def batch_id(self) -> int:
+        """The batch in the path.
+
+        Raises:
+            InvalidRequest: it is not a batch id.
+        """
+        return parse_batch_id(self.path["batch_id"])
+
+    @property
+    def key(self) -> str | None:
+        """The caller's idempotency key."""
+        return self.headers.get(IDEMPOTENCY_HEADER)
 
 
 class Route(NamedTuple):
@@ -45,39 +74,39 @@ class Route(NamedTuple):
         method: of HTTP.
         path: with parameters in braces.
         operation: unique name.
-        summary: one line.
-        act: does what the route is for, and returns the JSON to answer with.
-        answer: name of the answer's schema; None for no body.
+        summary: what it does, in one line.
+        act: calls the use case, and returns the value to answer with.
+        answer: shape of the answer; None for an answer without a body.
         status: of success.
-        body: name of the body's schema; None if it takes none.
-        named: parameters of the path that are no batch ids; what acts checks them.
-        required: query parameters that must be there.
-        optional: those that may.
+        body: shape of the body; None if the route takes none.
+        named: types of the path's parameters that are not batch ids; the use case checks all of them.
+        required: query parameters that must be given.
+        optional: query parameters that may be given.
         headers: headers that the route reads.
-        errors: what it can raise besides what every route can.
+        errors: what it can raise besides the errors of every route.
     """
 
     method: str
     path: str
     operation: str
     summary: str
-    act: Callable[[Services, Request], Any]
-    answer: str | None
+    act: Callable[[Fanin, Request], Any]
+    answer: Shape[Any] | None
     status: int = 200
-    body: str | None = None
-    named: Mapping[str, Schema] = {}
-    required: Mapping[str, Schema] = {}
-    optional: Mapping[str, Schema] = {}
-    headers: Mapping[str, Schema] = {}
+    body: Shape[Any] | None = None
+    named: Mapping[str, JsonType[Any]] = {}
+    required: Mapping[str, JsonType[Any]] = {}
+    optional: Mapping[str, JsonType[Any]] = {}
+    headers: Mapping[str, JsonType[Any]] = {}
     errors: tuple[type[FaninError], ...] = ()
 
     def matches(self, path: str) -> bool:
-        """Whether the path is the route's, whatever the method."""
+        """Whether the path is the route's; the method does not matter."""
         return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", self.path), path) is not None
 
 
 class Decoder:
-    """Reads requests of one route; its schemas are compiled at the first."""
+    """Reads requests of one route; the schemas are compiled with the first request."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -90,34 +119,40 @@ class Decoder:
             RequestTooLarge: its body is over 1 MiB, or an array in it too long.
         """
         route = self._route
-        named = {**route.required, **route.optional}
+        kinds = {**route.required, **route.optional}
         query = {
-            name: _typed(named.get(name), value) for name, value in event.query_string_parameters.items()
+            name: _typed(kinds.get(name), value) for name, value in event.query_string_parameters.items()
         }
+        self._check_query(query)
         sent = {name.lower(): value for name, value in event.headers.items()}
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
         return Request(
             path,
-            self._check_query(query, "the query"),
-            self._check_headers(headers, "the headers"),
-            parse(route.body, _body(event)) if route.body else None,
+            {name: kinds[name].decode(value) for name, value in query.items()},
+            self._check_headers(headers),
+            checked(route.body, _body(event)) if route.body else {},
+            route.body,
         )
 
     @cached_property
-    def _check_query(self) -> Callable[[Any, str], Any]:
-        return compiled(record(self._route.required, self._route.optional))
+    def _check_query(self) -> Check:
+        return compiled(_parameters(self._route.required, self._route.optional), QUERY)
 
     @cached_property
-    def _check_headers(self) -> Callable[[Any, str], Any]:
-        return compiled(record({}, self._route.headers))
+    def _check_headers(self) -> Check:
+        return compiled(_parameters({}, self._route.headers), HEADERS)
 
 
-def _typed(schema: Schema | None, text: str) -> Any:
-    """Read a query parameter as its schema's type; what is not of it stays text, for the check to refuse."""
-    kind = schema["type"] if schema else "string"
-    if kind == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
+def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
+    return object_schema({**required, **optional}, required)
+
+
+def _typed(kind: JsonType[Any] | None, text: str) -> Any:
+    """Read a query parameter as its schema's type; what cannot be read stays text, and fails the check."""
+    wanted = kind.schema["type"] if kind else "string"
+    if wanted == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
         return int(text)
-    return _WORDS.get(text, text) if kind == "boolean" else text
+    return _WORDS.get(text, text) if wanted == "boolean" else text
 
 
 def _body(event: APIGatewayProxyEventV2) -> bytes:
@@ -126,8 +161,8 @@ def _body(event: APIGatewayProxyEventV2) -> bytes:
         raise _too_large()
     try:
         body = base64.b64decode(text, validate=True) if event.is_base64_encoded else text.encode()
-    except (binascii.Error, UnicodeEncodeError) as error:
-        raise InvalidRequest("the body is not base64 or UTF-8 text as its event says") from error
+    except ValueError as error:  # of base64, or of a character that is half a surrogate pair
+        raise InvalidRequest("the body is not text in UTF-8; send JSON") from error
     if len(body) > MAX_BODY:
         raise _too_large()
     return body

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fanin import names
-from fanin.app.services import Services
+from fanin.app.api import Fanin
 from fanin.entry.http import carlyle_v1
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1 import buffers as v1_buffers
@@ -13,10 +13,11 @@ from fanin.entry.http.v1 import directory as v1_directory
 from fanin.entry.http.v1 import frames as v1_frames
 from fanin.entry.http.v1 import ledger as v1
 from fanin.entry.http.v1 import scatters as v1_scatters
-from fanin.wire.ledger import Json
+from fanin.wire.json_types import Json
+from fanin.wire.problems import DOCUMENT
 
 
-def _document(_services: Services, _request: Request) -> Json:
+def _document(_fanin: Fanin, _request: Request) -> Json:
     from fanin.entry.http.openapi import document  # noqa: PLC0415  rarely asked for
 
     return document(ROUTES)
@@ -29,6 +30,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     *v1_frames.ROUTES,
     *v1_scatters.ROUTES,
     *carlyle_v1.ROUTES,
-    Route("GET", "/openapi.json", "getDocument", "This document", _document, "Document"),
-    Route("GET", f"{names.API_ROOT}/openapi.json", "getV1Document", "This document", _document, "Document"),
+    Route("GET", "/openapi.json", "getDocument", "This document", _document, DOCUMENT),
+    Route("GET", f"{names.API_ROOT}/openapi.json", "getV1Document", "This document", _document, DOCUMENT),
 )

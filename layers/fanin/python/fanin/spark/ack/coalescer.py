@@ -1,4 +1,4 @@
-"""Coalesces one task's rows: checks what they name, makes pages of it, and says what is left out, and why."""
+"""Coalesces the rows of one task: checks what they name, and gives pages of items, and rejects."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fanin.domain.ids import Block
-from fanin.spark.ack.input_schema import Form, Records, pages_of
-from fanin.spark.ack.issued import Batches, Found, Issued, Refused
-from fanin.spark.ack.kernels import Ints, PageBuilder, Rows
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
 from fanin.spark.ack.numpy_items import parse
+from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
+from fanin.spark.ack.schemas import Records, page_records
 from fanin.spark.runtime.rejects import Reason
 
 _AT_ONCE: Final = 1 << 10
-TWICE: Final = "the input has it more than once"
+REPEATED: Final = "the input names it more than once"
 _KEYS: Final = 100_000
-"""Prefixes whose pages are built at a time."""
+"""Names whose pages are built at once."""
 _NONE: Final = Block(0, 0, 0, 0)
 
 
@@ -28,13 +29,13 @@ class Coalescer:
     """Coalesces one task's share, within bounded memory.
 
     Args:
-        batches: where they are read.
-        form: of the rows.
-        failed: marks the pages as of items that failed.
+        batches: where batches are read.
+        schema: of the rows.
+        failed: the rows name items that failed.
     """
 
-    def __init__(self, batches: Batches, form: Form, *, failed: bool = False) -> None:
-        self._issued, self._form, self._failed = Issued(batches), form, failed
+    def __init__(self, batches: BatchReader, schema: InputSchema, *, failed: bool = False) -> None:
+        self._issued, self._schema, self._failed = IssuedItems(batches), schema, failed
         self._rows = self._rejected = 0
         self._builder = PageBuilder()
         self._names: list[str | None] = []
@@ -42,14 +43,19 @@ class Coalescer:
         self._keys: dict[str | int, int] = {}
 
     def add(self, chunk: Records) -> Iterator[Records]:
-        """Take some rows, and give what has come out."""
+        """Take some rows, and give the pages and rejects that have come out."""
         columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
-        rows = self._ids(columns["item"]) if self._form.ids else self._ordinals(columns)
+        rows = self._ids(columns["item"]) if self._schema.by_id else self._ordinals(columns)
         yield from self.count(chunk.num_rows, rows)
 
-    def count(self, many: int, taken: Iterator[Records]) -> Iterator[Records]:
-        """Count rows that are taken, and give what has come out."""
-        self._rows += many
+    def count(self, rows: int, taken: Iterator[Records]) -> Iterator[Records]:
+        """Count rows, take them, and give the pages and rejects that have come out.
+
+        Args:
+            rows: how many there are.
+            taken: of ``take``; iterating it takes them.
+        """
+        self._rows += rows
         yield from taken
         if len(self._keys) > _KEYS:
             yield from self._repeated(self._builder.flush())
@@ -58,10 +64,10 @@ class Coalescer:
             self._keys, self._names, self._blocks = {}, [], []
 
     def finish(self) -> Iterator[Records]:
-        """Give the rest."""
+        """Give the remaining pages and rejects, and the number of rows."""
         yield from self._repeated(self._builder.flush())
         yield from self._pages()
-        yield pages_of(1, rows=[self._rows])
+        yield page_records(1, rows=[self._rows])
 
     def _ids(self, items: Any) -> Iterator[Records]:
         if items.null_count:
@@ -69,28 +75,28 @@ class Coalescer:
             items = items.drop_null()
         parsed = parse(items)
         codes, indices = parsed.codes, parsed.indices
-        if not (form := codes >= 0).all():
-            detail = "it does not end in :<index>, a whole number"
-            yield self.rejects(items.filter(pa.array(~form)), Reason.MALFORMED, detail)
-            items, codes, indices = items.filter(pa.array(form)), codes[form], indices[form]
+        if not (indexed := codes >= 0).all():
+            detail = "it does not end in a colon and a whole number"
+            yield self.rejects(items.filter(pa.array(~indexed)), Reason.MALFORMED, detail)
+            items, codes, indices = items.filter(pa.array(indexed)), codes[indexed], indices[indexed]
         found = self.blocks(parsed.prefixes)
         yield from self.take(parsed.prefixes, found, codes, indices, lambda rows: items.take(pa.array(rows)))
 
     def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[Records]:
-        numbers = [rows[name] for name in self._form.columns]
+        numbers = [rows[name] for name in self._schema.columns]
         if any(column.null_count for column in numbers):
             named = reduce(pc.and_, [column.is_valid() for column in numbers])
             others = pa.table(dict(rows)).filter(pc.invert(named)).to_pylist()
             ragged = [row["raw"] for row in others if row.get("raw") is not None]
-            yield self.rejects(ragged, Reason.MALFORMED, "no whole number")
+            yield self.rejects(ragged, Reason.MALFORMED, "it is not a whole number")
             empty = [row for row in others if row.get("raw") is None]
-            values = [self._form.value(row.get("batch_id"), row["ordinal"]) for row in empty]
-            yield self.rejects(values, Reason.NULL, "null")
+            values = [self._schema.row_json(row.get("batch_id"), row["ordinal"]) for row in empty]
+            yield self.rejects(values, Reason.NULL, "the ordinal or the batch id is null")
             numbers = [column.filter(named) for column in numbers]
         indices = numbers[-1].to_numpy()
         if not len(indices):
             return
-        given = self._form.batch_id
+        given = self._schema.batch_id
         keys = numbers[0].to_numpy() if given is None else np.broadcast_to(np.int64(given), len(indices))
         if given is not None or keys.min() == keys.max():
             known, codes = keys[:1], np.zeros(0, np.int64)
@@ -105,21 +111,21 @@ class Coalescer:
 
         def show(rows: Ints) -> list[str]:
             pairs = zip(keys[rows].tolist(), indices[rows].tolist(), strict=True)
-            return [self._form.value(batch_id, ordinal) for batch_id, ordinal in pairs]
+            return [self._schema.row_json(batch_id, ordinal) for batch_id, ordinal in pairs]
 
         yield from self.take(names, found, codes, indices, show)
 
     def blocks(self, names: Sequence[Any], needed: Mapping[int, int] | None = None) -> list[Found]:
-        """What names stand for: prefixes of item ids, or batches, whose items are one block.
+        """The block of items that each name stands for, or why it is refused.
 
         Args:
-            names: each once.
-            needed: batch → one past the highest ordinal that is asked for.
+            names: prefixes of item ids, or ids of batches, each once. A batch's items are one block.
+            needed: batch id → one past the highest ordinal that the input names.
         """
-        if self._form.ids:
+        if self._schema.by_id:
             return self._issued.blocks(names)
-        items = self._issued.items(needed or dict.fromkeys(names, 0))
-        return [n if isinstance(n := items[b], Refused) else Block(b, 0, n, 0) for b in names]
+        sizes = self._issued.sizes(needed or dict.fromkeys(names, 0))
+        return [n if isinstance(n := sizes[b], Refused) else Block(b, 0, n, 0) for b in names]
 
     def take(
         self,
@@ -129,14 +135,14 @@ class Coalescer:
         indices: Ints,
         show: Callable[[Ints], Any],
     ) -> Iterator[Records]:
-        """Build pages of what was issued.
+        """Add the items that were issued to the pages; give the others as rejects.
 
         Args:
-            names: of the groups of rows.
-            found: what they stand for.
-            codes: of each row, its group; of no interest where there is only one.
-            indices: of each row, its number in the group.
-            show: gives rows by number, as they came.
+            names: each once.
+            found: for each name the block that it stands for, or why it is refused.
+            codes: for each row the position of its name in ``names``; ignored if there is only one name.
+            indices: for each row the number of its item below that name.
+            show: takes positions of rows, and gives those rows as they came.
         """
         if not len(indices):
             return
@@ -180,28 +186,35 @@ class Coalescer:
             for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
                 name, block = self._names[key], self._blocks[key]
                 shown.append(
-                    self._form.value(block.batch_id, ordinal)
+                    self._schema.row_json(block.batch_id, ordinal)
                     if name is None
                     else f"{name}:{ordinal - block.first}"
                 )
-            yield self.rejects(shown, Reason.DUPLICATE, TWICE)
+            yield self.rejects(shown, Reason.DUPLICATE, REPEATED)
 
     def rejects(self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]) -> Records:
-        many = len(values)
+        """Make rejects.
+
+        Args:
+            values: the rows as they came.
+            reason: one for all of them, or one each.
+            detail: likewise.
+        """
+        count = len(values)
         self._rejected += 1
-        return pages_of(
-            many,
-            page=[self._rejected * 8] * many,  # so that they are spread over the tasks that merge
+        return page_records(
+            count,
+            page=[self._rejected * 8] * count,  # spreads them over the tasks that merge
             value=values,
-            reason=[reason] * many if isinstance(reason, Reason) else reason,
-            detail=[detail] * many if isinstance(detail, str) else detail,
+            reason=[reason] * count if isinstance(reason, Reason) else reason,
+            detail=[detail] * count if isinstance(detail, str) else detail,
         )
 
     def _pages(self) -> Iterator[Records]:
         pages = self._builder.take()
         for at in range(0, len(pages), _AT_ONCE):
             some = pages[at : at + _AT_ONCE]
-            yield pages_of(
+            yield page_records(
                 len(some),
                 batch_id=[self._blocks[page.key].batch_id for page in some],
                 page=[page.number for page in some],

@@ -1,9 +1,9 @@
-"""Pages of bits, and the containers they are kept in while they are shuffled.
+"""Pages of bits, and the containers that hold them while they are shuffled.
 
-A *page* is 32,768 consecutive items of a batch. Its bits are kept as one of two containers, whichever is
-smaller, as Roaring bitmaps do (Lemire et al., 2016): a bitmap of 4,096 bytes, bit 0 the lowest of the first
+A *page* is 32,768 consecutive items of a batch. Its bits are in one of two containers, whichever is smaller,
+as in Roaring bitmaps (Lemire et al., 2016): a bitmap of 4,096 bytes, whose bit 0 is the lowest of the first
 byte; or, for fewer than 2,048 items, their ascending offsets as little-endian 16-bit integers. So a page
-never has more than two bytes for an acknowledgement, and much less than one where they are dense.
+takes at most two bytes for an acknowledgement, and much less than one where acknowledgements are dense.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PAGE: Final = 1 << PAGE_BITS
 PAGE_BYTES: Final = PAGE // 8
 WORDS: Final = PAGE // 64
 SPARSE: Final = PAGE_BYTES // 2
-"""A page of fewer items is kept as offsets."""
+"""A page of fewer items than this is kept as offsets."""
 
 AT_ONCE: Final = 512
-"""Pages that are unpacked to flags at a time: 16 MiB."""
+"""Pages that are unpacked to flags at once: 16 MiB."""
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 
@@ -43,7 +43,7 @@ else:  # numpy 1, with Spark 3.5
 
 
 def containers(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
-    """Pack flags, one for an item, from the start of a page.
+    """Pack the flags of whole pages, one flag for each item.
 
     Args:
         flags: a whole number of pages.
@@ -64,7 +64,7 @@ def bitmaps(pages: Sequence[bytes | memoryview]) -> Words:
     """Unpack containers.
 
     Returns:
-        One row of 512 words a page.
+        One row of 512 words for each page.
     """
     dense = [at for at, bits in enumerate(pages) if len(bits) == PAGE_BYTES]
     sparse = [at for at, bits in enumerate(pages) if len(bits) < PAGE_BYTES]

@@ -1,4 +1,4 @@
-"""Whether the service issued what the input names: ``check_issued`` of the ledger, for many at a time."""
+"""Whether the service issued what the input names: the ledger's ``check_issued``, for many items at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
 
 _MOST: Final = 100_000
-"""Prefixes and batches that are remembered; then all are forgotten."""
+"""Prefixes and batches that are remembered; when there are more, all are forgotten."""
 
 
-class Batches(Protocol):
-    """Where tasks read batches; it goes to them with the functions they run."""
+class BatchReader(Protocol):
+    """Where tasks read batches; Spark sends it to them with the functions that they run."""
 
     def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
-        """The rows of those that exist, as they are now."""
+        """The rows of those batches that exist, as they are now."""
         ...
 
     def now(self) -> int:
@@ -32,8 +32,8 @@ class Batches(Protocol):
 
 
 @dataclass(frozen=True)
-class Stored:
-    """The batches of a stack."""
+class StoredBatches:
+    """Reads the batches of a stack."""
 
     service: Service
 
@@ -45,11 +45,11 @@ class Stored:
 
 
 class Refused(NamedTuple):
-    """Why ids are left out.
+    """Why items are left out.
 
     Attributes:
         reason: for the dataset of rejects.
-        detail: for people.
+        detail: the same in words.
     """
 
     reason: Reason
@@ -59,22 +59,22 @@ class Refused(NamedTuple):
 Found: TypeAlias = Block | Refused
 
 
-class Issued:
-    """Verifies prefixes of item ids, each once, and remembers batches.
+class IssuedItems:
+    """Checks prefixes of item ids, each once, and remembers the batches that it has read.
 
     Args:
-        batches: where they are read.
+        batches: where batches are read.
         tree: the shape of the trees.
     """
 
-    def __init__(self, batches: Batches, tree: Tree | None = None) -> None:
+    def __init__(self, batches: BatchReader, tree: Tree | None = None) -> None:
         self._batches = batches
         self._tree = tree or Tree()
         self._rows: dict[int, Batch | None] = {}
         self._found: dict[str, Found] = {}
 
     def blocks(self, prefixes: Collection[str]) -> list[Found]:
-        """What each prefix stands for."""
+        """The block of items that each prefix stands for, or why it is refused."""
         unknown = [prefix for prefix in dict.fromkeys(prefixes) if prefix not in self._found]
         if len(unknown) + len(self._found) > _MOST:
             self._found.clear()
@@ -88,30 +88,30 @@ class Issued:
         needed: dict[int, int] = {}
         for block in parsed.values():
             needed[block.batch_id] = max(block.stop, needed.get(block.batch_id, 0))
-        rows = self._look(needed)
+        rows = self._rows_with(needed)
         for prefix, block in parsed.items():
             self._found[prefix] = self._check(block, rows[block.batch_id])
         return [self._found[prefix] for prefix in prefixes]
 
-    def items(self, needed: Mapping[int, int]) -> dict[int, int | Refused]:
-        """How many items batches have.
+    def sizes(self, needed: Mapping[int, int]) -> dict[int, int | Refused]:
+        """How many items each batch has, or why it is refused.
 
         Args:
-            needed: batch id → one past the highest ordinal that the input names; a row seen before that
-                does not have it is read again.
+            needed: batch id → one past the highest ordinal that the input names. A remembered row with fewer
+                items is read again, since the batch may have grown.
         """
-        rows = self._look(needed)
+        rows = self._rows_with(needed)
         return {
             batch_id: refused if (refused := self._refused(batch_id, row)) else row.items if row else 0
             for batch_id, row in rows.items()
         }
 
     def root_level(self, batch_id: int) -> int:
-        """The level of the root, of a size that the batch has reached; 0 for one that is gone."""
-        row = self._look({batch_id: 0})[batch_id]
+        """The level of the root of a batch as large as it was when last read; 0 if the batch is gone."""
+        row = self._rows_with({batch_id: 0})[batch_id]
         return self._tree.root_level(row.items) if row else 0
 
-    def _look(self, needed: Mapping[int, int]) -> dict[int, Batch | None]:
+    def _rows_with(self, needed: Mapping[int, int]) -> dict[int, Batch | None]:
         rows = {batch_id: self._rows.get(batch_id) for batch_id in needed if batch_id in self._rows}
         stale = [
             batch_id
@@ -140,7 +140,7 @@ class Issued:
         if row is None:
             return Refused(Reason.FOREIGN, f"there is no batch {batch_id}")
         if row.gone(self._batches.now()):
-            return Refused(Reason.GONE, f"batch {batch_id} is past its lifetime and has been given up")
+            return Refused(Reason.GONE, f"batch {batch_id} is past its lifetime")
         if row.mode is Mode.ESTIMATED:
             return Refused(Reason.FOREIGN, f"batch {batch_id} is estimated: its items have no bits")
         return None

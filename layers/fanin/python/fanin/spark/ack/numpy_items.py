@@ -1,4 +1,4 @@
-"""Item ids as Arrow text, parsed in numpy by a task; ``sql_items`` has the same in SQL."""
+"""Item ids as Arrow text, parsed by a task in numpy; ``sql_items`` does the same in SQL."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fanin.spark.ack.kernels import Ints
+from fanin.spark.ack.page_builder import Ints
 
 _DIGITS: Final = 10
 _ZERO, _NINE, _COLON = b"09:"
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Array: TypeAlias = Any
-"""An Arrow array: pyarrow has no types."""
+"""An Arrow array; pyarrow has no type annotations."""
 
 
 class Parsed(NamedTuple):
-    """Item ids, taken apart at their last colon.
+    """Item ids, split at their last colon.
 
     Attributes:
         prefixes: each prefix once, as text.
-        codes: of each id, which prefix it has; -1 if it does not end in a whole number.
-        indices: of each id, the number that it ends in.
+        codes: for each id the position of its prefix in ``prefixes``; -1 if the id does not end in a whole
+            number.
+        indices: for each id the number that it ends in.
     """
 
     prefixes: list[str]
@@ -34,7 +35,7 @@ class Parsed(NamedTuple):
 
 
 def parse(items: _Array) -> Parsed:
-    """Take ids apart.
+    """Split ids at their last colon.
 
     Args:
         items: an array of text, without nulls.
@@ -56,7 +57,7 @@ def parse(items: _Array) -> Parsed:
 
 
 def _trailing(text: _Bytes, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
-    """The canonical whole numbers after the last colons, and how many digits they have; 0 for none."""
+    """The whole numbers after the last colons, and how many digits they have: 0 where there is no number."""
     values, digits = np.zeros(len(starts), np.int64), np.zeros(len(starts), np.int64)
     rows, leading = np.arange(len(starts)), np.zeros(len(starts), np.uint8)
     for count in range(_DIGITS + 1):

@@ -1,4 +1,7 @@
-"""Item ids in Spark SQL, and which of them were issued; ``numpy_items`` has the same in numpy."""
+"""Items as Spark SQL sees them: names, numbers, and which of them were issued.
+
+``numpy_items`` parses ids in numpy.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import LongType
+from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from fanin.domain.ids import Block
-from fanin.spark.ack.input_schema import Form, Records
-from fanin.spark.ack.issued import Batches, Issued, Refused
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
+from fanin.spark.ack.schemas import Records
 from fanin.spark.runtime.rejects import Reason
 
+_WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
 _INDEXED: Final = r"\A(?s:.*):(?:0|[1-9][0-9]{0,9})\z"
 _BLOCKS: Final = "name string, batch_id long, first long, size long, reason string, detail string"
 _SCHEMA: Final = pa.schema(
@@ -29,63 +34,71 @@ _SCHEMA: Final = pa.schema(
 )
 
 
-def _parsed(rows: DataFrame) -> DataFrame:
-    """Take item ids apart at their last colon, without asking whether they were issued."""
-    index = F.substring_index("item", ":", -1)
-    name = F.expr("substring(item, 1, length(item) - length(substring_index(item, ':', -1)) - 1)")
-    indexed = F.col("item").rlike(_INDEXED)
-    # A cast in a branch that is not taken does not fail, with ANSI on or off.
-    place = F.when(indexed, index).cast(LongType())
-    return rows.withColumns({"name": F.when(indexed, name), "index": place})
-
-
-def named(rows: DataFrame, form: Form) -> DataFrame:
-    """What rows name, without asking whether the service issued it.
-
-    Args:
-        rows: with the columns that ``normal`` gives, and any others.
-        form: how they name items.
+def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
+    """Give the columns that name items the types that all other functions take.
 
     Returns:
-        The rows with ``name``, the ``<batch id>:<group id>`` of their group of ids, or the batch; ``index``,
-        the item's number in it; both null where the row names no item. And ``value``, the row as it came,
-        and whether it is ``empty``.
+        ``item``, as text. Or ``batch_id`` and ``ordinal`` as BIGINT, null where they are not whole numbers,
+        and ``raw``: such a row as JSON. ``raw`` has the type VOID if all columns have whole numbers.
     """
-    if form.ids:
-        return _parsed(rows).withColumns({"value": F.col("item"), "empty": F.col("item").isNull()})
-    json = F.to_json(F.struct(*form.columns), {"ignoreNullFields": "false"})
+    if schema.by_id:
+        return rows.withColumn("item", F.col("item").cast("string"))
+    texts = [name for name in schema.columns if not isinstance(rows.schema[name].dataType, _WHOLE)]
+    numbers = {
+        name: _number(name) if name in texts else F.col(name).cast(LongType()) for name in schema.columns
+    }
+    raw = F.lit(None)
+    if texts:
+        ragged = [F.col(name).isNotNull() & numbers[name].isNull() for name in texts]
+        raw = F.when(ragged[0] | ragged[-1], _json(schema))
+    given = {} if schema.batch_id is None else {"batch_id": F.lit(schema.batch_id).cast(LongType())}
+    return rows.withColumns({"raw": raw, **numbers, **given})
+
+
+def split_names(rows: DataFrame, schema: InputSchema) -> DataFrame:
+    """Split what rows name into a group or a batch and a number; batches are not read for it.
+
+    Args:
+        rows: with the columns that ``normalize`` gives, and any others.
+        schema: how they name items.
+
+    Returns:
+        The rows with ``name``: the ``<batch id>:<group id>`` of the item's id, or the batch; and ``index``,
+        the item's number below that name. Both are null where the row names no item. Also ``value``, the row
+        as it came, and ``empty``, whether it is null.
+    """
+    if schema.by_id:
+        return _split_ids(rows).withColumns({"value": F.col("item"), "empty": F.col("item").isNull()})
     whole = F.col("ordinal").isNotNull() & F.col("batch_id").isNotNull()
-    told = rows.withColumns(
+    named = rows.withColumns(
         {
             "name": F.when(whole, F.col("batch_id")),
-            "value": F.coalesce("raw", json),
+            "value": F.coalesce("raw", _json(schema)),
             "empty": F.col("raw").isNull(),
         }
     )
-    return told.withColumnRenamed("ordinal", "index").drop("batch_id")
+    return named.withColumnRenamed("ordinal", "index").drop("batch_id")
 
 
-def resolve(rows: DataFrame, form: Form, batches: Batches) -> DataFrame:
-    """Find the items that rows name.
-
-    Each prefix of item ids, or batch, is looked at once, in tasks.
+def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
+    """Find the items that rows name. Tasks check each prefix of item ids, or each batch, once.
 
     Args:
-        rows: with the columns that ``normal`` gives, and any others.
-        form: how they name items.
-        batches: where they are read.
+        rows: with the columns that ``normalize`` gives, and any others.
+        schema: how they name items.
+        batches: where tasks read batches.
 
     Returns:
-        The rows with ``batch_id`` and ``ordinal``; or with a ``reason`` and ``detail`` why there is no such
-        item; and ``value``, the row as it came.
+        The rows with ``batch_id`` and ``ordinal``, or with a ``reason`` and a ``detail`` why there is no such
+        item; and with ``value``, the row as it came.
     """
-    told = named(rows, form).withColumn("name", F.col("name").cast("string"))
-    if form.batch_id is None:
-        names = told.where("name IS NOT NULL").select("name").distinct()
+    split = split_names(rows, schema).withColumn("name", F.col("name").cast("string"))
+    if schema.batch_id is None:
+        names = split.where("name IS NOT NULL").select("name").distinct()
     else:
-        names = rows.sparkSession.createDataFrame([(str(form.batch_id),)], "name string")
-    blocks = names.mapInArrow(_look(batches, form), _BLOCKS)
-    found = told.join(blocks, "name", "left")
+        names = rows.sparkSession.createDataFrame([(str(schema.batch_id),)], "name string")
+    blocks = names.mapInArrow(find_blocks_task(batches, schema), _BLOCKS)
+    found = split.join(blocks, "name", "left")
     inside = (F.col("index") >= 0) & (F.col("index") < F.col("size"))
     reason = (
         F.when(F.col("name").isNull() & F.col("empty"), Reason.NULL)
@@ -103,28 +116,52 @@ def resolve(rows: DataFrame, form: Form, batches: Batches) -> DataFrame:
     return checked.withColumn("ordinal", ordinal).drop("name", "first", "size", "index", "empty")
 
 
-def _look(batches: Batches, form: Form) -> Callable[[Iterable[Records]], Iterator[Records]]:
+def find_blocks_task(
+    batches: BatchReader, schema: InputSchema
+) -> Callable[[Iterable[Records]], Iterator[Records]]:
+    """Make the function of a task that finds the blocks of items that names stand for.
+
+    Returns:
+        A function that takes ``name`` and gives ``name``, ``batch_id``, ``first`` and ``size``; or ``name``,
+        ``reason`` and ``detail`` of names that are refused.
+    """
+
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        issued = Issued(batches)
+        issued = IssuedItems(batches)
         for record in records:
             names = record.column(0).to_pylist()
-            if form.ids:
+            if schema.by_id:
                 found = issued.blocks(names)
             else:
-                items = issued.items({int(name): 0 for name in names})
-                counts = [(int(name), items[int(name)]) for name in names]
+                sizes = issued.sizes({int(name): 0 for name in names})
+                counts = [(int(name), sizes[int(name)]) for name in names]
                 found = [n if isinstance(n, Refused) else Block(b, 0, n, 0) for b, n in counts]
-            rows = [
-                (name, None, None, None, block.reason, block.detail)
-                if isinstance(block, Refused)
-                else (name, block.batch_id, block.first, block.size, None, None)
-                for name, block in zip(names, found, strict=True)
-            ]
-            columns = [
-                pa.array(column, kind)
-                for column, kind in zip(zip(*rows, strict=True), _SCHEMA.types, strict=True)
-            ]
-            if rows:
-                yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+            rows = [{"name": name, **_row(block)} for name, block in zip(names, found, strict=True)]
+            yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
     return run
+
+
+def _row(found: Found) -> dict[str, str | int]:
+    if isinstance(found, Refused):
+        return {"reason": found.reason, "detail": found.detail}
+    return {"batch_id": found.batch_id, "first": found.first, "size": found.size}
+
+
+def _split_ids(rows: DataFrame) -> DataFrame:
+    """Split item ids at their last colon."""
+    index = F.substring_index("item", ":", -1)
+    name = F.expr("substring(item, 1, length(item) - length(substring_index(item, ':', -1)) - 1)")
+    indexed = F.col("item").rlike(_INDEXED)
+    # A cast in a branch that is not taken does not fail, with ANSI on or off.
+    number = F.when(indexed, index).cast(LongType())
+    return rows.withColumns({"name": F.when(indexed, name), "index": number})
+
+
+def _number(name: str) -> Column:
+    return F.expr(f"try_cast(CAST(`{name}` AS STRING) AS BIGINT)")
+
+
+def _json(schema: InputSchema) -> Column:
+    """The columns that name an item, as JSON; a null stays a null."""
+    return F.to_json(F.struct(*schema.columns), {"ignoreNullFields": "false"})

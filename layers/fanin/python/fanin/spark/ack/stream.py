@@ -1,4 +1,4 @@
-"""Acknowledgements from a stream: what ``foreachBatch`` calls with every micro-batch."""
+"""Acknowledgements from a stream: the function that ``foreachBatch`` calls with each micro-batch."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from fanin.spark.ack.acknowledge import Acknowledged, acknowledge
-from fanin.spark.ack.strategy import Way
+from fanin.spark.ack.driver import Acknowledged, acknowledge
+from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.service import Service
 
 
@@ -17,7 +17,7 @@ def ack_stream(
     work: str,
     rejects: str | None = None,
     batch_id: int | None = None,
-    told: Callable[[int, Acknowledged], None] | None = None,
+    on_done: Callable[[int, Acknowledged], None] | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """Acknowledge every micro-batch of a stream. One that comes again changes nothing.
 
@@ -28,9 +28,10 @@ def ack_stream(
     Args:
         service: the stack.
         work: a folder; each micro-batch replaces ``epoch=<its number>`` in it.
-        rejects: a folder, likewise; in ``work`` if None.
-        batch_id: of all rows, for a stream of ordinals.
-        told: is called with what a micro-batch did.
+        rejects: a folder for rows that were left out, divided likewise; ``rejects`` below the micro-batch's
+            folder in ``work`` if None.
+        batch_id: the batch of all rows, for a stream that has only ordinals.
+        on_done: called after each micro-batch with its number and with what it did.
     """
 
     def handle(rows: DataFrame, epoch: int) -> None:
@@ -41,12 +42,12 @@ def ack_stream(
                 service,
                 work=f"{work}/epoch={epoch}",
                 batch_id=batch_id,
-                way=Way.PAGES,
-                rejected=None if rejects is None else f"{rejects}/epoch={epoch}",
+                strategy=Strategy.PAGES,
+                rejects=None if rejects is None else f"{rejects}/epoch={epoch}",
             )
         finally:
             kept.unpersist()
-        if told:
-            told(epoch, done)
+        if on_done:
+            on_done(epoch, done)
 
     return handle

@@ -1,4 +1,4 @@
-"""The functions of the tasks that coalesce: rows in, pages and rejects out."""
+"""The function of the tasks that coalesce: rows in, pages and rejects out."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from fanin.spark.ack.coalescer import Coalescer
-from fanin.spark.ack.input_schema import Form, Records
-from fanin.spark.ack.issued import Batches
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader
+from fanin.spark.ack.schemas import Records
 
 _CHUNK: Final = 1 << 20
 
 Task: TypeAlias = Callable[[Iterable[Records]], Iterator[Records]]
+"""What ``mapInArrow`` runs in each task."""
 
 
-def coalesce(batches: Batches, form: Form, *, failed: bool = False) -> Task:
-    """The function of a task for ``mapInArrow``.
+def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = False) -> Task:
+    """Make the function of a task that coalesces.
 
     Args:
-        batches: where they are read.
-        form: of the rows: they have its columns, with nulls anywhere, and perhaps ``raw``, which is how the
-            row came if its numbers are none.
-        failed: marks the pages as items that failed.
+        batches: where tasks read batches.
+        schema: of the rows. They have its columns, with nulls anywhere, and perhaps ``raw``: the row as it
+            came, where its columns are not whole numbers.
+        failed: the rows name items that failed.
 
     Returns:
-        Gives ``PAGES``.
+        A function that gives rows of ``PAGES``.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        work = Coalescer(batches, form, failed=failed)
+        coalescer = Coalescer(batches, schema, failed=failed)
         for chunk in chunks(records):
-            yield from work.add(chunk)
-        yield from work.finish()
+            yield from coalescer.add(chunk)
+        yield from coalescer.finish()
 
     return run
 
@@ -53,6 +55,6 @@ def chunks(records: Iterable[Records]) -> Iterator[Records]:
 
 
 def _joined(records: list[Records]) -> list[Records]:
-    """Record batches as one; as several, if their text is longer than one can have."""
+    """Join record batches to one, or to several if one cannot hold all their text."""
     joined: list[Records] = pa.Table.from_batches(records).combine_chunks().to_batches()
     return joined

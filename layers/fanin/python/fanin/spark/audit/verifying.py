@@ -1,8 +1,8 @@
-"""Hands batches to the ledger's ``verify``, which reads the tables as they are and puts right what it can."""
+"""Hands batches to the ledger's ``verify``, which reads the tables as they are now, and can repair them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,21 +18,33 @@ SCHEMA: Final = (
 
 
 def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) -> DataFrame:
-    """Verify batches, each by one task; that a task runs twice does no harm.
+    """Verify batches, each in one task; a task may run twice.
 
     Args:
         batches: ``batch_id``, each once.
         service: the stack.
-        repair: whether to put right what can be.
-        tasks: how many at a time.
+        repair: whether to repair what was found.
+        tasks: how many run at the same time.
 
     Returns:
         batch_id.
         state: of the batch afterwards; null if it is gone.
-        pending: items not done, as they were met.
-        found: disagreements; ``first`` is the first of them, in words.
-        repaired: whether all of them were put right.
-        error: the code of the error that ended it: batch-gone, batch-not-found, throttled …
+        pending: items that were not done when they were read.
+        found: number of disagreements; ``first`` is the first of them, in words.
+        repaired: whether all of them were repaired.
+        error: the code of the error that ended the verification, for example batch-gone or throttled.
+    """
+    task = verify_task(service, repair=repair)
+    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(task, SCHEMA)
+
+
+def verify_task(
+    service: Service, *, repair: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the function of a task that verifies.
+
+    Returns:
+        A function that takes ``batch_id`` and gives rows of ``SCHEMA``.
     """
 
     def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,7 +52,7 @@ def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) ->
             for batch_id in page.column(0).to_pylist():
                 yield pa.RecordBatch.from_pylist([_verified(service, batch_id, repair=repair)], schema=_ARROW)
 
-    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(run, SCHEMA)
+    return run
 
 
 _ARROW = pa.schema(

@@ -1,4 +1,4 @@
-"""A dataset as the bodies of messages, and what of it cannot be one."""
+"""Reads a dataset as the bodies of messages, and finds the rows that cannot be one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.client.queues import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.formats import Format, opened
+from fanin.spark.runtime.formats import DatasetFormat, load
 from fanin.spark.runtime.rejects import Reason
 
 BODY: Final = "body"
 _CORRUPT: Final = "_corrupt_record"
 _ENVELOPE: Final = 256
-"""Bytes of a message besides its body: the item id, and the attribute's name and type."""
+"""Bytes of a message besides its body: the item id, and the name and type of its attribute."""
 
 
 @dataclass(frozen=True)
@@ -27,37 +27,39 @@ class Dataset:
 
     Attributes:
         path: file or folder, as Spark takes it.
-        format: CSV has a header, JSON an object a line.
-        body: a column that holds the message; None sends the row as a JSON object, nulls kept. A line of a
-            JSON dataset is sent as it is.
-        schema: of a CSV dataset, in DDL; without it all values are text.
-        multiline: whether a CSV dataset has line breaks within quotes; then a file is not split.
+        format: CSV has a header line, JSON an object on each line.
+        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; a line
+            of a JSON dataset is sent as it is.
+        schema: the columns of a CSV dataset, in DDL; without it all values are text.
+        multiline: a CSV dataset has line breaks within quotes; Spark then reads each file in one task.
     """
 
     path: str
-    format: Format = Format.PARQUET
+    format: DatasetFormat = DatasetFormat.PARQUET
     body: str | None = None
     schema: str | None = None
     multiline: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """What makes the messages what they are."""
+        """Everything that the messages depend on, as JSON."""
         return asdict(self)
 
 
 def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
-    """Read a dataset, each row with its message or with why it has none.
+    """Read a dataset; each row comes with its message, or with the reason why it has none.
 
     Returns:
         ``body``; ``value``, the row as it came; ``reason`` and ``detail``, null where the row has a message.
 
     Raises:
-        InvalidRequest: there is no such dataset or column, or its format takes no schema.
+        InvalidRequest: the dataset or the column does not exist, or the format does not take a schema.
     """
-    if dataset.schema is not None and dataset.format is not Format.CSV:
-        raise InvalidRequest(f"a {dataset.format} dataset takes no schema: it knows its own")
+    if dataset.schema is not None and dataset.format is not DatasetFormat.CSV:
+        raise InvalidRequest(
+            f"a {dataset.format} dataset takes no schema, since it has its own; only CSV does"
+        )
     reader = _READERS[dataset.format]
-    rows = opened(spark, dataset.path, lambda: reader(spark, dataset), _READ)
+    rows = load(spark, dataset.path, lambda: reader(spark, dataset), _READ)
     return rows.select(BODY, "value", *_judged())
 
 
@@ -67,12 +69,12 @@ def messages(rows: DataFrame) -> DataFrame:
 
 
 def left_out(rows: DataFrame) -> DataFrame:
-    """Those rows of ``read`` that have no message, as ``rejects.SCHEMA``."""
+    """Those rows of ``read`` that have no message, as rows of ``rejects.SCHEMA``."""
     return rows.where(F.col("reason").isNotNull()).select("value", "reason", "detail")
 
 
 def with_body(frame: DataFrame) -> DataFrame:
-    """Add the column ``body``: the row as a JSON object, nulls kept."""
+    """Add a column ``body``: the row as a JSON object that keeps nulls."""
     return frame.withColumn(BODY, _object(frame.columns))
 
 
@@ -86,7 +88,7 @@ def _structured(
     return rows.select(
         (row if body is None else _column(body).cast("string")).alias(BODY),
         (row if text is None else F.coalesce(text, row)).alias("value"),
-        # A line is found malformed by those columns only that are asked for; so this asks for all.
+        # Spark checks a line only in the columns that are asked for; so this asks for all of them.
         (F.lit(False) if malformed is None else malformed | row.isNull()).alias("malformed"),
     )
 
@@ -94,7 +96,7 @@ def _structured(
 def _csv(spark: SparkSession, dataset: Dataset) -> DataFrame:
     reader = spark.read.options(
         header=True,
-        enforceSchema=False,  # a file whose header differs is an error, not values in wrong columns
+        enforceSchema=False,  # a file with another header is an error, instead of values in the wrong columns
         escape='"',  # RFC 4180
         multiLine=dataset.multiline,
         columnNameOfCorruptRecord=_CORRUPT,
@@ -120,28 +122,32 @@ def _parquet(spark: SparkSession, dataset: Dataset) -> DataFrame:
 
 
 _READ: Final = f"{BODY} string, value string, malformed boolean"
-"""What readers give."""
-_READERS: Final[dict[Format, Callable[[SparkSession, Dataset], DataFrame]]] = {
-    Format.PARQUET: _parquet,
-    Format.CSV: _csv,
-    Format.JSON: _json,
+"""What the readers give."""
+_READERS: Final[dict[DatasetFormat, Callable[[SparkSession, Dataset], DataFrame]]] = {
+    DatasetFormat.PARQUET: _parquet,
+    DatasetFormat.CSV: _csv,
+    DatasetFormat.JSON: _json,
 }
 
 
 def _judged() -> tuple[Column, Column]:
-    """Why a row has no message, and the same for people."""
+    """The reason why a row has no message, and the same in words."""
     body = F.col(BODY)
     most = REQUEST_BYTES - _ENVELOPE
     judgements = (
-        (F.col("malformed"), Reason.MALFORMED, "the row has not the form of its format"),
+        (F.col("malformed"), Reason.MALFORMED, "the row cannot be read in its format"),
         (body.isNull(), Reason.NULL, "the body is null"),
-        (body == "", Reason.MALFORMED, "the body is empty, which no queue takes"),
-        (F.octet_length(body) > most, Reason.TOO_LARGE, f"the body is over {most} bytes; send a key to it"),
+        (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
+        (
+            F.octet_length(body) > most,
+            Reason.TOO_LARGE,
+            f"the body is over {most} bytes; store it elsewhere and send its key",
+        ),
     )
     reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
-    for test, why, told in reversed(judgements):
+    for test, why, words in reversed(judgements):
         reason = F.when(test, F.lit(why.value)).otherwise(reason)
-        detail = F.when(test, F.lit(told)).otherwise(detail)
+        detail = F.when(test, F.lit(words)).otherwise(detail)
     return reason.alias("reason"), detail.alias("detail")
 
 
@@ -150,11 +156,11 @@ def _object(names: list[str]) -> Column:
 
 
 def _column(name: str) -> Column:
-    """A column by its name, dots and all."""
+    """A column by its name, which may have dots."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _path(name: str) -> str:
     if "'" in name:
-        raise InvalidRequest(f"a field {name!r} cannot be looked up; rename it")
+        raise InvalidRequest(f"a field {name!r} cannot be looked up, because its name has a quote; rename it")
     return f"$['{name}']"

@@ -1,16 +1,15 @@
 """``df.write.format("fanin")``: a DataFrame to a queue as one batch. Spark 4.0 or later.
 
-    from fanin.spark.fan_out import bodies
-    from fanin.spark.fan_out import sink
+    from fanin.spark import register_sink, with_body
 
-    sink.register(spark)
-    frame = bodies.with_body(frame)
+    register_sink(spark)
+    frame = with_body(frame)
     frame.write.format("fanin").option("batch", batch_id).option("queue", url).mode("append").save()
 
-Nothing here needs to be deterministic. Every attempt of a task adds items of its own and sends them; of the
-attempts Spark says at the end which count. The commit closes the batch, so that no attempt still under way
-can add to it, and then marks the items of all others done: the batch completes with the last message of
-those that count.
+The DataFrame need not be deterministic. Every attempt of a task adds items of its own and sends them; at the
+end Spark says which attempts count. The commit closes the batch, so that attempts that still run cannot add
+to it, and then marks the items of all other attempts done. So the batch completes with the last message of
+the attempts that count.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.types import StringType, StructType
 
 from fanin.client.messages import Message
-from fanin.client.producing.sending import Sender
+from fanin.client.producing.sender import Sender
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, State
@@ -35,29 +34,29 @@ from fanin.spark.fan_out.bodies import BODY
 from fanin.spark.runtime.service import Service
 
 BLOCK: Final = 10_000
-"""Items that an attempt adds at a time, at most."""
+"""Most items that an attempt adds at once."""
 
 _CLAIM: Final = "spark-write"
 
 
-def register(spark: SparkSession, service: Service | None = None) -> None:
-    """Make the format known to a session.
+def register_sink(spark: SparkSession, service: Service | None = None) -> None:
+    """Make the format ``fanin`` known to a session.
 
     Args:
         spark: the session.
         service: the stack; by default the one that the environment of this process names.
     """
-    # A class that is not found by its name travels whole, and the service with it.
+    # Spark pickles a class that cannot be imported by its name as a whole, and the service with it.
     attributes = {"service": service or Service.from_env()}
     spark.dataSource.register(type("FaninDataSource", (FaninDataSource,), attributes))
 
 
 class FaninDataSource(DataSource):
-    """The format ``fanin``, to be written only.
+    """The format ``fanin``; it can be written, but not read.
 
     Options: ``batch``, the id of an open batch without items, which belongs to this write; ``queue``, a URL;
-    ``body``, the column that holds the messages, by default ``body``; ``workers``, requests at a time of each
-    task, 8.
+    ``body``, the column that holds the messages, by default ``body``; ``workers``, requests that each task
+    sends at the same time, by default 8.
     """
 
     service: ClassVar[Service | None] = None
@@ -70,19 +69,19 @@ class FaninDataSource(DataSource):
         """See ``DataSource.writer``.
 
         Raises:
-            InvalidRequest: an option or a column is missing, or the batch is not one to write to.
+            InvalidRequest: an option or a column is missing, or the batch cannot be written to.
         """
         if overwrite:
             raise InvalidRequest("messages that were sent cannot be replaced; write with mode append")
         queue, column = self._option("queue"), self.options.get("body", BODY)
         if column not in schema.names or not isinstance(schema[column].dataType, StringType):
             raise InvalidRequest(
-                f"there is no text column {column!r} to send; name one by the option body, or make one of"
-                " each row by fanin.spark.fan_out.bodies.with_body"
+                f"there is no text column {column!r} to send; name one with the option body, or make one"
+                " with fanin.spark.with_body"
             )
         batch_id = ids.parse_batch_id(self._option("batch"))
         service = self.service or Service.from_env()
-        _check(service.ledger().status(batch_id).batch)
+        check_batch(service.ledger().status(batch_id).batch)
         return FaninWriter(
             service, batch_id, queue, column, int(self.options.get("workers", "8")), uuid.uuid4().hex
         )
@@ -95,7 +94,7 @@ class FaninDataSource(DataSource):
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class SentBlocks(WriterCommitMessage):
     """What an attempt has sent.
 
     Attributes:
@@ -114,8 +113,8 @@ class FaninWriter(DataSourceArrowWriter):
         batch_id: the batch.
         queue: URL.
         body: the column to send.
-        workers: requests at a time, of each task.
-        name: of this write, to tell it from others that take the same batch.
+        workers: requests that each task sends at the same time.
+        name: of this write; another write that takes the same batch has another.
     """
 
     service: Service
@@ -125,8 +124,8 @@ class FaninWriter(DataSourceArrowWriter):
     workers: int
     name: str
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Add and send what one attempt of a task is given, a block in hand and one under way.
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> SentBlocks:
+        """Add and send the rows of one attempt of a task; it holds one block, and one is under way.
 
         Raises:
             InvalidRequest: a message is null, or another write has taken the batch.
@@ -134,7 +133,7 @@ class FaninWriter(DataSourceArrowWriter):
             BatchClosed: the batch has ended, or another attempt of this task was taken.
         """
         self._claim()
-        sent = Written([])
+        sent = SentBlocks([])
         sender = Sender(
             self.service.tracker().sqs,
             self.queue,
@@ -149,17 +148,17 @@ class FaninWriter(DataSourceArrowWriter):
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Close the batch, and mark done what the attempts that count have not added.
+        """Close the batch, and mark done all items that were not added by attempts that count.
 
         Raises:
-            BatchClosed: the batch was ended by others while it was written to.
+            BatchClosed: somebody ended the batch while it was written to.
         """
         salt = self._claim().salt
         tracker = self.service.tracker()
         batch = tracker.close(self.batch_id)
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
-        ours = [block for message in messages if isinstance(message, Written) for block in message.blocks]
+        ours = [block for message in messages if isinstance(message, SentBlocks) for block in message.blocks]
         tracker.ack(
             ranges=(
                 ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
@@ -168,12 +167,12 @@ class FaninWriter(DataSourceArrowWriter):
         )
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
-        """Cancel the batch, unless it is another write's."""
+        """Cancel the batch, unless it belongs to another write."""
         self._claim()
         self.service.tracker().cancel(self.batch_id)
 
     def _blocks(
-        self, pages: Iterable[pa.RecordBatch], sent: Written
+        self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         ledger = self.service.ledger()
         for page in pages:
@@ -182,14 +181,14 @@ class FaninWriter(DataSourceArrowWriter):
                 raise InvalidRequest(f"a message in column {self.body!r} is null; leave such rows out")
             for start in range(0, len(column), BLOCK):
                 texts = column.slice(start, BLOCK).to_pylist()
-                # No key: an addition that is repeated since its answer was lost leaves items that no attempt
-                # names, and the commit marks them done like those of an attempt that died.
+                # No key is needed: if an answer is lost and the addition is repeated, no attempt names the
+                # first items, and the commit marks them done like those of an attempt that died.
                 group = ledger.add(self.batch_id, len(texts))
                 sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
                 yield zip(group, map(Message, texts), strict=True)
 
     def _claim(self) -> Batch:
-        """Take the batch for this write: whoever commits marks all items done that are not its own."""
+        """Take the batch for this write, since its commit marks the items of everybody else done."""
         ports = self.service.ledger().ports
         batch = ports.batches.read([self.batch_id])[self.batch_id]
         value: Mapping[str, Any] = {"write": self.name}
@@ -197,19 +196,21 @@ class FaninWriter(DataSourceArrowWriter):
             str(self.batch_id), _CLAIM, value, expires_at=batch.expires_at, if_version=0
         )
         if record is None or record.value != value:
-            raise InvalidRequest(f"batch {self.batch_id} belongs to another write; open one for each")
+            raise InvalidRequest(
+                f"batch {self.batch_id} belongs to another write; open a batch for each write"
+            )
         return batch
 
 
 def gaps(blocks: Iterable[tuple[int, int]], items: int) -> Iterator[tuple[int, int]]:
-    """What some blocks leave out of a batch.
+    """The items of a batch that are in none of some blocks.
 
     Args:
         blocks: first ordinal and size of each; they do not overlap.
         items: of the batch.
 
     Yields:
-        First ordinal and size of the blocks between, none larger than a group may be.
+        First ordinal and size of each gap; a gap larger than a group can be is divided.
     """
     at = 0
     for first, size in [*sorted(blocks), (items, 0)]:
@@ -218,14 +219,20 @@ def gaps(blocks: Iterable[tuple[int, int]], items: int) -> Iterator[tuple[int, i
         at = first + size
 
 
-def _check(batch: Batch) -> None:
-    if (
-        batch.state is not State.OPEN
-        or batch.items
-        or batch.mode is not Mode.EXACT
-        or batch.limit is not None
-    ):
+def check_batch(batch: Batch) -> None:
+    """Refuse a batch that a write cannot fill.
+
+    Raises:
+        InvalidRequest: it is not open and empty, it is estimated, or it has a limit. Says what to do.
+    """
+    found = None
+    if batch.state is not State.OPEN or batch.items:
+        found = f"is {batch.state.value} with {batch.items} items"
+    elif batch.mode is not Mode.EXACT:
+        found = "is estimated, so its items have no ids"
+    elif batch.limit is not None:
+        found = "has a limit, and tasks of Spark do not wait for consumers"
+    if found:
         raise InvalidRequest(
-            f"batch {batch.batch_id} is {batch.state} with {batch.items} items; open one for each write,"
-            " exact and without a limit"
+            f"batch {batch.batch_id} {found}; open one for each write, exact and without a limit"
         )

@@ -1,9 +1,9 @@
-"""Contiguous ordinals that stay: rows are staged once, and numbered whenever they are read.
+"""Contiguous ordinals that never change: rows are staged once, and numbered whenever they are read.
 
-Two passes over one plan need not see its rows in the same partitions, and a retried task need not see them
-in the same order. So the rows are written first, each with its partition and its place in it; once all of
-them are there the partitions are counted, and a row's ordinal is the count of the partitions before its own
-and its place. Whoever reads the staging, a retried, speculative or re-run task, derives the same numbers.
+Two passes over one plan may see its rows in different partitions, and a retried task may see them in another
+order. So the rows are written first, each with its partition and its place in that partition. When all are
+written, the partitions are counted. A row's ordinal is its place plus the rows of all partitions before its
+own. Every task that reads the staging, be it retried, speculative or run again, derives the same ordinals.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.runtime.files import Folder
 
 ORDINAL: Final = "ordinal"
-"""The column that a staging is read with: from 0 to the number of rows, less one."""
+"""The column with the row's number, from 0."""
 PART: Final = "_p"
 PLACE: Final = "_r"
 
 _NOTE: Final = "staging.json"
-_PLACE_BITS: Final = (1 << 33) - 1  # of monotonically_increasing_id; the partition is above
+_PLACE_BITS: Final = (1 << 33) - 1  # of monotonically_increasing_id; its higher bits are the partition
 
 
 @dataclass(frozen=True)
 class Staging:
-    """Rows that are staged to their end.
+    """Rows that are staged completely.
 
     Attributes:
-        folder: where.
-        attempt: the name of these rows; another staging of the same input has another.
+        folder: where they are.
+        attempt: the name of these rows; another staging of the same input has another name.
         schema: of the rows, without the ordinal.
-        counts: rows by partition, those without rows left out.
+        counts: partition → number of rows; partitions without rows are left out.
     """
 
     folder: str
@@ -52,7 +52,7 @@ class Staging:
         return sum(self.counts.values())
 
     def read(self, spark: SparkSession) -> DataFrame:
-        """The rows with their ordinals, in no order."""
+        """The rows with their ordinals, in any order."""
         parts = sorted(self.counts)
         firsts = accumulate((self.counts[part] for part in parts), initial=0)
         offsets = spark.createDataFrame(list(zip(parts, firsts, strict=False)), _OFFSETS)
@@ -69,19 +69,19 @@ def stage(
     *,
     then: Callable[[str, int], None] | None = None,
 ) -> Staging:
-    """Stage rows, or find what was staged before.
+    """Stage rows, or find those that were staged before.
 
     Args:
         spark: the session.
-        folder: where; it belongs to this input until it is deleted. What a driver that died left of an
-            attempt stays in it too.
-        source: what makes the rows what they are, as JSON: paths, formats, options.
-        make: gives the rows; not called if they are staged.
-        then: called with the attempt's name and number of rows when they are written, before they count as
-            staged.
+        folder: where to; it belongs to this input until it is deleted. It may also hold what a driver that
+            died left behind.
+        source: everything that the rows depend on, as JSON: paths, formats, options.
+        make: gives the rows; not called if they are staged already.
+        then: called with the attempt's name and its number of rows, after they are written and before they
+            count as staged.
 
     Returns:
-        The first staging that was finished in the folder, by whichever driver.
+        The first staging that a driver finished in the folder.
 
     Raises:
         InvalidRequest: the folder has rows of another source, or a column has a name that staging uses.
@@ -110,7 +110,7 @@ def stage(
     files.write(_NOTE, json.dumps(note), replace=False)
     staged = _read(files, source)
     if staged is None:
-        raise ServiceUnavailable(f"{files.at(_NOTE)} was written, and is not there; start again")
+        raise ServiceUnavailable(f"{files.at(_NOTE)} was written and is not there; start again")
     return staged
 
 
@@ -129,10 +129,10 @@ def _read(files: Folder, source: Mapping[str, Any]) -> Staging | None:
 
 
 def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int]]:
-    """Rows by partition; as many as there are partitions that have any.
+    """Count the rows of each partition that has any.
 
     Raises:
-        ServiceUnavailable: a partition has not all of its places once.
+        ServiceUnavailable: the places of a partition are not each there once.
     """
     staged = spark.read.schema(_with_places(schema)).parquet(path)
     counted = staged.groupBy(PART).agg(F.count("*").alias("rows"), F.max(PLACE).alias("last"))
@@ -140,8 +140,8 @@ def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[in
     for part, rows, last in found:
         if last + 1 != rows:
             raise ServiceUnavailable(
-                f"partition {part} of {path} has {rows} rows and its last is number {last}: the file system"
-                " lost or doubled some; delete the folder and start again"
+                f"partition {part} of {path} has {rows} rows, and the number of its last row is {last}: the"
+                " file system lost or doubled some; delete the folder and start again"
             )
     return sorted((part, rows) for part, rows, _ in found)
 

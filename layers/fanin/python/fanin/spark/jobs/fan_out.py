@@ -1,4 +1,4 @@
-"""A dataset to a queue, as one batch."""
+"""The fan-out job: sends a dataset to a queue, as one batch."""
 
 from __future__ import annotations
 
@@ -11,60 +11,64 @@ from pyspark.sql import SparkSession
 from fanin.domain.batch import OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.fan_out import Plan, fan_out
+from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
 from fanin.spark.jobs.running import FORMAT, Job, Summary
-from fanin.spark.runtime.formats import format_of
+from fanin.spark.runtime.formats import format_of_path
 from fanin.spark.runtime.service import Service
-from fanin.wire.ledger import decode_time
+from fanin.wire.times import decode_time
 
 _ABOUT: Final = """\
 Send each row of a dataset to an SQS queue, as an item of one batch, and close the batch.
 
-Running the same command again goes on where a driver that died stopped: it stages nothing anew, opens no
-second batch and adds no item twice. Rows that were sent already may be sent again under the same items.
+Running the same command again continues where a driver that died stopped: it stages nothing again, opens no
+second batch and adds no item twice. Rows that were already sent may be sent again, as the same items.
 
-Rows that are no message are left out and written to the rejects; so is what the queue refuses for good,
-whose items have then failed. The environment names the stack by its tables (FANIN_BATCHES_TABLE ...).
+Rows that cannot be a message are left out and written to the rejects; so are messages that the queue refuses
+for good, whose items have failed. The environment names the stack by its tables (FANIN_BATCHES_TABLE ...).
 """
 _PAGES: Final = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
-"""Bodies may be large: what reaches Python at a time is bounded by bytes, and by rows for Spark 3.5."""
+"""Bodies may be large: pages for Python are bounded by bytes, and by rows for Spark 3.5."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--input", required=True, metavar="PATH", help="the dataset: a file or a folder, s3:// on EMR")
     add("--format", **FORMAT)
-    add("--schema", metavar="DDL", help="types of the columns of a CSV dataset; without, all are text")
+    add("--schema", metavar="DDL", help="columns of a CSV dataset with their types; by default all are text")
     add("--multiline", action="store_true", help="a CSV dataset has line breaks within quotes")
-    add("--body", metavar="COLUMN", help="send this column; without, the row as a JSON object")
+    add("--body", metavar="COLUMN", help="send this column; by default the row as a JSON object")
     add("--queue", required=True, metavar="URL", help="URL of the SQS queue")
     add(
         "--staging",
         required=True,
         metavar="PATH",
-        help="a folder for this fan-out alone; keep it until the end",
+        help="a folder for this fan-out alone; keep it until the batch has ended",
     )
-    add("--key", help="idempotency key of the batch; without, the staging's own")
+    add("--key", help="idempotency key of the batch; by default the staging has its own")
     add(
         "--rejects",
         metavar="PATH",
-        help="folder for rows that were not sent; rejects in the staging's folder",
+        help="folder for rows that were not sent; by default rejects in the staging's folder",
     )
     add("--user-key", default="", help="your own name for the batch, returned with its event")
-    add("--deadline", type=_moment, metavar="TIME", help="RFC 3339, such as 2026-11-21T18:00:00Z")
+    add("--deadline", type=_moment, metavar="TIME", help="a point in time, for example 2026-11-21T18:00:00Z")
     add(
         "--on-deadline",
         type=OnDeadline,
         choices=list(OnDeadline),
         default=OnDeadline.TIME_OUT,
-        help="what happens then",
+        help="what happens at the deadline",
     )
     add("--lifetime", type=int, metavar="SECONDS", help="hard end of the batch")
+    add("--parent-item", metavar="ITEM", help="item of another batch that this one acknowledges at its end")
     add(
-        "--idle-ttl", type=int, metavar="SECONDS", help="the batch is orphaned after so long without activity"
+        "--idle-ttl",
+        type=int,
+        metavar="SECONDS",
+        help="the batch is orphaned after this time without activity",
     )
     add(
         "--metadata",
@@ -72,17 +76,21 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="returned with the event; may be repeated",
+        help="returned with the event; may be given several times",
     )
     add(
-        "--workers", type=int, default=8, metavar="N", help="requests to the queue at a time, of each task; 8"
+        "--workers",
+        type=int,
+        default=8,
+        metavar="N",
+        help="requests that each task sends at the same time; 8",
     )
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    form = options.format or format_of(options.input)
-    plan = Plan(
-        dataset=Dataset(options.input, form, options.body, options.schema, options.multiline),
+    format_ = options.format or format_of_path(options.input)
+    plan = FanOut(
+        dataset=Dataset(options.input, format_, options.body, options.schema, options.multiline),
         queue=options.queue,
         folder=options.staging,
         key=options.key,
@@ -93,12 +101,13 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
             on_deadline=options.on_deadline,
             lifetime=options.lifetime,
             idle_ttl=options.idle_ttl,
+            parent_item=options.parent_item,
             metadata=dict(options.metadata),
         ),
         workers=options.workers,
     )
-    told = fan_out(spark, Service.from_env(), plan)
-    return {"ok": told["state"] in {State.CLOSED, State.COMPLETE}, **told}
+    done = fan_out_dataset(spark, Service.from_env(), plan)
+    return {"ok": done["state"] in {State.CLOSED, State.COMPLETE}, **done}
 
 
 def _moment(text: str) -> int:

@@ -1,4 +1,4 @@
-"""The formats of the datasets that come in."""
+"""The formats of the datasets that jobs read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Schema: TypeAlias = StructType | str
 """Columns as Spark has them, or in DDL."""
 
 
-class Format(StrEnum):
-    """How the rows of a dataset are written.
+class DatasetFormat(StrEnum):
+    """The format of a dataset, as Spark names it.
 
     Attributes:
-        PARQUET: whoever wrote it.
+        PARQUET: whichever program wrote it.
         CSV: with a header line.
-        JSON: an object a line.
+        JSON: one object on each line.
     """
 
     PARQUET = "parquet"
@@ -31,30 +31,30 @@ class Format(StrEnum):
 
 
 _SUFFIXES: Final = {
-    "csv": Format.CSV,
-    "json": Format.JSON,
-    "jsonl": Format.JSON,
-    "ndjson": Format.JSON,
+    "csv": DatasetFormat.CSV,
+    "json": DatasetFormat.JSON,
+    "jsonl": DatasetFormat.JSON,
+    "ndjson": DatasetFormat.JSON,
 }
 
 
-def format_of(path: str) -> Format:
-    """The format that a path's suffix says, compressed or not; Parquet if it says nothing."""
+def format_of_path(path: str) -> DatasetFormat:
+    """The format that a path's suffix names, compressed or not; Parquet if it names none."""
     parts = path.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
-    return next((_SUFFIXES[part] for part in parts if part in _SUFFIXES), Format.PARQUET)
+    return next((_SUFFIXES[part] for part in parts if part in _SUFFIXES), DatasetFormat.PARQUET)
 
 
-def opened(spark: SparkSession, path: str, reader: Callable[[], DataFrame], empty: Schema) -> DataFrame:
-    """What a reader makes of a path.
+def load(spark: SparkSession, path: str, reader: Callable[[], DataFrame], empty: Schema) -> DataFrame:
+    """Read a dataset; a folder without files is an empty one.
 
     Args:
         spark: the session.
-        path: what it reads.
+        path: what the reader reads.
         reader: reads it.
-        empty: the columns of a folder without files, which has no rows; Spark cannot tell them.
+        empty: the columns of a folder without files, which Spark cannot know.
 
     Raises:
-        InvalidRequest: there is nothing, or nothing of that format.
+        InvalidRequest: the path does not exist, or has nothing of that format.
     """
     try:
         return reader()
@@ -65,6 +65,6 @@ def opened(spark: SparkSession, path: str, reader: Callable[[], DataFrame], empt
 
 
 def _condition(error: AnalysisException) -> str | None:
-    """The name of Spark's error; 4.0 gave the method another name."""
+    """The name of Spark's error; Spark 4.0 gave the method another name."""
     condition: str | None = getattr(error, "getCondition", error.getErrorClass)()
     return condition

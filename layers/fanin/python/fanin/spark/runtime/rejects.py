@@ -1,4 +1,4 @@
-"""Rows that a job cannot take: not fatal and not lost, but in a dataset of their own, each with a reason."""
+"""Rows that a job cannot use: they go to a dataset of their own, each with its reason, and are not fatal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Reason(StrEnum):
 
     Attributes:
         NULL: the value is null.
-        MALFORMED: it has not the form of an id, or of a row of its format.
-        FOREIGN: it has the form, but this service never issued it.
-        GONE: its batch is past its lifetime.
-        DUPLICATE: the input holds it more than once; all but one of its rows are here.
-        IMPLAUSIBLE: it has the form of a measurement, but cannot be one.
-        TOO_LARGE: its message is larger than SQS takes.
-        UNSENT: the queue refused its message for good.
+        MALFORMED: the value is not an item id, or not a row of its format.
+        FOREIGN: the value looks like an item, but this service never issued it.
+        GONE: the item's batch is past its lifetime.
+        DUPLICATE: the input names the item more than once; all of its rows but one are rejects.
+        IMPLAUSIBLE: the value looks like a measurement, but cannot be true.
+        TOO_LARGE: the message is larger than SQS takes.
+        UNSENT: the queue refused the message for good.
     """
 
     NULL = "null"
@@ -40,18 +40,18 @@ SCHEMA: Final = StructType(
         StructField("detail", StringType()),
     ]
 )
-"""``value``: the id or the row as it came, rows as JSON; ``reason``: a ``Reason``; ``detail``: for people."""
+"""``value`` is the id or the row as it came, a row as JSON; ``reason`` a ``Reason``, ``detail`` in words."""
 
 
-def write(rejects: DataFrame, folder: str) -> dict[str, int]:
-    """Write rejects as Parquet, replacing what an earlier run of the same job left.
+def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:
+    """Write rejects as Parquet; what an earlier run of the same job wrote is replaced.
 
     Args:
-        rejects: of ``SCHEMA``.
-        folder: where to.
+        rejects: rows of ``SCHEMA``.
+        folder: where to write them.
 
     Returns:
-        How many rows of each reason, read back from what was written.
+        Reason → number of rows, counted in what was written.
     """
     rejects.write.mode("overwrite").parquet(folder)
     written = rejects.sparkSession.read.schema(SCHEMA).parquet(folder)

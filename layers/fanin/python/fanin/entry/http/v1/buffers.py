@@ -2,101 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fanin import names
-from fanin.app.services import Services
+from fanin.app.api import Fanin
 from fanin.domain import limits
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
 from fanin.entry.http.route import Request, Route
-from fanin.entry.http.schemas import text, whole
+from fanin.entry.http.v1.parameters import KEY, page_of, paged
 from fanin.entry.observe import count, gauge
 from fanin.errors import BufferNotFound, ChannelRefused, IdempotencyKeyReused, LimitReached
 from fanin.wire import buffers as wire
-from fanin.wire.ledger import Json
+from fanin.wire.json_types import TEXT
 
 _ROOT: Final = f"{names.API_ROOT}/buffers"
 _ONE: Final = _ROOT + "/{name}"
-_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1) | {
-    "description": "a repeat with the same key returns the same items"
-}
+_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
 
 
-def _define(services: Services, request: Request) -> Json:
-    body = request.body
-    buffer = services.buffers.define(request.path["name"], body["limit"], queue=body.get("queue"))
-    return wire.encode_buffer(buffer)
+def _define(fanin: Fanin, request: Request) -> Buffer:
+    return fanin.buffers.define(request.path["name"], **request.body)
 
 
-def _status(services: Services, request: Request) -> Json:
-    level = services.buffers.status(request.path["name"])
+def _status(fanin: Fanin, request: Request) -> Level:
+    level = fanin.buffers.status(request.path["name"])
     gauge(names.METRIC_BUFFER_DEPTH, level.pending)
-    return wire.encode_level(level)
+    return level
 
 
-def _delete(services: Services, request: Request) -> None:
-    services.buffers.delete(request.path["name"])
+def _delete(fanin: Fanin, request: Request) -> None:
+    fanin.buffers.delete(request.path["name"])
 
 
-def _list(services: Services, request: Request) -> Json:
-    query = request.query
-    page = services.buffers.list(cursor=query.get("cursor"), limit=query.get("limit", 100))
-    return wire.encode_buffers(page)
+def _list(fanin: Fanin, request: Request) -> BufferPage:
+    return fanin.buffers.list(**page_of(request))
 
 
-def _put(services: Services, request: Request) -> Json:
-    key = request.headers.get(names.IDEMPOTENCY_HEADER)
+def _put(fanin: Fanin, request: Request) -> Accepted:
     try:
-        accepted = services.buffers.put(request.path["name"], request.body["payloads"], key=key)
+        return fanin.buffers.put(request.path["name"], request.read(), key=request.key)
     except LimitReached:
         count(names.METRIC_BUFFER_REJECTS)
         raise
-    return wire.encode_accepted(accepted)
 
 
-def _take(services: Services, request: Request) -> Json:
-    body = request.body
-    work = services.buffers.take(
-        request.path["name"],
-        most=body.get("most", 1),
-        wait=body.get("wait", limits.MAX_WAIT),
-        visibility_timeout=body.get("visibility_timeout"),
-    )
+def _take(fanin: Fanin, request: Request) -> Sequence[Work]:
+    work = fanin.buffers.take(request.path["name"], **request.body)
     for one in work:
         gauge(names.METRIC_BUFFER_WAIT, one.waited_ms)
-    return wire.encode_work(work)
+    return work
 
 
-def _done(services: Services, request: Request) -> Json:
-    return wire.encode_released(services.buffers.done(request.path["name"], request.body["receipts"]))
+def _done(fanin: Fanin, request: Request) -> Released:
+    return fanin.buffers.done(request.path["name"], request.read())
 
 
 # fmt: off
 ROUTES: Final = (
     Route(
         "PUT", _ONE, "defineBuffer", "Make a bounded buffer, or change its limit",
-        _define, "Buffer", body="DefineBuffer", errors=(ChannelRefused,),
+        _define, wire.BUFFER, body=wire.DEFINE_BUFFER, named=_NAME, errors=(ChannelRefused,),
     ),
     Route(
-        "GET", _ONE, "getBuffer", "A buffer and how full it is", _status, "Level",
+        "GET", _ONE, "getBuffer", "A buffer and how full it is", _status, wire.LEVEL, named=_NAME,
         errors=(BufferNotFound, ChannelRefused),
     ),
-    Route("DELETE", _ONE, "deleteBuffer", "Drop a buffer with the work in it", _delete, None, 204),
     Route(
-        "GET", _ROOT, "listBuffers", "List the buffers", _list, "Buffers",
-        optional={"cursor": text(least=1), "limit": whole(1, limits.MAX_PAGE) | {"default": 100}},
+        "DELETE", _ONE, "deleteBuffer", "Drop a buffer with the work in it", _delete, None, 204, named=_NAME,
     ),
+    Route("GET", _ROOT, "listBuffers", "List the buffers", _list, wire.BUFFERS, optional=paged()),
     Route(
         "POST", f"{_ONE}/put", "putWork", "Put work in, if there is room for all of it",
-        _put, "Accepted", 201, body="Put", headers={names.IDEMPOTENCY_HEADER: _KEY},
+        _put, wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY, named=_NAME,
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
     ),
     Route(
         "POST", f"{_ONE}/take", "takeWork", "Take work out, waiting for it if there is none",
-        _take, "Taken", body="Take", errors=(BufferNotFound, ChannelRefused),
+        _take, wire.TAKEN, body=wire.TAKE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
     ),
     Route(
         "POST", f"{_ONE}/done", "doneWork", "Give back the slots of work that is done",
-        _done, "Released", body="Done", errors=(BufferNotFound, ChannelRefused),
+        _done, wire.RELEASED, body=wire.DONE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
     ),
 )
 # fmt: on

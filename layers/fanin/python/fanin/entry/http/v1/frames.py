@@ -2,58 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fanin import names
-from fanin.app.services import Services
-from fanin.domain import limits
-from fanin.domain.frames import DEFAULT_LEASE
+from fanin.app.api import Fanin
+from fanin.domain.frames import Claim, ClaimEnvelopes, Frame
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.http.route import Request, Route
-from fanin.entry.http.schemas import text, whole
+from fanin.entry.http.v1.parameters import GONE, page_of, paged
 from fanin.entry.observe import count
-from fanin.errors import BatchGone, BatchNotFound, ChannelRefused
+from fanin.errors import ChannelRefused
 from fanin.wire import frames as wire
-from fanin.wire.ledger import Json
 
 _ROOT: Final = f"{names.API_ROOT}/frames"
-_GONE: Final = (BatchNotFound, BatchGone)
 
 
-def _open(services: Services, request: Request) -> Json:
-    frame = services.frames.open(wire.decode_open(request.body))
+def _open(fanin: Fanin, request: Request) -> Frame:
+    frame = fanin.frames.open(request.read())
     count(names.METRIC_FRAMES_OPENED)
-    return wire.encode_frame(frame)
+    return frame
 
 
-def _status(services: Services, request: Request) -> Json:
-    query = request.query
-    frame = services.frames.status(
-        parse_batch_id(request.path["frame_id"]), cursor=query.get("cursor"), limit=query.get("limit", 100)
-    )
-    return wire.encode_frame(frame)
+def _status(fanin: Fanin, request: Request) -> Frame:
+    return fanin.frames.status(parse_batch_id(request.path["frame_id"]), **page_of(request))
 
 
-def _claim(services: Services, request: Request) -> Json:
-    lease = request.body.get("lease", DEFAULT_LEASE)
-    return wire.encode_claims(services.frames.claim(wire.decode_tickets(request.body), lease=lease))
+def _claim(fanin: Fanin, request: Request) -> Sequence[Claim]:
+    wanted: ClaimEnvelopes = request.read()
+    return fanin.frames.claim(wanted.tickets, lease=wanted.lease)
 
 
 # fmt: off
 ROUTES: Final = (
     Route(
-        "POST", _ROOT, "openFrame", "Ask for a frame of so many envelopes", _open, "Frame", 201,
-        body="OpenFrame", errors=(ChannelRefused,),
+        "POST", _ROOT, "openFrame", "Ask for a frame of so many envelopes", _open, wire.FRAME, 201,
+        body=wire.OPEN_FRAME, errors=(ChannelRefused,),
     ),
     Route(
         "GET", _ROOT + "/{frame_id}", "getFrame", "A frame and the envelopes that are missing",
-        _status, "Frame",
-        optional={"cursor": text(least=1), "limit": whole(1, limits.MAX_PAGE) | {"default": 100}},
-        errors=_GONE,
+        _status, wire.FRAME, optional=paged(), errors=GONE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/claims", "claimEnvelopes", "Lease envelopes of any frames, to handle them",
-        _claim, "Claimed", body="Claims", errors=_GONE,
+        _claim, wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
     ),
 )
 # fmt: on

@@ -1,4 +1,4 @@
-"""The routes of fanin's own API: batches, acknowledgements, failures."""
+"""The routes of batches, acknowledgements and failures."""
 
 from __future__ import annotations
 
@@ -6,146 +6,133 @@ from collections.abc import Sequence
 from typing import Final
 
 from fanin import names
-from fanin.app.services import Services
-from fanin.domain import limits
-from fanin.domain.acks import Receipt
-from fanin.domain.batch import State
-from fanin.domain.ids import parse_batch_id
+from fanin.app.api import Fanin
+from fanin.domain.acks import Acks, Receipt
+from fanin.domain.batch import Batch
+from fanin.domain.ids import Group
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
 from fanin.entry.http.route import Request, Route
-from fanin.entry.http.schemas import BOOLEAN, IDEMPOTENCY_KEY, STATE, TIME, Schema, text, whole
+from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, page_of, paged
 from fanin.entry.observe import count, count_receipts
-from fanin.errors import BatchClosed, BatchGone, BatchNotFound, IdempotencyKeyReused, LimitReached
-from fanin.wire import ledger as wire
-from fanin.wire import reports as wire_reports
-from fanin.wire.ledger import Json
+from fanin.errors import BatchClosed, IdempotencyKeyReused, LimitReached
+from fanin.wire import batches, items
+from fanin.wire.json_types import BOOLEAN, TIME
 
 _ROOT: Final = f"{names.API_ROOT}/batches"
 _BATCH: Final = _ROOT + "/{batch_id}"
-_GONE: Final = (BatchNotFound, BatchGone)
-
-_CURSOR: Final = text(least=1) | {"description": "from the page before"}
-_PAGE: Final[dict[str, Schema]] = {"cursor": _CURSOR, "limit": whole(1, limits.MAX_PAGE) | {"default": 100}}
 
 
-def _batch_id(request: Request) -> int:
-    return parse_batch_id(request.path["batch_id"])
+def _open(fanin: Fanin, request: Request) -> Batch:
+    return fanin.ledger.open(request.read(), key=request.key)
 
 
-def _open(services: Services, request: Request) -> Json:
-    key = request.headers.get(names.IDEMPOTENCY_HEADER)
-    return wire.encode_batch(services.ledger.open(wire.decode_open(request.body), key=key))
+def _list(fanin: Fanin, request: Request) -> Batches:
+    return fanin.ledger.list(request.query["state"], **page_of(request))
 
 
-def _list(services: Services, request: Request) -> Json:
-    return wire_reports.encode_batches(services.ledger.list(State(request.query["state"]), **_page(request)))
+def _expire(fanin: Fanin, request: Request) -> Expired:
+    return fanin.ledger.expire(**request.query)
 
 
-def _expire(services: Services, request: Request) -> Json:
-    idle_since = wire.decode_time(request.query["idle_since"])
-    return wire_reports.encode_expired(
-        services.ledger.expire(State(request.query["state"]), idle_since=idle_since)
-    )
+def _remove(fanin: Fanin, request: Request) -> Expired:
+    return fanin.ledger.remove(request.batch_id)
 
 
-def _status(services: Services, request: Request) -> Json:
-    exact = request.query.get("exact", False)
-    return wire_reports.encode_progress(services.ledger.status(_batch_id(request), exact=exact))
+def _status(fanin: Fanin, request: Request) -> Progress:
+    return fanin.ledger.status(request.batch_id, **request.query)
 
 
-def _add(services: Services, request: Request) -> Json:
-    key = request.headers.get(names.IDEMPOTENCY_HEADER)
-    return wire.encode_group(services.ledger.add(_batch_id(request), request.body["count"], key=key))
+def _add(fanin: Fanin, request: Request) -> Group:
+    return fanin.ledger.add(request.batch_id, request.body["count"], key=request.key)
 
 
-def _close(services: Services, request: Request) -> Json:
-    return wire.encode_batch(services.ledger.close(_batch_id(request)))
+def _close(fanin: Fanin, request: Request) -> Batch:
+    return fanin.ledger.close(request.batch_id)
 
 
-def _cancel(services: Services, request: Request) -> Json:
-    return wire.encode_batch(services.ledger.cancel(_batch_id(request)))
+def _cancel(fanin: Fanin, request: Request) -> Batch:
+    return fanin.ledger.cancel(request.batch_id)
 
 
-def _missing(services: Services, request: Request) -> Json:
-    return wire_reports.encode_missing(services.ledger.missing(_batch_id(request), **_page(request)))
+def _missing(fanin: Fanin, request: Request) -> Missing:
+    return fanin.ledger.missing(request.batch_id, **page_of(request))
 
 
-def _failures(services: Services, request: Request) -> Json:
-    return wire_reports.encode_failures(services.ledger.failures(_batch_id(request), **_page(request)))
+def _failures(fanin: Fanin, request: Request) -> Failures:
+    return fanin.ledger.failures(request.batch_id, **page_of(request))
 
 
-def _verify(services: Services, request: Request) -> Json:
-    query = request.query
-    verdict = services.ledger.verify(
-        _batch_id(request), cursor=query.get("cursor"), repair=query.get("repair", True)
-    )
-    return wire_reports.encode_verdict(verdict)
+def _verify(fanin: Fanin, request: Request) -> Verdict:
+    return fanin.ledger.verify(request.batch_id, **request.query)
 
 
-def _ack(services: Services, request: Request) -> Json:
-    acks = wire.decode_acks(request.body)
-    receipts = services.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
+def _ack(fanin: Fanin, request: Request) -> Sequence[Receipt]:
+    acks: Acks = request.read()
+    receipts = fanin.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
     count_receipts(receipts)
-    return wire.encode_receipts(receipts)
+    return receipts
 
 
-def _fail(services: Services, request: Request) -> Json:
-    receipts: Sequence[Receipt] = services.ledger.fail(wire.decode_acks(request.body).failures)
+def _fail(fanin: Fanin, request: Request) -> Sequence[Receipt]:
+    receipts = fanin.ledger.fail(request.read())
     count(names.METRIC_FAILED, sum(receipt.first for receipt in receipts))
-    return wire.encode_receipts(receipts)
-
-
-def _page(request: Request) -> Json:
-    return {"cursor": request.query.get("cursor"), "limit": request.query.get("limit", 100)}
+    return receipts
 
 
 # fmt: off
 ROUTES: Final = (
     Route(
-        "POST", _ROOT, "openBatch", "Open a batch", _open, "Batch", 201,
-        body="OpenBatch", headers={names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY},
-        errors=(*_GONE, IdempotencyKeyReused),
+        "POST", _ROOT, "openBatch", "Open a batch", _open, batches.BATCH, 201,
+        body=batches.OPEN_BATCH, headers=KEY, errors=(*GONE, IdempotencyKeyReused),
     ),
     Route(
-        "GET", _ROOT, "listBatches", "List the batches of a state", _list, "Batches",
-        required={"state": STATE}, optional=_PAGE,
+        "GET", _ROOT, "listBatches", "List the batches of a state", _list, batches.BATCHES,
+        required={"state": batches.STATE}, optional=paged(),
     ),
     Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",
-        _expire, "Expired", required={"state": STATE, "idle_since": TIME},
+        _expire, batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
     ),
     Route(
-        "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, "Progress",
-        optional={"exact": BOOLEAN | {"default": False}}, errors=_GONE,
+        "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
+        optional={"exact": BOOLEAN.with_keywords(default=False)}, errors=GONE,
+    ),
+    Route(
+        "DELETE", _BATCH, "removeBatch", "Remove an ended batch", _remove, batches.EXPIRED, errors=GONE,
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
-        _add, "Group", 201, body="AddItems", headers={names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY},
-        errors=(*_GONE, BatchClosed, LimitReached, IdempotencyKeyReused),
-    ),
-    Route("POST", f"{_BATCH}/close", "closeBatch", "Take no more items", _close, "Batch", errors=_GONE),
-    Route(
-        "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants", _cancel, "Batch",
-        errors=_GONE,
+        _add, batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
+        errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused),
     ),
     Route(
-        "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, "Missing",
-        optional=_PAGE, errors=_GONE,
+        "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,
+        batches.BATCH, errors=GONE,
     ),
     Route(
-        "GET", f"{_BATCH}/failures", "listFailures", "Failed items and why", _failures, "FailedItems",
-        optional=_PAGE, errors=_GONE,
+        "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants any more", _cancel,
+        batches.BATCH, errors=GONE,
     ),
     Route(
-        "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute the verdict, and put right what disagrees",
-        _verify, "Verdict", optional={"cursor": _CURSOR, "repair": BOOLEAN | {"default": True}}, errors=_GONE,
+        "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
+        optional=paged(), errors=GONE,
+    ),
+    Route(
+        "GET", f"{_BATCH}/failures", "listFailures", "Failed items and why", _failures, items.FAILED_ITEMS,
+        optional=paged(), errors=GONE,
+    ),
+    Route(
+        "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute what is done from the items up, and repair it",
+        _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
+        errors=GONE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/acks", "ackItems", "Mark items done, of any number of batches",
-        _ack, "Receipts", body="Acks", errors=_GONE,
+        _ack, items.RECEIPTS, body=items.ACKS, errors=GONE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/failures", "failItems", "Mark items done as failed, with a reason",
-        _fail, "Receipts", body="Failures", errors=_GONE,
+        _fail, items.RECEIPTS, body=items.FAILURES, errors=GONE,
     ),
 )
 # fmt: on

@@ -2,86 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fanin import names
-from fanin.app.services import Services
+from fanin.app.api import Fanin
 from fanin.domain import limits
-from fanin.domain.ids import parse_batch_id
-from fanin.entry.http.route import Request, Route
-from fanin.entry.http.schemas import IDEMPOTENCY_KEY, Schema, text, whole
-from fanin.entry.observe import count
-from fanin.errors import (
-    BatchGone,
-    BatchNotFound,
-    ChannelRefused,
-    CorrelationIdAlive,
-    IdempotencyKeyReused,
-    NotRegistered,
+from fanin.domain.scatter import (
+    ClaimCheck,
+    FailedRecipients,
+    Gathered,
+    MissingRecipients,
+    ReplyReceipt,
+    Scattered,
 )
+from fanin.entry.http.route import Request, Route
+from fanin.entry.http.v1.parameters import GONE, KEY, page_of, paged
+from fanin.entry.observe import count
+from fanin.errors import BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered
 from fanin.wire import scatters as wire
-from fanin.wire.ledger import Json
 
 _ROOT: Final = f"{names.API_ROOT}/scatters"
 _SCATTER: Final = _ROOT + "/{batch_id}"
-_GONE: Final = (BatchNotFound, BatchGone)
-_PAGE: Final[dict[str, Schema]] = {
-    "cursor": text(least=1) | {"description": "from the page before"},
-    "limit": whole(1, limits.MAX_REPLIES) | {"default": limits.MAX_REPLIES},
-}
+_PAGE: Final = paged(limits.MAX_REPLIES, limits.MAX_REPLIES)
 
 
-def _start(services: Services, request: Request) -> Json:
-    key = request.headers.get(names.IDEMPOTENCY_HEADER)
-    return wire.encode_scattered(services.scatters.start(wire.decode_scatter(request.body), key=key))
+def _start(fanin: Fanin, request: Request) -> Scattered:
+    return fanin.scatters.start(request.read(), key=request.key)
 
 
-def _status(services: Services, request: Request) -> Json:
-    return wire.encode_scattered(services.scatters.status(parse_batch_id(request.path["batch_id"])))
+def _status(fanin: Fanin, request: Request) -> Scattered:
+    return fanin.scatters.status(request.batch_id)
 
 
-def _gathered(services: Services, request: Request) -> Json:
-    page = services.scatters.replies(
-        parse_batch_id(request.path["batch_id"]),
-        cursor=request.query.get("cursor"),
-        limit=request.query.get("limit", limits.MAX_REPLIES),
-    )
-    return wire.encode_gathered(page)
+def _gathered(fanin: Fanin, request: Request) -> Gathered:
+    return fanin.scatters.replies(request.batch_id, **page_of(request))
 
 
-def _reply(services: Services, request: Request) -> Json:
-    receipts = services.scatters.reply(wire.decode_replies(request.body))
+def _missing(fanin: Fanin, request: Request) -> MissingRecipients:
+    return fanin.scatters.missing_recipients(request.batch_id, **page_of(request))
+
+
+def _failed(fanin: Fanin, request: Request) -> FailedRecipients:
+    return fanin.scatters.failed_recipients(request.batch_id, **page_of(request))
+
+
+def _reply(fanin: Fanin, request: Request) -> Sequence[ReplyReceipt]:
+    receipts = fanin.scatters.reply(request.read())
     count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts))
-    return wire.encode_reply_receipts(receipts)
+    return receipts
 
 
-def _claim(services: Services, request: Request) -> Json:
-    return wire.encode_claim_check(services.scatters.claim(wire.decode_claim_check_request(request.body)))
+def _claim(fanin: Fanin, request: Request) -> ClaimCheck:
+    return fanin.scatters.claim(request.read())
 
 
 # fmt: off
 ROUTES: Final = (
     Route(
         "POST", _ROOT, "startScatter", "Send a message to many, and gather their replies",
-        _start, "Scattered", 201, body="Scatter",
-        headers={names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY},
+        _start, wire.SCATTERED, 201, body=wire.SCATTER, headers=KEY,
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
     ),
     Route(
-        "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, "Scattered",
-        errors=_GONE,
+        "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, wire.SCATTERED,
+        errors=GONE,
     ),
     Route(
         "GET", f"{_SCATTER}/replies", "listReplies", "The replies, in the order of the recipients",
-        _gathered, "Gathered", optional=_PAGE, errors=_GONE,
+        _gathered, wire.GATHERED, optional=_PAGE, errors=GONE,
+    ),
+    Route(
+        "GET", f"{_SCATTER}/missing", "listMissingRecipients", "Recipients that neither replied nor failed",
+        _missing, wire.MISSING_RECIPIENTS, optional=_PAGE, errors=GONE,
+    ),
+    Route(
+        "GET", f"{_SCATTER}/failed", "listFailedRecipients", "Recipients that failed, and why",
+        _failed, wire.FAILED_RECIPIENTS, optional=_PAGE, errors=GONE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/replies", "reply", "Reply to scatters; of each recipient the first counts",
-        _reply, "ReplyReceipts", body="Replies", errors=_GONE,
+        _reply, wire.REPLY_RECEIPTS, body=wire.REPLIES, errors=GONE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", "Where to upload a large payload",
-        _claim, "ClaimCheck", 201, body="ClaimCheckRequest", errors=_GONE,
+        _claim, wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST, errors=GONE,
     ),
 )
 # fmt: on

@@ -1,0 +1,189 @@
+"""A client of queues in memory, called as boto3's SQS client is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from botocore.exceptions import ClientError
+
+from fanin.adapters.memory.accesses import Accesses
+from fanin.adapters.memory.sqs import requests
+from fanin.adapters.memory.sqs.queue import Held, Queue
+from fanin.adapters.memory.sqs.queue_calls import Answer, QueueCalls
+from fanin.adapters.memory.sqs.store import QueueStore
+
+Wait: TypeAlias = Callable[[float, Callable[[], bool]], None]
+"""Waits so many seconds, or until what it is given is true."""
+
+
+def _at_once(_seconds: float, _ready: Callable[[], bool]) -> None:
+    """Wait for nothing: on a clock that nobody moves, nothing would come."""
+
+
+class InMemorySqs(QueueCalls):
+    """Those calls of boto3's SQS client that fanin and its users make, with its parameters and answers.
+
+    What SQS refuses raises botocore's ``ClientError`` with SQS's code.
+
+    Args:
+        store: the queues.
+        accesses: counts the calls, and lets an onlooker in around them: ``sqs.send_message`` and so on.
+        wait: how a receive waits that finds nothing.
+    """
+
+    def __init__(self, store: QueueStore, accesses: Accesses, wait: Wait = _at_once) -> None:
+        super().__init__(store, accesses)
+        self._wait = wait
+
+    def send_message(self, *, QueueUrl: str, MessageBody: str, **more: Any) -> Answer:
+        entry = {"MessageBody": MessageBody, **more}
+
+        def send() -> Answer:
+            queue = self._queue("SendMessage", QueueUrl)
+            requests.check_size("SendMessage", queue, [entry])
+            if refused := requests.fault(queue, entry):
+                raise requests.refusal("SendMessage", *refused)
+            return requests.sent(_put(queue, entry), queue)
+
+        return self._call("send_message", send)
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Answer:
+        def send(queue: Queue, entry: Mapping[str, Any]) -> Answer:
+            if refused := requests.fault(queue, entry):
+                raise requests.refusal("SendMessageBatch", *refused)
+            return requests.sent(_put(queue, entry), queue)
+
+        return self._batch("send_message_batch", QueueUrl, Entries, send, sized=True)
+
+    def receive_message(
+        self,
+        *,
+        QueueUrl: str,
+        MaxNumberOfMessages: int = 1,
+        WaitTimeSeconds: int | None = None,
+        VisibilityTimeout: int | None = None,
+        MessageAttributeNames: Sequence[str] = (),
+        AttributeNames: Sequence[str] = (),
+        MessageSystemAttributeNames: Sequence[str] = (),
+    ) -> Answer:
+        operation, system = "ReceiveMessage", {*AttributeNames, *MessageSystemAttributeNames}
+        most = requests.MOST_ENTRIES
+        requests.check_number(operation, "MaxNumberOfMessages", MaxNumberOfMessages, 1, most)
+        requests.check_number(operation, "WaitTimeSeconds", WaitTimeSeconds or 0, 0, requests.LONGEST_WAIT)
+        hidden = VisibilityTimeout or 0
+        requests.check_number(operation, "VisibilityTimeout", hidden, 0, requests.LONGEST_HIDDEN)
+
+        def receive() -> Answer:
+            found = self._queue(operation, QueueUrl).receive(MaxNumberOfMessages, VisibilityTimeout)
+            messages = [requests.delivered(held, MessageAttributeNames, system) for held in found]
+            return {"Messages": messages} if messages else {}
+
+        answer = self._call("receive_message", receive)
+        if "Messages" not in answer and (wait := self._patience(QueueUrl, WaitTimeSeconds)):
+            self._wait(wait, lambda: self._has_messages(QueueUrl))
+            answer = self._call("receive_message", receive)
+        return answer
+
+    def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> Answer:
+        def delete() -> Answer:
+            _remove("DeleteMessage", self._queue("DeleteMessage", QueueUrl), ReceiptHandle)
+            return {}
+
+        return self._call("delete_message", delete)
+
+    def delete_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Answer:
+        def delete(queue: Queue, entry: Mapping[str, Any]) -> Answer:
+            _remove("DeleteMessageBatch", queue, entry["ReceiptHandle"])
+            return {}
+
+        return self._batch("delete_message_batch", QueueUrl, Entries, delete)
+
+    def change_message_visibility(
+        self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int
+    ) -> Answer:
+        def change() -> Answer:
+            queue = self._queue("ChangeMessageVisibility", QueueUrl)
+            _hide("ChangeMessageVisibility", queue, ReceiptHandle, VisibilityTimeout)
+            return {}
+
+        return self._call("change_message_visibility", change)
+
+    def change_message_visibility_batch(
+        self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]
+    ) -> Answer:
+        def change(queue: Queue, entry: Mapping[str, Any]) -> Answer:
+            operation = "ChangeMessageVisibilityBatch"
+            _hide(operation, queue, entry["ReceiptHandle"], entry.get("VisibilityTimeout", 0))
+            return {}
+
+        return self._batch("change_message_visibility_batch", QueueUrl, Entries, change)
+
+    def _batch(
+        self,
+        name: str,
+        url: str,
+        entries: Sequence[Mapping[str, Any]],
+        act: Callable[[Queue, Mapping[str, Any]], Answer],
+        *,
+        sized: bool = False,
+    ) -> Answer:
+        """Do something for each entry; one that is refused does not keep the others from it."""
+        operation = "".join(word.title() for word in name.split("_"))
+
+        def each() -> Answer:
+            queue = self._queue(operation, url)
+            requests.check_entries(operation, entries)
+            if sized:
+                requests.check_size(operation, queue, entries)
+            done: list[Answer] = []
+            failed: list[Answer] = []
+            for entry in entries:
+                try:
+                    done.append({"Id": entry["Id"], **act(queue, entry)})
+                except ClientError as error:
+                    said = error.response["Error"]
+                    why = {"Code": said["Code"], "Message": said["Message"]}
+                    failed.append({"Id": entry["Id"], "SenderFault": True, **why})
+            return ({"Successful": done} if done else {}) | ({"Failed": failed} if failed else {})
+
+        return self._call(name, each)
+
+    def _patience(self, url: str, wait: int | None) -> int:
+        """Seconds that a receive waits for messages."""
+        if wait is not None:
+            return wait
+        return self._queue("ReceiveMessage", url).seconds("ReceiveMessageWaitTimeSeconds")
+
+    def _has_messages(self, url: str) -> bool:
+        """Whether there is something to receive, were it the news that the queue is gone."""
+        with self._store.lock:
+            queue = self._store.find(url)
+            if queue is None:
+                return True
+            at = queue.next_visible()
+            return at is not None and at <= queue.clock.now()
+
+
+def _put(queue: Queue, entry: Mapping[str, Any]) -> Held:
+    return queue.send(
+        entry["MessageBody"],
+        entry.get("MessageAttributes") or {},
+        delay=entry.get("DelaySeconds"),
+        group_id=entry.get("MessageGroupId"),
+        dedup_id=requests.dedup_id(queue, entry) if queue.fifo else None,
+    )
+
+
+def _remove(operation: str, queue: Queue, handle: str) -> None:
+    requests.check_handle(operation, queue, handle)
+    queue.remove(handle)
+
+
+def _hide(operation: str, queue: Queue, handle: str, seconds: int) -> None:
+    requests.check_handle(operation, queue, handle)
+    requests.check_number(operation, "VisibilityTimeout", seconds, 0, requests.LONGEST_HIDDEN)
+    held = queue.find(handle)
+    if held is None or held.visible_at <= queue.clock.now():
+        raise requests.not_in_flight(operation)
+    held.visible_at = queue.clock.now() + seconds * 1000

@@ -1,0 +1,252 @@
+"""One queue as SQS keeps it: hidden after a receive, in order within a group, dead after too many tries."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+from fanin.app.ports.system import Clock, Random
+
+DEFAULTS: Final[Mapping[str, str]] = {
+    "VisibilityTimeout": "30",
+    "MessageRetentionPeriod": "345600",
+    "MaximumMessageSize": "262144",
+    "DelaySeconds": "0",
+    "ReceiveMessageWaitTimeSeconds": "0",
+}
+"""Attributes of a queue that is created without them, as SQS sets them; times in seconds, size in bytes."""
+DEDUPLICATION_MS: Final = 300_000
+_CHANCES: Final = 32  # bits of a random draw
+
+
+@dataclass
+class Held:
+    """A message in a queue.
+
+    Attributes:
+        message_id: the same for each delivery, and in the dead-letter queue.
+        body: text.
+        attributes: message attributes, in the form of the SQS API.
+        sent_at: ms.
+        visible_at: when it may be received, ms: a delay or a visibility timeout ends then.
+        group_id: of a FIFO queue's order; on a standard queue only carried along.
+        dedup_id: of a FIFO queue.
+        sequence: grows with each message of a queue.
+        received: how often it was delivered.
+        first_received_at: ms; None until it was.
+        handle: receipt handle of the latest delivery, the only one that removes it.
+        died_in: ARN of the queue that gave it up; empty if none has.
+        copies: further deliveries after it was removed, as a standard queue may make.
+    """
+
+    message_id: str
+    body: str
+    attributes: Mapping[str, Any]
+    sent_at: int
+    visible_at: int
+    group_id: str | None = None
+    dedup_id: str | None = None
+    sequence: int = 0
+    received: int = 0
+    first_received_at: int | None = None
+    handle: str = ""
+    died_in: str = ""
+    copies: int = 0
+
+
+@dataclass
+class Queue:
+    """A standard or FIFO queue.
+
+    Attributes:
+        name: its own; ``.fifo`` at the end makes it a FIFO queue.
+        url: what callers name it by.
+        arn: the same for policies and event sources.
+        clock: tells what is visible, and what is past its retention.
+        random: draws which messages are delivered twice.
+        created_at: ms.
+        attributes: as SQS tells them, all text.
+        tags: of the queue.
+        dead_letters: where messages go that were received too often; None lets them come for ever.
+        max_receives: deliveries until then.
+        duplicated: share of the messages, 0 to 1, that is delivered once more after it was removed.
+    """
+
+    name: str
+    url: str
+    arn: str
+    clock: Clock
+    random: Random
+    created_at: int
+    attributes: dict[str, str]
+    tags: dict[str, str]
+    dead_letters: Queue | None = None
+    max_receives: int = 0
+    duplicated: float = 0.0
+    _held: OrderedDict[str, Held] = field(default_factory=OrderedDict, repr=False)
+    _deduplicated: dict[str, tuple[int, Held]] = field(default_factory=dict, repr=False)
+    _oldest: int = field(default=0, repr=False)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1), repr=False)
+
+    @property
+    def fifo(self) -> bool:
+        return self.name.endswith(".fifo")
+
+    def seconds(self, attribute: str) -> int:
+        """An attribute that is a number."""
+        return int(self.attributes[attribute])
+
+    def send(
+        self,
+        body: str,
+        attributes: Mapping[str, Any],
+        *,
+        delay: int | None = None,
+        group_id: str | None = None,
+        dedup_id: str | None = None,
+    ) -> Held:
+        """Put a message in.
+
+        Args:
+            body: text.
+            attributes: in the form of the SQS API.
+            delay: seconds until it can be received; None takes the queue's.
+            group_id: message group.
+            dedup_id: a FIFO queue takes a message with it once in five minutes.
+
+        Returns:
+            The message, or the one that was taken before with the same ``dedup_id``.
+        """
+        now = self.clock.now()
+        if self.fifo and dedup_id is not None:
+            self._deduplicated = {k: v for k, v in self._deduplicated.items() if v[0] > now}
+            if dedup_id in self._deduplicated:
+                return self._deduplicated[dedup_id][1]
+        wait = self.seconds("DelaySeconds") if delay is None else delay
+        held = Held(
+            message_id=_uuid(self.random),
+            body=body,
+            attributes=attributes,
+            sent_at=now,
+            visible_at=now + wait * 1000,
+            group_id=group_id,
+            dedup_id=dedup_id,
+            copies=int(self._draws(self.duplicated)),
+        )
+        if self.fifo and dedup_id is not None:
+            self._deduplicated[dedup_id] = now + DEDUPLICATION_MS, held
+        self._keep(held)
+        return held
+
+    def receive(self, most: int, visibility_timeout: int | None) -> list[Held]:
+        """Deliver messages, and hide them; those that were delivered too often move to the dead letters.
+
+        Args:
+            most: messages.
+            visibility_timeout: seconds that they are hidden; None takes the queue's.
+        """
+        now = self.clock.now()
+        hidden = self.seconds("VisibilityTimeout") if visibility_timeout is None else visibility_timeout
+        received: list[Held] = []
+        dead: list[Held] = []
+        for held in self._visible(now):
+            if self.dead_letters is not None and held.received >= self.max_receives:
+                dead.append(held)
+                continue
+            received.append(held)
+            if len(received) == most:
+                break
+        for held in dead:
+            self._bury(held)
+        for held in received:
+            held.received += 1
+            held.first_received_at = held.first_received_at or now
+            held.visible_at = now + hidden * 1000
+            held.handle = f"{self.name}#{held.message_id}#{next(self._numbers)}"
+        return received
+
+    def find(self, handle: str) -> Held | None:
+        """The message of a receipt handle; None if it is gone or was received again."""
+        _, _, rest = handle.partition("#")
+        held = self._held.get(rest.partition("#")[0])
+        return held if held is not None and held.handle == handle else None
+
+    def remove(self, handle: str) -> None:
+        """Take a message out; one that is gone, or that others received since, is left alone."""
+        held = self.find(handle)
+        if held is None:
+            return
+        if held.copies:
+            held.copies -= 1
+            held.received -= 1
+            held.visible_at = self.clock.now()
+            held.handle = ""
+        else:
+            del self._held[held.message_id]
+
+    def clear(self) -> None:
+        """Take all messages out."""
+        self._held.clear()
+
+    def next_visible(self) -> int | None:
+        """When a message can be received, ms; in the past if one can be now, None if there is none."""
+        now = self.clock.now()
+        if next(self._visible(now), None) is not None:
+            return now
+        heads: dict[str | None, int] = {}
+        for held in self._held.values():
+            heads.setdefault(held.group_id if self.fifo else held.message_id, held.visible_at)
+        return min(heads.values(), default=None)
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many messages can be received, are hidden after a receive, and are delayed."""
+        now = self.clock.now()
+        self._drop_expired(now)
+        visible = sum(held.visible_at <= now for held in self._held.values())
+        hidden = sum(held.visible_at > now and held.received > 0 for held in self._held.values())
+        return visible, hidden, len(self._held) - visible - hidden
+
+    def _visible(self, now: int) -> Iterator[Held]:
+        """Messages that can be received, in order; in a FIFO queue none behind one that is hidden."""
+        self._drop_expired(now)
+        blocked: set[str | None] = set()
+        for held in self._held.values():
+            if self.fifo and held.group_id in blocked:
+                continue
+            if held.visible_at > now:
+                blocked.add(held.group_id)
+            else:
+                yield held
+
+    def _keep(self, held: Held) -> None:
+        held.sequence = next(self._numbers)
+        self._oldest = min(self._oldest, held.sent_at) if self._held else held.sent_at
+        self._held[held.message_id] = held
+
+    def _bury(self, held: Held) -> None:
+        if self.dead_letters is None:
+            return
+        del self._held[held.message_id]
+        held.died_in = self.arn
+        held.visible_at = self.clock.now()
+        held.copies = 0
+        self.dead_letters._keep(held)  # noqa: SLF001  a message moves whole, as it never does otherwise
+
+    def _drop_expired(self, now: int) -> None:
+        keep = self.seconds("MessageRetentionPeriod") * 1000
+        if not self._held or now - self._oldest < keep:
+            return
+        for held in [held for held in self._held.values() if now - held.sent_at >= keep]:
+            del self._held[held.message_id]
+        self._oldest = min((held.sent_at for held in self._held.values()), default=0)
+
+    def _draws(self, share: float) -> bool:
+        return share > 0 and self.random.bits(_CHANCES) < share * (1 << _CHANCES)
+
+
+def _uuid(random: Random) -> str:
+    digits = random.bytes(16).hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -1,0 +1,179 @@
+"""What SQS checks of a request, how it says no, and how it shows a message."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from fanin.adapters.memory.sqs.queue import Held, Queue
+
+MOST_ENTRIES: Final = 10
+MOST_ATTRIBUTES: Final = 10
+LONGEST_WAIT: Final = 20  # seconds
+LONGEST_DELAY: Final = 900
+LONGEST_HIDDEN: Final = 43_200
+_OWN: Final = "AWS.SimpleQueueService."
+
+
+def refusal(operation: str, code: str, message: str) -> ClientError:
+    """An answer that says no, as botocore raises it."""
+    response: Any = {
+        "Error": {"Code": code, "Message": message, "Type": "Sender"},
+        "ResponseMetadata": {"HTTPStatusCode": 400, "RetryAttempts": 0},
+    }
+    return ClientError(response, operation)
+
+
+def no_queue(operation: str) -> ClientError:
+    return refusal(operation, f"{_OWN}NonExistentQueue", "The specified queue does not exist.")
+
+
+def not_in_flight(operation: str) -> ClientError:
+    return refusal(operation, f"{_OWN}MessageNotInflight", "The message is not in flight.")
+
+
+def check_handle(operation: str, queue: Queue, handle: str) -> None:
+    """See to it that a receipt handle is one that the queue could have given.
+
+    Raises:
+        ClientError: it is not.
+    """
+    if not handle.startswith(f"{queue.name}#"):
+        raise refusal(operation, "ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
+
+
+def check_number(operation: str, name: str, value: int, least: int, most: int) -> None:
+    """See to it that a parameter is within its bounds.
+
+    Raises:
+        ClientError: it is not.
+    """
+    if not least <= value <= most:
+        raise refusal(
+            operation,
+            "InvalidParameterValue",
+            f"Value {value} for parameter {name} is invalid. Reason: Must be between {least} and {most}.",
+        )
+
+
+def check_entries(operation: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    """See to it that a batch has one to ten entries, each with an id of its own.
+
+    Raises:
+        ClientError: it has not.
+    """
+    if not entries:
+        raise refusal(operation, f"{_OWN}EmptyBatchRequest", "There should be at least one entry.")
+    if len(entries) > MOST_ENTRIES:
+        code = f"{_OWN}TooManyEntriesInBatchRequest"
+        raise refusal(operation, code, f"Maximum number of entries per request are {MOST_ENTRIES}.")
+    if len({entry["Id"] for entry in entries}) < len(entries):
+        raise refusal(operation, f"{_OWN}BatchEntryIdsNotDistinct", "Two or more entries have the same Id.")
+
+
+def check_size(operation: str, queue: Queue, entries: Sequence[Mapping[str, Any]]) -> None:
+    """See to it that the messages of a request are together no larger than the queue takes one to be.
+
+    Raises:
+        ClientError: they are.
+    """
+    size, most = sum(map(_size, entries)), queue.seconds("MaximumMessageSize")
+    if size > most:
+        code = f"{_OWN}BatchRequestTooLong" if operation.endswith("Batch") else "InvalidParameterValue"
+        raise refusal(operation, code, f"{size} bytes are more than the maximum of {most}.")
+
+
+def fault(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Why a queue does not take a message, as code and text; None if it does."""
+    if not entry["MessageBody"]:
+        return "MissingParameter", "The request must contain the parameter MessageBody."
+    delay, group = entry.get("DelaySeconds"), entry.get("MessageGroupId")
+    if queue.fifo and group is None:
+        return "MissingParameter", "The request must contain the parameter MessageGroupId."
+    if queue.fifo and dedup_id(queue, entry) is None:
+        return "InvalidParameterValue", "The queue needs a MessageDeduplicationId or content-based ones."
+    if delay is not None and (queue.fifo or not 0 <= delay <= LONGEST_DELAY):
+        return "InvalidParameterValue", f"Value {delay} for parameter DelaySeconds is invalid."
+    return _attribute_fault(entry.get("MessageAttributes") or {})
+
+
+def _attribute_fault(attributes: Mapping[str, Any]) -> tuple[str, str] | None:
+    if len(attributes) > MOST_ATTRIBUTES:
+        return "InvalidParameterValue", f"Number of message attributes exceeds {MOST_ATTRIBUTES}."
+    for name, value in attributes.items():
+        if not value.get("BinaryValue" if value["DataType"].startswith("Binary") else "StringValue"):
+            return "InvalidParameterValue", f"The message attribute '{name}' must have a value."
+    return None
+
+
+def dedup_id(queue: Queue, entry: Mapping[str, Any]) -> str | None:
+    """What a FIFO queue knows a message by that is sent again; None if nothing says."""
+    given: str | None = entry.get("MessageDeduplicationId")
+    if given is None and queue.attributes.get("ContentBasedDeduplication") == "true":
+        return hashlib.sha256(entry["MessageBody"].encode()).hexdigest()
+    return given
+
+
+def sent(held: Held, queue: Queue) -> dict[str, Any]:
+    """What the sender is told of a message that was taken."""
+    answer = {"MessageId": held.message_id, "MD5OfMessageBody": md5(held.body)}
+    return answer | ({"SequenceNumber": str(held.sequence)} if queue.fifo else {})
+
+
+def delivered(held: Held, attributes: Collection[str], system: Collection[str]) -> dict[str, Any]:
+    """A message as a receiver gets it.
+
+    Args:
+        held: the message.
+        attributes: names of the message attributes that are asked for; ``All`` or ``foo.*`` for more.
+        system: names of the system attributes that are; ``All`` for all.
+    """
+    own = {name: value for name, value in held.attributes.items() if _asked(name, attributes)}
+    told = {
+        name: value for name, value in system_attributes(held).items() if "All" in system or name in system
+    }
+    answer: dict[str, Any] = {
+        "MessageId": held.message_id,
+        "ReceiptHandle": held.handle,
+        "MD5OfBody": md5(held.body),
+        "Body": held.body,
+    }
+    return answer | ({"Attributes": told} if told else {}) | ({"MessageAttributes": own} if own else {})
+
+
+def system_attributes(held: Held) -> dict[str, str]:
+    """What SQS itself knows of a message."""
+    told = {
+        "SenderId": "memory",
+        "SentTimestamp": str(held.sent_at),
+        "ApproximateReceiveCount": str(held.received),
+        "ApproximateFirstReceiveTimestamp": str(held.first_received_at),
+    }
+    more = {
+        "MessageGroupId": held.group_id,
+        "MessageDeduplicationId": held.dedup_id,
+        "SequenceNumber": str(held.sequence) if held.dedup_id else None,
+        "DeadLetterQueueSourceArn": held.died_in,
+    }
+    return told | {name: value for name, value in more.items() if value}
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _asked(name: str, wanted: Collection[str]) -> bool:
+    if "All" in wanted or ".*" in wanted or name in wanted:
+        return True
+    return any(choice.endswith(".*") and name.startswith(choice[:-1]) for choice in wanted)
+
+
+def _size(entry: Mapping[str, Any]) -> int:
+    size = len(entry["MessageBody"].encode())
+    for name, value in (entry.get("MessageAttributes") or {}).items():
+        content = value.get("BinaryValue") or str(value.get("StringValue", "")).encode()
+        size += len(name.encode()) + len(value["DataType"]) + len(content)
+    return size

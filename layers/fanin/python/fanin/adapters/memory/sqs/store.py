@@ -1,0 +1,83 @@
+"""All queues of one service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import RLock
+from typing import Final
+
+from fanin.adapters.memory.sqs.queue import DEFAULTS, Queue
+from fanin.app.ports.system import Clock, Random
+
+ACCOUNT: Final = "000000000000"
+ENDPOINT: Final = "memory://sqs"
+REGION: Final = "memory"
+_REDRIVE: Final = "RedrivePolicy"
+
+
+class QueueStore:
+    """Keeps queues by their URLs.
+
+    Args:
+        clock: tells the time to all of them.
+        random: makes message ids, and draws which messages come twice.
+
+    Attributes:
+        lock: held by whoever looks at or changes a queue.
+    """
+
+    def __init__(self, clock: Clock, random: Random) -> None:
+        self.lock = RLock()
+        self._clock = clock
+        self._random = random
+        self._queues: dict[str, Queue] = {}
+
+    def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
+        """Make a queue; one of that name being there is given as it is."""
+        url = f"{ENDPOINT}/{ACCOUNT}/{name}"
+        if url not in self._queues:
+            queue = Queue(
+                name=name,
+                url=url,
+                arn=f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}",
+                clock=self._clock,
+                random=self._random,
+                created_at=self._clock.now(),
+                attributes=dict(DEFAULTS),
+                tags=dict(tags),
+            )
+            self.change(queue, attributes)
+            self._queues[url] = queue
+        return self._queues[url]
+
+    def change(self, queue: Queue, attributes: Mapping[str, str]) -> None:
+        """Set attributes of a queue.
+
+        Raises:
+            ValueError: the redrive policy is not JSON.
+            KeyError: it names no number of receives, or no queue that is there.
+        """
+        policy = json.loads(attributes.get(_REDRIVE) or "{}")
+        if policy:
+            dead_letters, most = self.by_arn(policy["deadLetterTargetArn"]), int(policy["maxReceiveCount"])
+            queue.dead_letters, queue.max_receives = dead_letters, most
+        elif _REDRIVE in attributes:
+            queue.dead_letters = None
+        queue.attributes |= {name: str(value) for name, value in attributes.items()}
+
+    def find(self, url: str) -> Queue | None:
+        """The queue of a URL; None if there is none."""
+        return self._queues.get(url)
+
+    def by_arn(self, arn: str) -> Queue:
+        """The queue of an ARN.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._queues[f"{ENDPOINT}/{ACCOUNT}/{arn.rpartition(':')[2]}"]
+
+    def delete(self, url: str) -> None:
+        """Drop a queue and all that is in it."""
+        del self._queues[url]

@@ -1,0 +1,102 @@
+"""What an acknowledgement did to one batch, read off the bits that its writes found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fanin.app.ledger.ack_request import Share
+from fanin.app.ports.words import Cleared, WordKey
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import Batch, State
+from fanin.domain.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a share clears in its batch.
+
+    Attributes:
+        share: what was named.
+        named: bits of the items that are named by their ids: number of the word of level 0 → mask.
+        marks: all bits to clear, on any level, those of ``named`` included.
+        covered: numbers of the words of ``named`` that a range marked as done before, higher up in the tree.
+    """
+
+    share: Share
+    named: Mapping[int, int]
+    marks: Mapping[WordKey, int]
+    covered: frozenset[int] = frozenset()
+
+
+def plan(share: Share, batch: Batch, tree: Tree) -> Plan:
+    """Find the bits that a share clears in an exact batch that lives."""
+    named = tree.marks(share.ordinals)
+    marks = {WordKey(share.batch_id, 0, number): mask for number, mask in named.items()}
+    for span in share.spans:
+        for mark in tree.cover(span.start, span.stop, batch.items):
+            key = WordKey(share.batch_id, mark.level, mark.number)
+            marks[key] = marks.get(key, 0) | mark.mask
+    return Plan(share, named, marks)
+
+
+def receipt(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Cleared], tree: Tree) -> Receipt:
+    """The receipt of a share whose bits were cleared.
+
+    Args:
+        plan: what was to be cleared.
+        batch: the row as it is after the writes.
+        outcomes: what each write found.
+        tree: the shape.
+    """
+    first = {
+        number: 0
+        if number in plan.covered
+        else mask & outcomes[WordKey(plan.share.batch_id, 0, number)].first
+        for number, mask in plan.named.items()
+    }
+    duplicates = tuple(_duplicates(plan.share, first, tree))
+    return Receipt(
+        batch.batch_id,
+        batch.user_key,
+        batch.state,
+        complete=batch.state is State.COMPLETE,
+        first=plan.share.items - len(duplicates),
+        duplicates=duplicates,
+        ranged=plan.share.ranged,
+    )
+
+
+def counted(share: Share, batch: Batch) -> Receipt:
+    """The receipt of a share that an estimated batch has counted."""
+    complete = batch.state is State.COMPLETE
+    return Receipt(batch.batch_id, batch.user_key, batch.state, complete, ranged=share.total)
+
+
+def ended(share: Share, batch: Batch) -> Receipt:
+    """The receipt of a share of a batch that had ended before: nothing was written."""
+    complete = batch.state is State.COMPLETE
+    if not batch.all_done:
+        return Receipt(batch.batch_id, batch.user_key, batch.state, complete, late=share.total)
+    duplicates = tuple(
+        f"{named.block.prefix}:{ordinal - named.block.first}"
+        for named in share.named
+        for ordinal in named.ordinals
+    )
+    return Receipt(
+        batch.batch_id, batch.user_key, batch.state, complete, duplicates=duplicates, ranged=share.ranged
+    )
+
+
+def _duplicates(share: Share, first: Mapping[int, int], tree: Tree) -> Iterator[str]:
+    """Ids of items that were done already, or are named twice in the request."""
+    if sum(mask.bit_count() for mask in first.values()) == share.items:
+        return
+    width, bits = tree.width, tree.bits
+    seen: set[int] = set()
+    for block, ordinals in share.named:
+        prefix = block.prefix
+        for ordinal in ordinals:
+            if ordinal in seen or not first[ordinal // width] & bits[ordinal % width]:
+                yield f"{prefix}:{ordinal - block.first}"
+            seen.add(ordinal)

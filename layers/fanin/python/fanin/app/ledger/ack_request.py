@@ -1,0 +1,161 @@
+"""What callers name in acknowledgements and failures, parsed and grouped by batch before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from fanin.app.ports.batches import FailureRow
+from fanin.domain import ids, limits
+from fanin.domain.acks import Count, Failure, ItemRange
+from fanin.domain.ids import Block
+
+_T = TypeVar("_T")
+
+
+class Named(NamedTuple):
+    """Items of one block that are named by their ids.
+
+    Attributes:
+        block: as parsed; whether the service issued it is not checked yet.
+        ordinals: in the order of the request, repeats included.
+    """
+
+    block: Block
+    ordinals: Sequence[int]
+
+
+class Span(NamedTuple):
+    """A range of the items of one block: ordinals start ≤ i < stop."""
+
+    block: Block
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One batch's share of a request.
+
+    Attributes:
+        batch_id: the batch.
+        named: items named by their ids.
+        spans: items named by ranges.
+        counted: acknowledgements without ids.
+        notes: of the named items, where they failed: why.
+    """
+
+    batch_id: int
+    named: tuple[Named, ...] = ()
+    spans: tuple[Span, ...] = ()
+    counted: int = 0
+    notes: tuple[FailureRow, ...] = ()
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Every block that is named."""
+        yield from (named.block for named in self.named)
+        yield from (span.block for span in self.spans)
+
+    @property
+    def stop(self) -> int:
+        """One past the highest ordinal of the blocks that are named; 0 for none."""
+        return max((block.stop for block in self.blocks), default=0)
+
+    @property
+    def ordinals(self) -> list[int]:
+        """Items named by their ids, in the order of the request, repeats included."""
+        return [ordinal for named in self.named for ordinal in named.ordinals]
+
+    @property
+    def items(self) -> int:
+        """How many ids were named, repeats included."""
+        return sum(len(named.ordinals) for named in self.named)
+
+    @property
+    def ranged(self) -> int:
+        """How many items the ranges have."""
+        return sum(span.stop - span.start for span in self.spans)
+
+    @property
+    def total(self) -> int:
+        """How many acknowledgements it has in all."""
+        return self.items + self.ranged + self.counted
+
+
+def parse_ack(
+    items: Sequence[str], ranges: Sequence[ItemRange], counts: Sequence[Count]
+) -> Mapping[int, Share]:
+    """Parse a request to mark items done.
+
+    Returns:
+        Batch id → its share, in the order in which the batches are named first.
+
+    Raises:
+        RequestTooLarge: there are too many ids, ranges or counts.
+        InvalidItemId: an id or a group has not the form that the service issues.
+        InvalidRequest: a range or a count is out of its bounds.
+    """
+    limits.at_most("item ids", items, limits.MAX_IDS)
+    limits.at_most("ranges", ranges, limits.MAX_RANGES)
+    limits.at_most("counts", counts, limits.MAX_COUNTS)
+    named = _by_batch((one.block.batch_id, one) for one in _parse_items(items))
+    spans = _by_batch((span.block.batch_id, span) for span in map(_parse_range, ranges))
+    counted = _by_batch(map(_parse_count, counts))
+    return {
+        batch_id: Share(
+            batch_id, named.get(batch_id, ()), spans.get(batch_id, ()), sum(counted.get(batch_id, ()))
+        )
+        for batch_id in {**named, **spans, **counted}
+    }
+
+
+def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
+    """Parse a request to mark items done as failed; the shares come as from ``parse_ack``.
+
+    Raises:
+        RequestTooLarge: there are too many failures.
+        InvalidItemId: an id has not the form that the service issues.
+        InvalidRequest: a reason is not text, or too long.
+    """
+    limits.at_most("failures", failures, limits.MAX_FAILURES)
+    parsed = list(_parse_items([failure.item for failure in failures]))
+    blocks = {one.block.prefix: one.block for one in parsed}
+    named = _by_batch((one.block.batch_id, one) for one in parsed)
+    notes = _by_batch(_note(failure, blocks) for failure in failures)
+    return {batch_id: Share(batch_id, named[batch_id], notes=notes[batch_id]) for batch_id in named}
+
+
+def _parse_items(items: Iterable[str]) -> Iterator[Named]:
+    for prefix, indices in ids.group_by_prefix(items).items():
+        block = ids.parse_prefix(prefix)
+        yield Named(block, ids.parse_indices(block, indices))
+
+
+def _parse_range(item_range: ItemRange) -> Span:
+    block = ids.parse_prefix(item_range.group)
+    stop = block.size if item_range.stop is None else item_range.stop
+    limits.whole("the end of a range", stop, 1, block.size)
+    limits.whole("the start of a range", item_range.start, 0, stop - 1)
+    return Span(block, block.first + item_range.start, block.first + stop)
+
+
+def _parse_count(count: Count) -> tuple[int, int]:
+    limits.whole("batch_id", count.batch_id, 0, ids.MAX_BATCH_ID)
+    limits.whole("n", count.n, 1, ids.MAX_COUNT)
+    return count.batch_id, count.n
+
+
+def _note(failure: Failure, blocks: Mapping[str, Block]) -> tuple[int, FailureRow]:
+    reason = limits.text("reason", failure.reason, limits.MAX_REASON)
+    prefix, _, index = failure.item.rpartition(":")
+    block = blocks[prefix]
+    return block.batch_id, FailureRow(block.first + int(index), failure.item, reason)
+
+
+def _by_batch(pairs: Iterable[tuple[int, _T]]) -> dict[int, tuple[_T, ...]]:
+    groups: dict[int, list[_T]] = {}
+    for batch_id, part in pairs:
+        groups.setdefault(batch_id, []).append(part)
+    return {batch_id: tuple(parts) for batch_id, parts in groups.items()}

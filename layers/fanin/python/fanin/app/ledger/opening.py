@@ -1,0 +1,155 @@
+"""Opening a batch: draft its row, write what belongs to it, commit the row."""
+
+from __future__ import annotations
+
+from fanin.app.ledger.issued import check_issued
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.reservation import Reservation, draw_id
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports import Ports
+from fanin.domain import ids, limits
+from fanin.domain.batch import RETENTION, Batch, Kind, Mode, OnDeadline, OpenBatch, State, touched
+from fanin.errors import InvalidRequest, Throttled
+from fanin.wire.batches import OPEN_BATCH
+
+TRIES = 5
+"""Drafts of a batch; at 4,096 ids a millisecond, more than a few collisions mean that something is wrong."""
+
+
+class Opening:
+    """Opens batches, in two steps.
+
+    ``draft`` gives the row that is about to be written. A pattern then writes its own records under the
+    draft's id, and may change the draft. ``commit`` writes the row: from then on the batch exists, with
+    everything that belongs to it. If another batch has taken the id, draft again.
+
+    Args:
+        ports: the stores.
+        known: batch rows that this process remembers.
+        settler: completes a batch that has no items to wait for.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
+        self._ports = ports
+        self._known = known
+        self._settler = settler
+
+    def open(self, request: OpenBatch, key: str | None = None) -> Batch:
+        if key is None:
+            return self._open(request, None)
+        reservation = Reservation(self._ports, key, OPEN_BATCH.encode(request), self.lifetime(request))
+        batch = reservation.batch()
+        if batch is None:
+            batch = self._open(request, reservation)
+            reservation.keep()
+        return self._known.unexpired(self._known.remember(batch))
+
+    def _open(self, request: OpenBatch, reservation: Reservation | None) -> Batch:
+        for _ in range(TRIES):
+            if (batch := self.commit(self.draft(request, reservation))) is not None:
+                return batch
+        raise no_free_id()
+
+    def draft(self, request: OpenBatch, reservation: Reservation | None = None) -> Batch:
+        """Check a request, and stamp its row with an id and a salt; nothing else is written.
+
+        Args:
+            request: what to open.
+            reservation: of an idempotency key; it then gives the id and the salt, and records them.
+
+        Raises:
+            InvalidRequest: a value is out of its range, or contradicts another.
+            InvalidItemId: the parent item was not issued by this service.
+            BatchNotFound, BatchGone: there is no batch ``retry_of``, or no longer.
+            IdempotencyKeyReused: the key was used for another request.
+        """
+        now = self._ports.clock.now()
+        self._check(request, now)
+        if reservation is None:
+            batch_id, salt = draw_id(self._ports, now)
+        else:
+            batch_id, salt = reservation.draw(now)
+        defaults = self._ports.defaults
+        state = State.OPEN if request.size is None else State.CLOSED
+        open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
+        closed_idle_ttl = request.idle_ttl or defaults.closed_idle_ttl
+        return Batch(
+            batch_id=batch_id,
+            salt=salt,
+            created_at=now,
+            touched_at=touched(now, open_idle_ttl if state is State.OPEN else closed_idle_ttl),
+            closed_at=None if state is State.OPEN else now,
+            expires_at=now // 1000 + self.lifetime(request) + RETENTION,
+            open_idle_ttl=open_idle_ttl,
+            closed_idle_ttl=closed_idle_ttl,
+            mode=Mode(request.mode),
+            kind=Kind(request.kind),
+            state=state,
+            items=request.size or 0,
+            user_key=request.user_key,
+            deadline=request.deadline,
+            on_deadline=OnDeadline(request.on_deadline),
+            limit=request.limit,
+            parent_item=request.parent_item,
+            retry_of=request.retry_of,
+            metadata=dict(request.metadata),
+        )
+
+    def commit(self, batch: Batch) -> Batch | None:
+        """Set the alarm of a drafted batch, and write its row; may be repeated.
+
+        The alarm comes first: an alarm without a row does nothing, but a row without its alarm would wait
+        for the reaper.
+
+        Returns:
+            The batch as it is now; None if another batch has the id, and the caller should draft again.
+        """
+        if batch.deadline is not None:
+            self._ports.timers.set(batch.batch_id, batch.deadline)
+        if not self._ports.batches.create(batch):
+            return None
+        return self._settler.finish(self._known.remember(batch))
+
+    def lifetime(self, request: OpenBatch) -> int:
+        """Seconds until the hard end of the batch."""
+        return self._ports.defaults.lifetime if request.lifetime is None else request.lifetime
+
+    def _check(self, request: OpenBatch, now: int) -> None:
+        lifetime = self.lifetime(request)
+        limits.whole("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME)
+        if request.idle_ttl is not None:
+            limits.whole("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME)
+        limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
+        limits.at_most("metadata entries", request.metadata, limits.MAX_METADATA)
+        for name, value in request.metadata.items():
+            limits.text("a metadata key", name, limits.MAX_METADATA_KEY, least=1)
+            limits.text(f"metadata {name!r}", value, limits.MAX_METADATA_VALUE)
+        if request.deadline is not None and not now < request.deadline <= now + lifetime * 1000:
+            raise InvalidRequest(
+                f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds"
+            )
+        if request.limit is not None:
+            limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
+            if request.mode is Mode.ESTIMATED:
+                raise InvalidRequest("an estimated batch cannot be bounded: leave out limit, or mode")
+        if request.size is not None:
+            limits.whole("size", request.size, 0, ids.MAX_COUNT)
+        if request.parent_item is not None:
+            self._check_parent(request.parent_item)
+        if request.retry_of is not None:
+            self._known.current(limits.whole("retry_of", request.retry_of, 0, ids.MAX_BATCH_ID))
+
+    def _check_parent(self, item: str) -> None:
+        block, _ = ids.parse_item(item)
+        parent = self._known.current(block.batch_id)
+        check_issued(block, parent)
+        if parent.mode is Mode.ESTIMATED:
+            raise InvalidRequest(
+                "the parent's batch is estimated, and could count this one twice; open it exact"
+            )
+        if parent.state.terminal:
+            raise InvalidRequest(f"the parent's batch {parent.batch_id} has ended: it is {parent.state}")
+
+
+def no_free_id() -> Throttled:
+    return Throttled("no free batch id was found; try again", retry_after=1)

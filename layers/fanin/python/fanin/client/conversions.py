@@ -1,0 +1,58 @@
+"""From what people write to what the services take: durations, points in time, members of enumerations."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+from fanin.errors import InvalidRequest
+
+E = TypeVar("E", bound=StrEnum)
+
+Duration: TypeAlias = timedelta | int
+"""A timedelta, or whole seconds."""
+
+Moment: TypeAlias = datetime | timedelta | int
+"""A point in time: a datetime with a time zone, a timedelta from now, or milliseconds since the epoch."""
+
+
+def seconds(duration: Duration | None) -> int | None:
+    """A duration in whole seconds; fractions are cut off, and None stays None.
+
+    >>> seconds(timedelta(minutes=2)), seconds(90), seconds(None)
+    (120, 90, None)
+    """
+    return int(duration.total_seconds()) if isinstance(duration, timedelta) else duration
+
+
+def milliseconds(moment: Moment, now: int) -> int:
+    """A point in time in milliseconds since the epoch.
+
+    Args:
+        moment: as people write it.
+        now: the time from which a timedelta counts, in milliseconds since the epoch.
+
+    Raises:
+        InvalidRequest: a datetime without a time zone, since it could mean any of 38 points in time.
+    """
+    if isinstance(moment, timedelta):
+        return now + int(moment.total_seconds() * 1000)
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise InvalidRequest(f"{moment} has no time zone; use datetime.now(UTC) + …, or a timedelta")
+        return int(moment.timestamp() * 1000)
+    return moment
+
+
+def member(enumeration: type[E], value: E | str) -> E:
+    """The member of an enumeration that has a value.
+
+    Raises:
+        InvalidRequest: no member has it; the message lists those that exist.
+    """
+    try:
+        return enumeration(value)
+    except ValueError:
+        known = ", ".join(enumeration)
+        raise InvalidRequest(f"{value!r} is not one of {known}") from None

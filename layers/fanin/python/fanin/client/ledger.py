@@ -1,0 +1,268 @@
+"""The ledger's calls for people: they take timedeltas and streams of any length, and follow pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from itertools import zip_longest
+from typing import Final
+
+from fanin.adapters.backoff import Backoff
+from fanin.adapters.system import SystemClock
+from fanin.app.api import Ledger
+from fanin.client.clock import Clock
+from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds
+from fanin.client.merging import merge_receipts, merge_verdicts
+from fanin.client.paging import chunks, follow_cursor
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON
+from fanin.domain.reports import (
+    Batches,
+    Expired,
+    FailedItem,
+    Failures,
+    Missing,
+    MissingRange,
+    Progress,
+    Verdict,
+)
+
+_REQUEST_BYTES: Final = 900_000  # the API takes 1 MiB; the rest is for the JSON around the failures
+_POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
+
+
+class LedgerCalls:
+    """The calls on batches that every ``Tracker`` has, wherever its ledger is.
+
+    Every call may be repeated. It raises the errors of ``fanin.errors`` that ``fanin.app.api.Ledger`` names:
+    ``BatchNotFound``, ``BatchGone`` and ``Throttled`` if it names a batch, and ``InvalidRequest``.
+
+    Args:
+        ledger: the service that keeps the batches.
+        clock: tells the time from which a timedelta counts, and waits; the machine's by default.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
+        self.ledger = ledger
+        self.clock: Clock = clock or SystemClock()
+
+    def open(
+        self,
+        *,
+        user_key: str = "",
+        mode: Mode | str = Mode.EXACT,
+        idle_ttl: Duration | None = None,
+        lifetime: Duration | None = None,
+        deadline: Moment | None = None,
+        on_deadline: OnDeadline | str = OnDeadline.TIME_OUT,
+        limit: int | None = None,
+        parent_item: str | None = None,
+        retry_of: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Batch:
+        """Open a batch; for what is left out the service's settings apply.
+
+        Args:
+            user_key: your own name for the batch, returned with its events.
+            mode: ``exact``, or ``estimated``: one counter, which counts a repeated acknowledgement twice.
+            idle_ttl: the batch is orphaned after so much time without activity.
+            lifetime: the batch ends at the latest then, and its rows expire; at most 365 days.
+            deadline: when ``on_deadline`` happens; a timedelta counts from now.
+            on_deadline: ``time_out``, or ``complete``, which lists what is missing.
+            limit: most items that may be pending at a time.
+            parent_item: item of another batch; it is acknowledged when this batch completes.
+            retry_of: id of the batch whose failed items this batch does again; returned with its events.
+            metadata: small map of strings, returned with events.
+            key: idempotency key: repeating the same request with the same key returns the same batch, in its
+                present state. With a key, give the deadline as a point in time: a timedelta would make the
+                repeat a different request.
+
+        Raises:
+            IdempotencyKeyReused: the key was used for a different request.
+        """
+        return self.ledger.open(
+            OpenBatch(
+                user_key=user_key,
+                mode=member(Mode, mode),
+                idle_ttl=seconds(idle_ttl),
+                lifetime=seconds(lifetime),
+                deadline=None if deadline is None else milliseconds(deadline, self.clock.now()),
+                on_deadline=member(OnDeadline, on_deadline),
+                limit=limit,
+                parent_item=parent_item,
+                retry_of=retry_of,
+                metadata=dict(metadata or {}),
+            ),
+            key=key,
+        )
+
+    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+        """Add items to an open batch, and get their ids.
+
+        Args:
+            batch_id: the batch.
+            count: number of items, 1 to 2^32 - 1.
+            key: idempotency key: a repeat with the same key returns the same items.
+
+        Raises:
+            BatchClosed: the batch accepts no more items.
+            LimitReached: the batch has a limit, and too many items are pending.
+            IdempotencyKeyReused: the key was used with a different count.
+        """
+        return self.ledger.add(batch_id, count, key=key)
+
+    def close(self, batch_id: int) -> Batch:
+        """Accept no more items; a batch of which all items are done completes at once."""
+        return self.ledger.close(batch_id)
+
+    def cancel(self, batch_id: int) -> Batch:
+        """End a batch now as ``cancelled``; a batch that has ended stays as it is."""
+        return self.ledger.cancel(batch_id)
+
+    def ack(
+        self,
+        items: str | Group | Iterable[str] = (),
+        *,
+        ranges: Iterable[ItemRange] = (),
+        counts: Iterable[Count] = (),
+    ) -> list[Receipt]:
+        """Mark items done: any number, of any batches.
+
+        More than one request can carry is sent in several, one after the other. Ids are checked before
+        anything of their request is marked; so when a later request is refused, the earlier ones are marked.
+
+        Args:
+            items: an item id, several, or a whole group, which is sent as one range.
+            ranges: ranges of items.
+            counts: numbers of items without ids, for estimated batches.
+
+        Returns:
+            One receipt for each batch.
+
+        Raises:
+            InvalidItemId: an id is malformed, forged, or beyond its batch.
+        """
+        if isinstance(items, Group):
+            ranges, items = [ItemRange(items.prefix), *ranges], ()
+        requests = zip_longest(
+            chunks([items] if isinstance(items, str) else items, max_items=MAX_IDS),
+            chunks(ranges, max_items=MAX_RANGES),
+            chunks(counts, max_items=MAX_COUNTS),
+            fillvalue=(),
+        )
+        return merge_receipts(
+            receipt
+            for ids, some_ranges, some_counts in requests
+            for receipt in self.ledger.ack(ids, ranges=some_ranges, counts=some_counts)
+        )
+
+    def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:
+        """Mark items done as failed: any number, of any batches.
+
+        Args:
+            items: item ids; or ``Failure``, each with a reason of its own.
+            reason: for the item ids. The first 1,024 characters of a reason are kept.
+
+        Returns:
+            One receipt for each batch.
+
+        Raises:
+            InvalidItemId: an id is malformed, forged, or beyond its batch.
+        """
+        named = [items] if isinstance(items, str | Failure) else items
+        failures = (Failure(item, reason) if isinstance(item, str) else item for item in named)
+        kept = (Failure(failure.item, failure.reason[:MAX_REASON]) for failure in failures)
+        requests = chunks(kept, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=_REQUEST_BYTES)
+        return merge_receipts(receipt for page in requests for receipt in self.ledger.fail(page))
+
+    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
+        """Read a batch and how far it is.
+
+        Args:
+            batch_id: the batch.
+            exact: count the items that are done; by default the answer has bounds, from at most 66 reads.
+        """
+        return self.ledger.status(batch_id, exact=exact)
+
+    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
+        """Wait until a batch has ended, polling every 0.25 to 5 seconds.
+
+        Args:
+            batch_id: the batch; somebody must close it, since an open batch never completes.
+            timeout: seconds, or a timedelta; None waits for as long as the batch lives.
+
+        Raises:
+            TimeoutError: the batch has not ended in time.
+        """
+        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        give_up = float("inf") if patience is None else self.clock.monotonic() + patience
+        attempt = 0
+        while not (progress := self.status(batch_id)).batch.state.terminal:
+            left = give_up - self.clock.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {patience} s")
+            self.clock.sleep(min(_POLLS.delay(attempt), left))
+            attempt += 1
+        return progress
+
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+        """Read one page of the ranges of items that are not done; ``iter_missing`` gives all."""
+        return self.ledger.missing(batch_id, cursor=cursor, limit=limit)
+
+    def iter_missing(self, batch_id: int) -> Iterator[MissingRange]:
+        """All ranges of items that are not done, ascending, read a page at a time."""
+        for page in follow_cursor(lambda cursor: self.missing(batch_id, cursor=cursor, limit=MAX_PAGE)):
+            yield from page.ranges
+
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+        """Read one page of the failed items; ``iter_failures`` gives all."""
+        return self.ledger.failures(batch_id, cursor=cursor, limit=limit)
+
+    def iter_failures(self, batch_id: int) -> Iterator[FailedItem]:
+        """All failed items in the order they were added, read a page at a time."""
+        for page in follow_cursor(lambda cursor: self.failures(batch_id, cursor=cursor, limit=MAX_PAGE)):
+            yield from page.failures
+
+    def verify(self, batch_id: int, *, repair: bool = True) -> Verdict:
+        """Recompute from its items whether a batch is done, and report what disagrees.
+
+        Args:
+            batch_id: the batch.
+            repair: correct what disagrees.
+        """
+        return merge_verdicts(
+            follow_cursor(lambda cursor: self.ledger.verify(batch_id, cursor=cursor, repair=repair))
+        )
+
+    def list(self, state: State | str, *, cursor: str | None = None, limit: int = 100) -> Batches:
+        """Read one page of the batches in a state; ``iter_batches`` gives all."""
+        return self.ledger.list(member(State, state), cursor=cursor, limit=limit)
+
+    def iter_batches(self, state: State | str) -> Iterator[Batch]:
+        """All batches in a state, read a page at a time."""
+        for page in follow_cursor(lambda cursor: self.list(state, cursor=cursor, limit=MAX_PAGE)):
+            yield from page.batches
+
+    def expire(self, state: State | str, *, idle_since: Moment) -> Expired:
+        """Clean up batches without activity: orphan those that are alive, remove those that have ended.
+
+        Args:
+            state: which batches.
+            idle_since: those without activity since then; a timedelta counts from now, so it is negative.
+        """
+        return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since, self.clock.now()))
+
+    def remove(self, batch_id: int) -> Expired:
+        """Remove one ended batch; its rows are deleted some time after.
+
+        Raises:
+            InvalidRequest: the batch is live; cancel it first.
+        """
+        return self.ledger.remove(batch_id)
+
+
+def _wire_bytes(failure: Failure) -> int:
+    return 32 + len(failure.item) + 6 * len(failure.reason)  # six bytes: the longest escape JSON has

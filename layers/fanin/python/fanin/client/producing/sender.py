@@ -1,0 +1,172 @@
+"""Sending messages to a queue: ten in a request, several requests at a time, repeating only what failed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fanin.adapters.backoff import Backoff
+from fanin.client.messages import Attribute, Message, attribute_value
+from fanin.client.paging import chunks
+from fanin.client.queues import REQUEST_BYTES, is_fifo, queue_errors
+from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
+from fanin.names import ITEM_ATTRIBUTE
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_ENTRIES: Final = 10
+
+
+class Entry(NamedTuple):
+    """One message, ready for SendMessageBatch.
+
+    Attributes:
+        item: its item id.
+        size: bytes as SQS counts them: the body, and names, types and values of the attributes.
+        fields: the fields of the request's entry, without Id.
+    """
+
+    item: str
+    size: int
+    fields: Mapping[str, Any]
+
+
+class Sender:
+    """Sends messages to one queue, each with its item id as a message attribute.
+
+    Args:
+        sqs: client.
+        queue_url: the queue. Requests to a FIFO queue are sent one after the other, which keeps the order;
+            only an entry that SQS fails at first and accepts later comes after its neighbours.
+        group_id: message group on a FIFO queue for messages that name none.
+        attributes: message attributes of every message; a message's own take precedence.
+        workers: how many requests are sent at a time.
+        request_bytes: most bytes of a request.
+        attempts: how often a request or an entry is sent; botocore's own retries come on top.
+        backoff: waits between attempts.
+        strict: raise Throttled if entries fail in all attempts without being to blame, for callers that can
+            repeat all of their work; by default such entries are reported like those that are to blame.
+    """
+
+    def __init__(
+        self,
+        sqs: SQSClient,
+        queue_url: str,
+        *,
+        group_id: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        workers: int = 8,
+        request_bytes: int = REQUEST_BYTES,
+        attempts: int = 6,
+        backoff: Backoff | None = None,
+        strict: bool = False,
+    ) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._fifo = is_fifo(queue_url)
+        self._group_id = group_id
+        shared = {name: value for name, value in (attributes or {}).items() if name != ITEM_ATTRIBUTE}
+        self._attributes = {name: attribute_value(value) for name, value in shared.items()}
+        self._workers = 1 if self._fifo else workers
+        self._request_bytes = request_bytes
+        self._attempts = attempts
+        self._backoff = backoff or Backoff(base=0.1, cap=20.0)
+        self._strict = strict
+
+    def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
+        """Send messages, reading the stream only as fast as they are sent.
+
+        A request never spans two blocks. So while the next block is held up, for example because the batch is
+        full, all messages of the blocks before it are sent.
+
+        Args:
+            blocks: each an iterable of item ids with their messages.
+
+        Yields:
+            For each request: how many messages the queue accepted; and of each other item the reason, by id.
+
+        Raises:
+            RequestTooLarge: a message is larger than a request may be.
+            AccessDenied, NotConfigured, ServiceUnavailable: the queue cannot be reached.
+            Throttled: the sender is strict, and entries failed in all attempts.
+        """
+        requests = (request for block in blocks for request in self._requests(block))
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="fanin-send") as pool:
+            running: deque[Future[tuple[int, dict[str, str]]]] = deque()
+            for request in requests:
+                running.append(pool.submit(self._request, request))
+                if (
+                    len(running) > self._workers
+                ):  # one more than can run, so that no worker waits for its next
+                    yield running.popleft().result()
+            yield from (future.result() for future in running)
+
+    def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
+        entries = (self._entry(item, message) for item, message in block)
+        return chunks(
+            entries, max_items=_ENTRIES, size_of=lambda entry: entry.size, max_bytes=self._request_bytes
+        )
+
+    def _entry(self, item: str, message: Message) -> Entry:
+        own = {name: attribute_value(value) for name, value in message.attributes.items()}
+        values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
+        body = message.text
+        size = _bytes(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
+        if size > self._request_bytes:
+            raise RequestTooLarge(
+                f"the message of item {item} has {size} bytes, but a request may have {self._request_bytes}; "
+                "put the content in S3 and send its key"
+            )
+        fields: dict[str, Any] = {"MessageBody": body, "MessageAttributes": values}
+        if message.delay is not None:
+            fields["DelaySeconds"] = message.delay
+        if self._fifo:
+            fields["MessageGroupId"] = message.group_id or self._group_id
+            fields["MessageDeduplicationId"] = message.dedup_id or item
+        elif message.group_id is not None:
+            fields["MessageGroupId"] = message.group_id  # a standard queue's fair share among groups
+        return Entry(item, size, fields)
+
+    def _request(self, entries: list[Entry]) -> tuple[int, dict[str, str]]:
+        """Send up to ten messages, repeating entries that failed without being to blame."""
+        pending = {str(index): entry for index, entry in enumerate(entries)}
+        refused: dict[str, str] = {}
+        for attempt in range(self._attempts):
+            retry: dict[str, str] = {}
+            try:
+                failed = self._batch(pending)
+            except (Throttled, ServiceUnavailable):
+                if attempt + 1 == self._attempts:
+                    raise
+                self._backoff.wait(attempt)
+                continue
+            for failure in failed:
+                reason = f"{failure['Code']}: {failure.get('Message', '')}".rstrip(": ")
+                where = refused if failure["SenderFault"] else retry
+                where[failure["Id"]] = reason
+            pending = {key: pending[key] for key in retry}
+            if not pending or attempt + 1 == self._attempts:
+                if retry and self._strict:
+                    raise Throttled(f"{self._queue_url} is busy: {next(iter(retry.values()))}")
+                refused |= retry
+                break
+            self._backoff.wait(attempt)
+        return len(entries) - len(refused), {entries[int(key)].item: why for key, why in refused.items()}
+
+    def _batch(self, pending: Mapping[str, Entry]) -> list[Any]:
+        entries: list[Any] = [{"Id": key, **entry.fields} for key, entry in pending.items()]
+        with queue_errors(self._queue_url):
+            answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        return list(answer.get("Failed", []))
+
+
+def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:
+    held = len(value["BinaryValue"]) if "BinaryValue" in value else _bytes(value["StringValue"])
+    return _bytes(name) + len(value["DataType"]) + held
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

@@ -1,0 +1,25 @@
+"""Parameters and errors that routes have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fanin import names
+from fanin.domain import limits
+from fanin.entry.http.route import Request
+from fanin.errors import BatchGone, BatchNotFound
+from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType, text, whole
+
+CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
+KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
+GONE: Final = (BatchNotFound, BatchGone)
+
+
+def paged(most: int = limits.MAX_PAGE, default: int = 100) -> dict[str, JsonType[Any]]:
+    """Query parameters of a listing."""
+    return {"cursor": CURSOR, "limit": whole(1, most).with_keywords(default=default)}
+
+
+def page_of(request: Request) -> dict[str, Any]:
+    """The page of a listing that a request asks for, as arguments of the use case."""
+    return {name: request.query[name] for name in ("cursor", "limit") if name in request.query}

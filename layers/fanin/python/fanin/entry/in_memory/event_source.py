@@ -1,0 +1,136 @@
+"""A queue that a function consumes, as Lambda's event source mappings have it."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from fanin.adapters.memory.sqs import Held, Queue, QueueStore
+from fanin.adapters.memory.sqs.requests import md5, system_attributes
+from fanin.adapters.memory.sqs.store import REGION
+
+logger = logging.getLogger("fanin")
+
+Record: TypeAlias = Mapping[str, Any]
+LambdaHandler: TypeAlias = Callable[[dict[str, Any], Any], Any]
+"""Gets an event and a context; answers with ``batchItemFailures``, or nothing if all went well."""
+
+MOST: Final = 10
+
+
+@dataclass(frozen=True)
+class LambdaContext:
+    """What a handler is told of its invocation.
+
+    Attributes:
+        function_name: of the function.
+        aws_request_id: of the invocation.
+        memory_limit_in_mb: memory.
+        invoked_function_arn: ARN of the function.
+    """
+
+    function_name: str
+    aws_request_id: str
+    memory_limit_in_mb: int = 128
+    invoked_function_arn: str = f"arn:aws:lambda:{REGION}:000000000000:function:memory"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the invocation is ended; here none ever is."""
+        return 900_000
+
+
+class EventSource:
+    """Hands the messages of a queue to a function, ten at a time, and removes those that it handled.
+
+    Messages that the function reports, or all if it raises, come again when the queue's visibility timeout
+    is over.
+
+    Args:
+        store: has the queue.
+        url: of the queue; while it is not there nothing comes.
+        handler: the function.
+        most: messages of one call.
+    """
+
+    def __init__(self, store: QueueStore, url: str, handler: LambdaHandler, *, most: int = MOST) -> None:
+        self._store = store
+        self._url = url
+        self._handler = handler
+        self._most = most
+        self._calls = 0
+
+    def due(self) -> int | None:
+        with self._store.lock:
+            queue = self._store.find(self._url)
+            return queue.next_visible() if queue else None
+
+    def run(self) -> bool:
+        with self._store.lock:
+            queue = self._store.find(self._url)
+            # Not at once again, where the queue hides nothing: what always fails would go on for ever.
+            messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout"))) if queue else []
+        if queue is None or not messages:
+            return False
+        handles = {message.message_id: message.handle for message in messages}
+        again = self._invoke(queue, messages)
+        with self._store.lock:
+            for message_id in handles.keys() - again:
+                queue.remove(handles[message_id])
+        return True
+
+    def _invoke(self, queue: Queue, messages: Sequence[Held]) -> set[str]:
+        """Call the function; the ids of the messages that must come again."""
+        self._calls += 1
+        context = LambdaContext(f"consumer of {queue.name}", f"{queue.name}-{self._calls}")
+        ids = {message.message_id for message in messages}
+        try:
+            answer = self._handler({"Records": [record(queue, message) for message in messages]}, context)
+        except Exception:
+            logger.warning("%s failed: its messages come again", context.function_name, exc_info=True)
+            return ids
+        failures = answer.get("batchItemFailures") or [] if isinstance(answer, Mapping) else []
+        failed = {failure["itemIdentifier"] for failure in failures}
+        if failed - ids:
+            return ids  # Lambda takes an id that it did not give for all of them
+        return failed
+
+
+def record(queue: Queue, held: Held) -> dict[str, Any]:
+    """A message as Lambda hands it to a function."""
+    return {
+        "messageId": held.message_id,
+        "receiptHandle": held.handle,
+        "body": held.body,
+        "attributes": system_attributes(held),
+        "messageAttributes": {name: _attribute(value) for name, value in held.attributes.items()},
+        "md5OfBody": md5(held.body),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue.arn,
+        "awsRegion": REGION,
+    }
+
+
+def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
+    if "BinaryValue" in value:
+        return told | {"binaryValue": base64.b64encode(value["BinaryValue"]).decode()}
+    return told | {"stringValue": value["StringValue"]}
+
+
+def each(handle: Callable[[Record], object]) -> LambdaHandler:
+    """Make a handler of a function of one message: those that it fails on come again, and no others."""
+
+    def handler(event: Record, _context: Any) -> dict[str, Any]:
+        failed = []
+        for message in event["Records"]:
+            try:
+                handle(message)
+            except Exception:
+                logger.warning("message %s failed and comes again", message["messageId"], exc_info=True)
+                failed.append({"itemIdentifier": message["messageId"]})
+        return {"batchItemFailures": failed}
+
+    return handler

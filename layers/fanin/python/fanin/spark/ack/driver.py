@@ -1,0 +1,201 @@
+"""Acknowledging in bulk, step by step: coalesce, write the rejects, fail, mark, and add up what was done."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.domain.limits import MAX_REASON
+from fanin.spark.ack import steps
+from fanin.spark.ack.coalescer import REPEATED
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader, StoredBatches
+from fanin.spark.ack.ledger_writes import (
+    RESULTS,
+    partition_marks,
+    totals,
+    write_failures_task,
+    write_marks_task,
+)
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.schemas import MERGED
+from fanin.spark.ack.sql_items import normalize, resolve
+from fanin.spark.ack.sql_words import pages_from_words
+from fanin.spark.ack.strategy import Strategy, choose_strategy
+from fanin.spark.runtime.rejects import Reason, write_rejects
+from fanin.spark.runtime.service import Service
+
+_FAILURES: Final = (
+    "batch_id long, ordinal long, item string, raw string, value string, why string, reason string,"
+    " detail string"
+)
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """What a run did.
+
+    Attributes:
+        strategy: how it coalesced.
+        rows: of the input.
+        distinct: items that the rows acknowledge.
+        failed: items that the rows fail.
+        rejects: rows left out, by reason; repeats are among them.
+        first: items that were not done before and are now, in words that were written themselves.
+        ranged: items below bits of higher levels that were cleared; some may have been done before.
+        duplicates: items that were done before the run.
+        late: items left alone because their batch had ended without them.
+        words: words to clear.
+        writes: rows of the tables that were written, those of failures, parents and batches among them.
+            Writes of attempts that were lost are not counted.
+        completed: batches that are complete now, of those that the input names.
+    """
+
+    strategy: Strategy
+    rows: int
+    distinct: int
+    failed: int
+    rejects: dict[str, int] = field(default_factory=dict)
+    first: int = 0
+    ranged: int = 0
+    duplicates: int = 0
+    late: int = 0
+    words: int = 0
+    writes: int = 0
+    completed: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row is accounted for."""
+        return self.rows == self.distinct + self.failed + sum(self.rejects.values())
+
+    def summary(self) -> dict[str, Any]:
+        """The summary of the job, ready for JSON. ``way`` is the former name of ``strategy``."""
+        done = self.distinct + self.failed
+        each = round(done / self.writes, 3) if self.writes else None
+        return {"ok": self.ok, **asdict(self), "way": self.strategy, "acks_per_write": each}
+
+
+def acknowledge(
+    rows: DataFrame,
+    service: Service,
+    *,
+    work: str,
+    batch_id: int | None = None,
+    files: ParquetFiles | None = None,
+    strategy: Strategy | None = None,
+    rejects: str | None = None,
+    writers: int | None = None,
+) -> Acknowledged:
+    """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
+
+    Args:
+        rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and perhaps a
+            ``reason``: where that is not null, the item has failed.
+        service: the stack.
+        work: a folder for what steps pass to each other; what is in it is replaced.
+        batch_id: the batch of all rows, for input that has only ordinals.
+        files: the Parquet files that the rows are read from, if there are any.
+        strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
+        rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
+        writers: tasks that write at the same time; as many as Spark runs if None.
+
+    Raises:
+        InvalidRequest: the columns name no items.
+    """
+    spark, batches = rows.sparkSession, StoredBatches(service)
+    schema = InputSchema.of(rows.columns, batch_id)
+    reasons = "reason" in rows.columns
+    rows = rows.select(*schema.columns, *(["reason"] if reasons else []))
+    failures = _failures(rows, schema, batches, f"{work}/failures") if reasons else _no_failures(spark)
+    bad, good = failures.where("reason IS NOT NULL"), failures.where("reason IS NULL")
+    failed = good.count() if reasons else 0
+    acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
+    chosen = strategy or choose_strategy(acks, schema, files)
+    merged = _merged(
+        acks,
+        schema,
+        batches,
+        strategy=chosen,
+        files=files,
+        failures=good if failed else None,
+        reasons=reasons,
+    )
+    merged.write.mode("overwrite").parquet(f"{work}/merged")
+    merged = spark.read.schema(MERGED).parquet(f"{work}/merged")
+    columns = ["value", "reason", "detail"]
+    left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(bad.select(columns))
+    counted = write_rejects(left_out, rejects or f"{work}/rejects")
+    at_once = writers or spark.sparkContext.defaultParallelism
+    marks = partition_marks(steps.lift(merged, batches), at_once)
+    results = marks.mapInArrow(write_marks_task(service), RESULTS)
+    if failed:
+        results = results.unionByName(_fail(good, service, at_once, f"{work}/failed"))
+    done = totals(results)
+    read = merged.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0]
+    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
+    return Acknowledged(
+        strategy=chosen,
+        rows=int(read) + bad.count(),
+        distinct=named - failed,
+        failed=failed,
+        rejects=counted,
+        **done,
+    )
+
+
+def _fail(failures: DataFrame, service: Service, writers: int, folder: str) -> DataFrame:
+    """Fail items at once, before any item is acknowledged, and keep the results."""
+    spread = failures.repartition(writers, "batch_id", F.shiftright("ordinal", 18))
+    ordered = spread.sortWithinPartitions("batch_id", "ordinal").select("batch_id", "ordinal", "item", "why")
+    ordered.mapInArrow(write_failures_task(service), RESULTS).write.mode("overwrite").parquet(folder)
+    return failures.sparkSession.read.schema(RESULTS).parquet(folder)
+
+
+def _merged(
+    acks: DataFrame,
+    schema: InputSchema,
+    batches: BatchReader,
+    *,
+    strategy: Strategy,
+    files: ParquetFiles | None,
+    failures: DataFrame | None,
+    reasons: bool,
+) -> DataFrame:
+    """Coalesce to ``MERGED``. Failures are merged too, to find items that are both done and failed."""
+    if strategy is Strategy.PARQUET and files:
+        pages = steps.pages_from_files(acks.sparkSession, files, schema, batches, reasons=reasons)
+    elif strategy is Strategy.SQL:
+        pages = pages_from_words(normalize(acks, schema), schema, batches)
+    else:
+        pages = steps.pages_from_rows(normalize(acks, schema), schema, batches)
+    if failures is not None:
+        pages = pages.unionByName(steps.pages_from_rows(failures, schema, batches, failed=True))
+    return steps.merge(pages, schema, batches)
+
+
+def _failures(rows: DataFrame, schema: InputSchema, batches: BatchReader, folder: str) -> DataFrame:
+    """The rows that fail items, each item once; staged, since four steps read them."""
+    why = F.substring(F.col("reason").cast("string"), 1, MAX_REASON)
+    named = normalize(rows.where("reason IS NOT NULL").withColumn("why", why).drop("reason"), schema)
+    found = resolve(named, schema, batches)
+    order = Window.partitionBy("batch_id", "ordinal").orderBy("why", "value")
+    repeated = F.col("reason").isNull() & (F.row_number().over(order) > 1)
+    judged = {
+        "detail": F.when(repeated, F.lit(REPEATED)).otherwise(F.col("detail")),
+        "reason": F.when(repeated, F.lit(Reason.DUPLICATE)).otherwise(F.col("reason")),
+    }
+    once = found.withColumns(judged)
+    empty = F.lit(None).cast("string")
+    raw, item = (empty, F.col("item")) if schema.by_id else (F.col("raw").cast("string"), empty)
+    staged = once.withColumns({"raw": raw, "item": item})
+    names = [column.split()[0] for column in _FAILURES.split(", ")]
+    staged.select(*names).write.mode("overwrite").parquet(folder)
+    return rows.sparkSession.read.schema(_FAILURES).parquet(folder)
+
+
+def _no_failures(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], _FAILURES)

@@ -1,0 +1,172 @@
+"""A dataset to a queue: each row is an item of one batch, however often drivers and tasks die on the way.
+
+The driver stages the messages, opens the batch and adds its items, each step under an idempotency key; then
+the tasks send. A row's item follows from its ordinal in the staging. So whoever sends the row again sends the
+same item, and the ledger counts it once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
+from fanin.errors import InvalidRequest
+from fanin.spark.fan_out import bodies
+from fanin.spark.fan_out.bodies import BODY, Dataset
+from fanin.spark.fan_out.sending import RESULT, Target, send
+from fanin.spark.fan_out.staging import ORDINAL, Staging, stage
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.service import Service
+
+ADD_KEY: Final = "fan-out"
+"""Idempotency key of the addition, within the batch."""
+
+
+@dataclass(frozen=True)
+class FanOut:
+    """One fan-out; running the same one again continues it.
+
+    Attributes:
+        dataset: what to send.
+        queue: URL of the queue.
+        folder: for the staging and the results; it belongs to this fan-out alone.
+        key: idempotency key of the batch; by default the staging's own.
+        rejects: folder for rows that were not sent; by default ``rejects`` in ``folder``.
+        request: the batch to open: exact, and without a limit. Its metadata gets an entry ``staging``.
+        workers: requests that each task sends at the same time.
+    """
+
+    dataset: Dataset
+    queue: str
+    folder: str
+    key: str | None = None
+    rejects: str | None = None
+    request: OpenBatch = OpenBatch()
+    workers: int = 8
+
+
+def fan_out_dataset(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, Any]:
+    """Send every row of a dataset as an item of one batch, and close the batch.
+
+    Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that
+    the queue refuses for good become rejects and failed items, so that the batch ends.
+
+    Returns:
+        ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejected`` (rows by reason), ``state``.
+        ``sent`` and ``requests`` are null if the batch was already closed and its results were lost.
+
+    Raises:
+        InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out, or the
+            dataset does not have the column.
+        IdempotencyKeyReused: the key belongs to another fan-out.
+        BatchGone: the batch of the key was removed.
+        InvalidItemId: the service did not issue the parent item.
+    """
+    check_request(plan.request)
+    staging = _staged(spark, plan)
+    batch, group = _opened(service, plan, staging)
+    files = Folder(spark, plan.folder)
+    results = f"sent-{batch.batch_id}"
+    if group is not None and not files.finished(results):
+        target = Target(plan.queue, group, service, plan.workers)
+        send(staging.read(spark), target).write.mode("overwrite").parquet(files.at(results))
+    if batch.state is State.OPEN:
+        batch = service.ledger().close(batch.batch_id)
+    every = spark.createDataFrame([], rejects.SCHEMA)
+    if files.finished(left_out := _left_out(staging.attempt)):
+        every = spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out))
+    totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
+    if files.finished(results):
+        found = spark.read.schema(RESULT).parquet(files.at(results))
+        totals, refused = _totals(found)
+        if refused:
+            every = every.unionByName(_refused(found, staging.read(spark)))
+    return {
+        "batch_id": batch.batch_id,
+        "rows": staging.rows,
+        **totals,
+        "rejected": rejects.write_rejects(every, plan.rejects or files.at("rejects")),
+        "state": batch.state.value,
+    }
+
+
+def check_request(request: OpenBatch) -> None:
+    """Refuse a batch that a fan-out cannot fill.
+
+    Raises:
+        InvalidRequest: it has a limit, is estimated, or belongs to one of fanin's patterns. Says what to do.
+    """
+    if request.limit is not None:
+        raise InvalidRequest(
+            "a fan-out on Spark cannot have a limit: it adds all items before its tasks send, and tasks that"
+            " wait for consumers would hold executors idle. Leave limit out, or send with Tracker.batch,"
+            " which waits while the batch is full"
+        )
+    if request.mode is not Mode.EXACT:
+        raise InvalidRequest(
+            f"a fan-out on Spark cannot have the mode {request.mode.value}: such a batch has no item ids, and"
+            " a task that is retried would have its messages counted twice. Leave mode out"
+        )
+    if request.kind is not Kind.BATCH or request.size is not None:
+        raise InvalidRequest(
+            "a fan-out opens a plain batch and counts its items itself; leave kind and size out"
+        )
+
+
+def _staged(spark: SparkSession, plan: FanOut) -> Staging:
+    files = Folder(spark, plan.folder)
+
+    def make() -> DataFrame:
+        return bodies.messages(bodies.read(spark, plan.dataset))
+
+    def leave_out(attempt: str, messages: int) -> None:
+        rows = bodies.read(spark, plan.dataset)
+        # Counting the rows is cheap; finding those without a message is a second pass over all of them.
+        if rows.count() != messages:
+            bodies.left_out(rows).write.parquet(files.at(_left_out(attempt)))
+
+    source = {**plan.dataset.describe(), "queue": plan.queue}
+    return stage(spark, plan.folder, source, make, then=leave_out)
+
+
+def _left_out(attempt: str) -> str:
+    """Name of the dataset of rows that an attempt left out; it exists only if there are any."""
+    return f"{attempt}-left-out"
+
+
+def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, str | None]:
+    """Open the batch and add its items.
+
+    Returns:
+        The batch, and the prefix of its items; None if there are no items, or the batch takes no more.
+    """
+    ledger = service.ledger()
+    # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
+    request = replace(plan.request, metadata={**plan.request.metadata, "staging": staging.attempt})
+    batch = ledger.open(request, key=plan.key or f"{ADD_KEY}/{staging.attempt}")
+    if batch.state is not State.OPEN or not staging.rows:
+        return batch, None
+    return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
+
+
+def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
+    """Count the messages sent and the requests they took; and the messages that the queue refused."""
+    (row,) = results.agg(
+        F.coalesce(F.sum("sent"), F.lit(0)).alias("sent"),
+        F.coalesce(F.sum("requests"), F.lit(0)).alias("requests"),
+        F.count(ORDINAL).alias("refused"),
+    ).collect()
+    return {"sent": row["sent"], "requests": row["requests"]}, row["refused"]
+
+
+def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
+    """The messages that the queue refused, as rows of ``rejects.SCHEMA``."""
+    found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "detail")
+    reason = F.lit(Reason.UNSENT.value).alias("reason")
+    return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), reason, "detail")

@@ -1,0 +1,169 @@
+"""The whole service in one process, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from fanin.adapters.memory import OnCall, SeededRandom
+from fanin.adapters.memory.sqs import Queue
+from fanin.app.api import Fanin
+from fanin.app.ports.events import Event
+from fanin.client.tracker import Tracker
+from fanin.entry.in_memory.clock import ServiceClock, StandingClock
+from fanin.entry.in_memory.event_source import LambdaHandler
+from fanin.entry.in_memory.runtime import Runtime
+from fanin.entry.in_memory.sources import Dead
+from fanin.errors import NotConfigured
+from fanin.names import CHANNEL_TAG
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+START: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
+"""Where the clock stands at first, unless a test says otherwise."""
+
+
+class InMemoryService:
+    """A service of its own: tables, functions, queues, event bus and alarms, all in this process.
+
+    What follows from a call is done before the call returns: an end is told, a parent's item marked, a
+    scatter's messages sent, a consumer called. Time stands still until ``advance``, or until something waits
+    (``wait``, a backoff, a receive that finds an empty queue): then it passes at once, and what is due in it
+    happens in order. So a test takes milliseconds, and goes the same way each time.
+
+    Args:
+        start: where the clock stands at first.
+        seed: of all ids and chances.
+        on_call: called with the name of an access (``words.clear``) and ``before`` or ``after``, around each
+            access to a store, a queue, an alarm or the bus, to fail it by raising. See ``Fault``.
+
+    Attributes:
+        clock: the service's: ``seconds`` and ``monotonic`` in the place of those of ``time``, and ``sleep``.
+        services: the six services behind the tracker.
+        sqs: a client for its queues, with the calls of boto3's.
+        dead: what nobody could handle, each with the function that gave it up.
+    """
+
+    def __init__(self, *, start: datetime = START, seed: int = 0, on_call: OnCall | None = None) -> None:
+        at = int(start.timestamp() * 1000)
+        self._runtime = Runtime(StandingClock(at), SeededRandom(seed), on_call)
+        self._names = count(1)
+        self.clock: ServiceClock = self._runtime.clock
+        self.services: Fanin = self._runtime.services
+        self.sqs: SQSClient = self._runtime.sqs
+        self.dead: list[Dead] = self._runtime.dead
+
+    @cached_property
+    def tracker(self) -> Tracker:
+        """A tracker of the service, with all its methods."""
+        return Tracker(self.services, lambda: self.sqs, self._runtime.ack_queue_url, self.clock)
+
+    @property
+    def on_call(self) -> OnCall:
+        """What is called around each access; set it to fail accesses from now on."""
+        return self._runtime.on_call
+
+    @on_call.setter
+    def on_call(self, on_call: OnCall) -> None:
+        self._runtime.on_call = on_call
+
+    @property
+    def now(self) -> datetime:
+        """The time by the service's clock."""
+        return datetime.fromtimestamp(self.clock.now() / 1000, UTC)
+
+    def advance(self, time: timedelta) -> None:
+        """Let time pass, and do in order what is due in it.
+
+        Deadlines are met, the reaper and the registrar come by every five minutes, messages come again or
+        expire, and what failed is tried again.
+        """
+        self.clock.sleep(time.total_seconds())
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What the bus was told, in order, as subscribers get it; the ends of batches, and whatever else."""
+        return tuple(self._runtime.bus.told)
+
+    def events_of(self, batch_id: int) -> list[Event]:
+        """Those of a batch, a scatter or a frame."""
+        return [event for event in self.events if event.detail.get("batch_id") == batch_id]
+
+    @property
+    def unrouted(self) -> Sequence[Event]:
+        """Events of others that no route sent on, or that nobody took."""
+        return tuple(self._runtime.bus.unrouted)
+
+    def queue(
+        self,
+        name: str | None = None,
+        *,
+        max_receives: int | None = None,
+        visibility_timeout: int = 30,
+        fifo: bool = False,
+        channel: bool = False,
+        attributes: Mapping[str, str] | None = None,
+    ) -> str:
+        """Make a queue.
+
+        Args:
+            name: its own; by default one that no other has.
+            max_receives: deliveries of a message before it goes to the queue's dead letters, and its item is
+                marked failed, as a ``TrackedQueue`` does. None delivers it for ever.
+            visibility_timeout: seconds until a message comes again that was received and not deleted.
+            fifo: keeps the order within each message group.
+            channel: lets the service send to it: it carries the tag ``fanin:channel``.
+            attributes: more of them, as SQS names them.
+
+        Returns:
+            Its URL.
+        """
+        named = name or f"queue-{next(self._names)}"
+        suffix = ".fifo" if fifo and not named.endswith(".fifo") else ""
+        more = {"VisibilityTimeout": str(visibility_timeout), **(attributes or {})}
+        tags = {CHANNEL_TAG: "test"} if channel else {}
+        return self._runtime.queue(named + suffix, max_receives=max_receives, attributes=more, tags=tags).url
+
+    def consume(self, queue_url: str, handler: LambdaHandler, *, batch_size: int = 10) -> None:
+        """Hand the messages of a queue to a Lambda handler from now on, as an event source mapping does.
+
+        Messages that it reports in ``batchItemFailures``, or all if it raises, come again when they are
+        visible again.
+
+        Args:
+            queue_url: of the queue.
+            handler: such as ``@tracker.sqs_handler`` makes; called with an event and a context.
+            batch_size: most messages of one call.
+
+        Raises:
+            NotConfigured: there is no such queue.
+        """
+        self._existing(queue_url)
+        self._runtime.consume(queue_url, handler, most=batch_size)
+        self._runtime.settle()
+
+    def deliver_twice(self, queue_url: str, *, share: float = 1.0) -> None:
+        """Deliver messages that are sent from now on once more after they were deleted, as SQS may.
+
+        Args:
+            queue_url: of the queue.
+            share: of the messages, 0 to 1.
+
+        Raises:
+            NotConfigured: there is no such queue.
+        """
+        self._existing(queue_url).duplicated = share
+
+    def upload(self, key: str) -> None:
+        """Say that a payload was uploaded, which a claim check's URL is for; ``key`` is the claim's."""
+        self._runtime.memory.claims.uploaded.add(key)
+
+    def _existing(self, queue_url: str) -> Queue:
+        queue = self._runtime.queues.find(queue_url)
+        if queue is None:
+            raise NotConfigured(f"there is no queue {queue_url!r} in memory; make it with service.queue()")
+        return queue

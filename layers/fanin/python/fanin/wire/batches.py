@@ -1,0 +1,88 @@
+"""Shapes of batches: what opens one, what it is, how far it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin.domain import limits
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.ids import MAX_COUNT, Group
+from fanin.domain.reports import Batches, Expired, Progress, Verdict
+from fanin.wire.json_types import (
+    BATCH_ID,
+    BOOLEAN,
+    CURSOR,
+    ITEM_ID,
+    METADATA,
+    NATURAL,
+    TEXT,
+    TIME,
+    TIME_IN_SECONDS,
+    UUID,
+    many,
+    one_of,
+    or_null,
+    string_map,
+    text,
+    whole,
+)
+from fanin.wire.shapes import Inline, answer, plain, request
+
+STATE: Final = one_of(State)
+
+OPEN_BATCH: Final = request(
+    "OpenBatch",
+    OpenBatch,
+    user_key=text(limits.MAX_USER_KEY),
+    mode=one_of(Mode),
+    idle_ttl=or_null(whole(limits.MIN_IDLE_TTL, limits.MAX_LIFETIME)),
+    lifetime=or_null(whole(limits.MIN_LIFETIME, limits.MAX_LIFETIME)),
+    deadline=or_null(TIME),
+    on_deadline=one_of(OnDeadline),
+    limit=or_null(whole(1, limits.MAX_LIMIT)),
+    parent_item=or_null(ITEM_ID),
+    retry_of=or_null(BATCH_ID),
+    metadata=METADATA,
+)
+BATCH: Final = answer(
+    "Batch",
+    Batch,
+    without={"salt": b""},
+    batch_id=BATCH_ID,
+    state=STATE,
+    mode=one_of(Mode),
+    kind=one_of(Kind),
+    user_key=TEXT,
+    items=NATURAL,
+    acked=NATURAL,
+    partial=BOOLEAN,
+    created_at=TIME,
+    touched_at=TIME,
+    closed_at=or_null(TIME),
+    ended_at=or_null(TIME),
+    expires_at=TIME_IN_SECONDS,
+    open_idle_ttl=NATURAL,
+    closed_idle_ttl=NATURAL,
+    deadline=or_null(TIME),
+    on_deadline=one_of(OnDeadline),
+    limit=or_null(NATURAL),
+    parent_item=or_null(TEXT),
+    retry_of=or_null(BATCH_ID),
+    metadata=string_map(),
+)
+"""A batch as callers see it: without its salt and its bookkeeping."""
+BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
+PROGRESS: Final = answer("Progress", Progress, batch=Inline(BATCH), done_min=NATURAL, done_max=NATURAL)
+ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
+GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))
+EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL)
+VERDICT: Final = answer(
+    "Verdict",
+    Verdict,
+    batch=BATCH,
+    pending=NATURAL,
+    disagreements=many(TEXT),
+    repaired=BOOLEAN,
+    cursor=CURSOR,
+)
+SHAPES: Final = (OPEN_BATCH, BATCH, BATCHES, PROGRESS, ADD_ITEMS, GROUP, EXPIRED, VERDICT)

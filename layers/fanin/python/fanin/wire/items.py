@@ -1,0 +1,104 @@
+"""Shapes of items: acknowledgements, failures, receipts, and what is missing."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fanin.domain import limits
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_prefix
+from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange
+from fanin.wire.batches import STATE
+from fanin.wire.json_types import (
+    BATCH_ID,
+    BOOLEAN,
+    CURSOR,
+    ITEM_ID,
+    NATURAL,
+    TEXT,
+    Json,
+    JsonType,
+    many,
+    or_null,
+    text,
+    whole,
+)
+from fanin.wire.shapes import Shape, answer, request, wrapped
+
+_GROUP: Final = TEXT.with_keywords(description="<batch id>:<group id>")
+
+RANGE: Final = request(
+    "ItemRange",
+    ItemRange,
+    group=_GROUP,
+    start=whole(0, MAX_COUNT).called("from"),
+    stop=or_null(whole(0, MAX_COUNT)).called("to"),
+)
+COUNT: Final = request("Count", Count, batch_id=BATCH_ID, n=whole(1, MAX_ITEMS))
+FAILURE: Final = request("Failure", Failure, item=ITEM_ID, reason=text(limits.MAX_REASON))
+
+_MARKS: Final[dict[str, JsonType[Any]]] = {
+    "items": many(ITEM_ID, limits.MAX_IDS).left_out_if_empty(),
+    "ranges": many(RANGE, limits.MAX_RANGES).left_out_if_empty(),
+    "counts": many(COUNT, limits.MAX_COUNTS).left_out_if_empty(),
+}
+_FAILURES: Final = many(FAILURE, limits.MAX_FAILURES)
+
+ACKS: Final = request("Acks", Acks, **_MARKS)
+FAILURES: Final = wrapped("FailItems", "failures", _FAILURES)
+QUEUED_ACKS: Final = request("QueuedAcks", Acks, **_MARKS, failures=_FAILURES.left_out_if_empty())
+"""The message of the ack queue: acknowledgements and failures in one."""
+
+RECEIPT: Final = answer(
+    "Receipt",
+    Receipt,
+    batch_id=BATCH_ID,
+    user_key=TEXT,
+    state=STATE,
+    complete=BOOLEAN,
+    first=NATURAL,
+    duplicates=many(ITEM_ID),
+    ranged=NATURAL,
+    late=NATURAL,
+)
+RECEIPTS: Final = wrapped("Receipts", "batches", many(RECEIPT))
+
+
+def _encode_missing(found: MissingRange) -> Json:
+    return {"group": found.group, "from": 0, "to": found.stop - found.start}
+
+
+def _decode_missing(body: Json) -> MissingRange:
+    first = parse_prefix(body["group"]).first
+    return MissingRange(first + body["from"], first + body["to"], body["group"])
+
+
+MISSING_RANGE: Final = Shape(
+    "MissingRange",
+    {
+        "group": _GROUP.with_keywords(description="<batch id>:<group id>, of a group of exactly these items"),
+        "from": whole(0, 0),
+        "to": whole(1, MAX_COUNT),
+    },
+    _encode_missing,
+    _decode_missing,
+)
+"""Missing items as a range that can be given to an acknowledgement as it is."""
+MISSING: Final = answer("Missing", Missing, ranges=many(MISSING_RANGE), cursor=CURSOR)
+FAILED_ITEM: Final = answer("FailedItem", FailedItem, ordinal=NATURAL, item=TEXT, reason=TEXT)
+FAILED_ITEMS: Final = answer("FailedItems", Failures, failures=many(FAILED_ITEM), cursor=CURSOR)
+
+SHAPES: Final = (
+    RANGE,
+    COUNT,
+    FAILURE,
+    ACKS,
+    FAILURES,
+    QUEUED_ACKS,
+    RECEIPT,
+    RECEIPTS,
+    MISSING_RANGE,
+    MISSING,
+    FAILED_ITEM,
+    FAILED_ITEMS,
+)

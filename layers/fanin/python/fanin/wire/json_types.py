@@ -1,0 +1,141 @@
+"""JSON types: how one value stands in JSON, which JSON is allowed, and how it is written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from enum import StrEnum
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
+
+from fanin.domain import limits
+from fanin.domain.ids import MAX_BATCH_ID
+from fanin.wire.times import decode_time, encode_time
+
+Json: TypeAlias = dict[str, Any]
+Schema: TypeAlias = dict[str, Any]
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+NO_DEFAULT: Final = object()
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+class JsonType(Generic[T]):
+    """How one kind of value stands in JSON.
+
+    Attributes:
+        schema: JSON Schema (draft 2020-12) of what is allowed.
+        encode: writes a value as JSON.
+        decode: reads JSON that is of the schema; else it may raise KeyError, TypeError or ValueError.
+        name: of the field on the wire, where it is not that of the attribute.
+        omit_empty: whether the field is left out where it is empty; a request always leaves None out.
+        default: what a request means that leaves the field out, where the attribute has no default.
+    """
+
+    name: str | None = None
+    omit_empty: bool = False
+    default: Any = NO_DEFAULT
+
+    def __init__(
+        self,
+        schema: Schema,
+        encode: Callable[[T], Any] = _itself,
+        decode: Callable[[Any], T] = _itself,
+    ) -> None:
+        self.schema = schema
+        self.encode = encode
+        self.decode = decode
+
+    def with_keywords(self, **keywords: object) -> Self:
+        """The same type with more keywords of JSON Schema, such as ``description`` or ``pattern``."""
+        return self._with(schema=self.schema | keywords)
+
+    def called(self, name: str) -> Self:
+        """The same type for a field that has another name on the wire."""
+        return self._with(name=name)
+
+    def left_out_if_empty(self) -> Self:
+        """The same type for a field that is left out where it is None or empty."""
+        return self._with(omit_empty=True)
+
+    def or_else(self, default: T) -> Self:
+        """The same type for a field that a request may leave out, though its attribute has no default."""
+        return self._with(default=default)
+
+    def _with(self, **changes: object) -> Self:
+        changed = copy(self)
+        vars(changed).update(changes)
+        return changed
+
+
+def text(most: int | None = None, *, least: int = 0) -> JsonType[str]:
+    """Text of ``least`` to ``most`` characters."""
+    bounds = {"minLength": least, "maxLength": most}
+    return JsonType({"type": "string"} | {name: bound for name, bound in bounds.items() if bound})
+
+
+def whole(low: int, high: int | None = None) -> JsonType[int]:
+    """A whole number from ``low`` to ``high``."""
+    return JsonType({"type": "integer", "minimum": low} | ({"maximum": high} if high is not None else {}))
+
+
+def one_of(kind: type[E]) -> JsonType[E]:
+    """A member of an enumeration, written as its value."""
+    return JsonType({"type": "string", "enum": [one.value for one in kind]}, lambda one: one.value, kind)
+
+
+def or_null(kind: JsonType[T]) -> JsonType[T | None]:
+    """The same, or null for None."""
+    return JsonType(
+        kind.schema | {"type": [kind.schema["type"], "null"]},
+        lambda value: None if value is None else kind.encode(value),
+        lambda value: None if value is None else kind.decode(value),
+    )
+
+
+def many(kind: JsonType[T], most: int | None = None, *, least: int = 0) -> JsonType[Sequence[T]]:
+    """An array, read as a tuple."""
+    bounds = {"minItems": least, "maxItems": most}
+    schema = {"type": "array", "items": kind.schema}
+    plain = kind.encode is _itself and kind.decode is _itself
+    return JsonType(
+        schema | {name: bound for name, bound in bounds.items() if bound},
+        list if plain else lambda values: [kind.encode(value) for value in values],
+        tuple if plain else lambda values: tuple(kind.decode(value) for value in values),
+    )
+
+
+def string_map(value: JsonType[str] | None = None) -> JsonType[Mapping[str, str]]:
+    """An object whose fields may have any name; their values are text of the type, by default any."""
+    return JsonType({"type": "object", "additionalProperties": (value or TEXT).schema}, dict)
+
+
+ANYTHING: Final[JsonType[Any]] = JsonType({})
+TEXT: Final = text()
+BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})
+NATURAL: Final = whole(0)
+OBJECT: Final[JsonType[Mapping[str, Any]]] = JsonType({"type": "object"}, dict)
+UUID: Final[JsonType[str]] = JsonType({"type": "string", "format": "uuid"})
+TIME: Final[JsonType[int]] = JsonType({"type": "string", "format": "date-time"}, encode_time, decode_time)
+"""A point in time, milliseconds since the epoch."""
+TIME_IN_SECONDS: Final[JsonType[int]] = JsonType(
+    TIME.schema, lambda seconds: encode_time(seconds * 1000), lambda moment: decode_time(moment) // 1000
+)
+"""A point in time, seconds since the epoch."""
+CURSOR: Final = or_null(TEXT)
+BATCH_ID: Final = whole(0, MAX_BATCH_ID)
+ITEM_ID: Final = TEXT.with_keywords(
+    description="<batch id>:<group id>:<index>",
+    examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"],
+)
+IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1).with_keywords(
+    description="however often a call is repeated with the same key, it takes effect once"
+)
+METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
+    maxProperties=limits.MAX_METADATA,
+    propertyNames={"maxLength": limits.MAX_METADATA_KEY},
+)

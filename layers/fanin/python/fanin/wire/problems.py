@@ -1,0 +1,25 @@
+"""Shapes of what every API has: problems (RFC 9457), and the document that describes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin import names
+from fanin.wire.json_types import OBJECT, TEXT, whole
+from fanin.wire.shapes import plain
+
+PROBLEM: Final = plain(
+    "Problem",
+    {
+        "type": TEXT.with_keywords(description=f"{names.PROBLEM_ROOT}<code>, stable"),
+        "title": TEXT,
+        "status": whole(400, 599),
+        "detail": TEXT.with_keywords(description="what was expected, what came, what to do"),
+        "request_id": TEXT,
+    },
+    {"retry_after": whole(0).with_keywords(description="seconds")},
+    lenient=True,
+)
+DOCUMENT: Final = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)
+
+SHAPES: Final = (PROBLEM, DOCUMENT)

@@ -1,0 +1,231 @@
+"""Shapes: JSON objects that are declared once, each beside the value it stands for.
+
+    BATCH = answer("Batch", Batch, batch_id=BATCH_ID, state=one_of(State), …)
+
+From this one declaration come the component ``Batch`` of the OpenAPI document, the check of requests,
+``BATCH.encode(batch)`` and ``BATCH.decode(body)``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import MISSING, dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+from fanin.wire.json_types import NO_DEFAULT, Json, JsonType, Schema
+
+T = TypeVar("T")
+Fields: TypeAlias = Mapping[str, JsonType[Any]]
+"""JSON types of an object's fields, by their names on the wire."""
+
+REFERENCE: Final = "#/components/schemas/"
+
+
+class Shape(JsonType[T]):
+    """A JSON object that has a name, and the value it stands for.
+
+    Args:
+        component: its name in the OpenAPI document.
+        fields: JSON types of its fields.
+        encode: writes a value as JSON.
+        decode: reads JSON that has been checked; attributes of the value that come from elsewhere, such as
+            from a request's path, are given by keyword.
+        required: names of the fields that are always there; by default all.
+        lenient: whether unknown fields are ignored instead of refused.
+
+    Attributes:
+        definition: JSON Schema of the object; ``schema`` refers to it by name.
+    """
+
+    decode: Callable[..., T]
+
+    def __init__(
+        self,
+        component: str,
+        fields: Fields,
+        encode: Callable[[T], Json],
+        decode: Callable[..., T],
+        *,
+        required: Collection[str] | None = None,
+        lenient: bool = False,
+    ) -> None:
+        super().__init__({"$ref": REFERENCE + component}, encode, decode)
+        self.component = component
+        self.fields = fields
+        self.required = list(fields if required is None else required)
+        self.definition = object_schema(fields, self.required, lenient=lenient)
+
+
+class Inline(JsonType[T]):
+    """A shape whose fields stand beside those of the shape it is part of, in the same object."""
+
+    def __init__(self, shape: Shape[T]) -> None:
+        super().__init__(shape.schema, shape.encode, shape.decode)
+        self.shape = shape
+
+
+def request(component: str, of: type[T], /, **types: JsonType[Any]) -> Shape[T]:
+    """Declare what a caller sends; a field whose attribute has a default may be left out.
+
+    Args:
+        component: name in the OpenAPI document.
+        of: the dataclass.
+        types: JSON types of its attributes, in order. An attribute without one is given to ``decode``.
+    """
+    needed = [
+        name
+        for name, has_default in _attributes(of).items()
+        if name in types and not has_default and types[name].default is NO_DEFAULT
+    ]
+    return _record(component, of, types, needed, {})
+
+
+def answer(
+    component: str, of: type[T], /, *, without: Mapping[str, Any] | None = None, **types: JsonType[Any]
+) -> Shape[T]:
+    """Declare what the service says; fields are always there, but for those left out where they are empty.
+
+    Args:
+        component: name in the OpenAPI document.
+        of: the dataclass.
+        without: attributes that stay inside the service, with what they are for whoever reads the answer.
+        types: JSON types of its attributes, in order. A property of the class is written, and not read.
+    """
+    needed = [name for name, kind in types.items() if not kind.omit_empty]
+    return _record(component, of, types, needed, without or {})
+
+
+def wrapped(component: str, field: str, kind: JsonType[T]) -> Shape[T]:
+    """Declare an object that has one value as its only field, such as a list of receipts."""
+    return Shape(
+        component,
+        {field: kind},
+        lambda value: {field: kind.encode(value)},
+        lambda body: kind.decode(body[field]),
+    )
+
+
+def plain(
+    component: str, required: Fields, optional: Fields | None = None, *, lenient: bool = False
+) -> Shape[Json]:
+    """Declare an object that stands for no class of its own, and is read as it comes.
+
+    Args:
+        component: name in the OpenAPI document.
+        required: fields that are always there.
+        optional: fields that may be.
+        lenient: whether unknown fields are ignored instead of refused.
+    """
+    known = {**required, **(optional or {})}
+    return Shape(component, known, dict, dict, required=required, lenient=lenient)
+
+
+def object_schema(fields: Fields, required: Iterable[str], *, lenient: bool = False) -> Schema:
+    """JSON Schema of an object; ``lenient`` allows fields that it does not name."""
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": {name: kind.schema for name, kind in fields.items()},
+        "additionalProperties": lenient,
+    }
+
+
+@dataclass(frozen=True)
+class _Field:
+    """An attribute that is a field of its own.
+
+    Attributes:
+        attribute: its name in the value.
+        name: its name on the wire.
+        kind: its JSON type.
+        needed: whether it is always there.
+        computed: whether it is a property, which is only written.
+        filled: whether the value has a default for it, so that an answer of an older service, which does not
+            have the field yet, can be read.
+    """
+
+    attribute: str
+    name: str
+    kind: JsonType[Any]
+    needed: bool
+    computed: bool
+    filled: bool
+
+    def write(self, value: Any, body: Json) -> None:
+        found = getattr(value, self.attribute)
+        if self.needed or not (found is None or (self.kind.omit_empty and not found)):
+            body[self.name] = self.kind.encode(found)
+
+    def read(self, body: Json, into: Json) -> None:
+        if self.computed:
+            return
+        given = self.name in body and (self.needed or body[self.name] is not None)
+        if given or (self.needed and not self.filled):
+            into[self.attribute] = self.kind.decode(body[self.name])
+        elif self.kind.default is not NO_DEFAULT:
+            into[self.attribute] = self.kind.default
+
+
+@dataclass(frozen=True)
+class _Inlined:
+    """An attribute whose shape's fields stand beside the others."""
+
+    attribute: str
+    shape: Shape[Any]
+
+    def write(self, value: Any, body: Json) -> None:
+        body |= self.shape.encode(getattr(value, self.attribute))
+
+    def read(self, body: Json, into: Json) -> None:
+        into[self.attribute] = self.shape.decode(body)
+
+
+def _record(
+    component: str, of: type[T], types: Fields, needed: Collection[str], without: Mapping[str, Any]
+) -> Shape[T]:
+    attributes = _attributes(of)
+    parts: list[_Field | _Inlined] = []
+    known: dict[str, JsonType[Any]] = {}
+    required: list[str] = []
+    for attribute, kind in types.items():
+        if isinstance(kind, Inline):
+            parts.append(_Inlined(attribute, kind.shape))
+            known |= kind.shape.fields
+            required += kind.shape.required
+        else:
+            name = kind.name or attribute
+            parts.append(
+                _Field(
+                    attribute,
+                    name,
+                    kind,
+                    needed=attribute in needed,
+                    computed=attribute not in attributes,
+                    filled=attributes.get(attribute, False),
+                )
+            )
+            known[name] = kind
+            required += [name] if attribute in needed else []
+
+    def encode(value: T) -> Json:
+        body: Json = {}
+        for part in parts:
+            part.write(value, body)
+        return body
+
+    def decode(body: Json, **given: Any) -> T:
+        values = {**without, **given}
+        for part in parts:
+            part.read(body, values)
+        return of(**values)
+
+    return Shape(component, known, encode, decode, required=required)
+
+
+def _attributes(of: type[Any]) -> dict[str, bool]:
+    """Attributes of a dataclass, and whether they have a default."""
+    return {
+        field.name: field.default is not MISSING or field.default_factory is not MISSING
+        for field in dataclasses.fields(of)
+    }

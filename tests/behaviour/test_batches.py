@@ -1,0 +1,138 @@
+"""A batch from its opening to its event, whatever ends it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.behaviour.world import World
+
+SOON = timedelta(seconds=2)
+HOUR = 3600
+
+
+def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world: World) -> None:
+    # Given a batch of 200 items
+    tracker = world.tracker
+    with tracker.batch(user_key="report", metadata={"month": "11"}) as batch:
+        group = batch.add(200)
+
+    # When all are done in any order, some twice, and one has failed
+    (first,) = tracker.ack(group[i] for i in range(199, 100, -1))
+    (again,) = tracker.ack(group[150])
+    tracker.fail(group[0], "no such customer")
+    assert (first.first, again.first, again.duplicates) == (99, 0, (group[150],))
+    assert not world.events(batch.id)
+    (last,) = tracker.ack(group)
+
+    # Then it is complete, and one event says so and what failed
+    assert last.complete
+    event = world.only_event(batch.id)
+    assert event.detail_type == "Batch Completed"
+    assert event.detail["id"] == f"{batch.id}.complete"
+    assert (event.detail["user_key"], event.detail["metadata"]) == ("report", {"month": "11"})
+    (failure,) = event.detail["failures"]
+    assert failure == {"ordinal": 0, "item": group[0], "reason": "no such customer"}
+    assert tracker.wait(batch.id).batch.state == "complete"
+
+
+def test_a_producer_that_breaks_off_cancels_its_batch(world: World) -> None:
+    with pytest.raises(KeyError), world.tracker.batch() as batch:  # noqa: PT012  the block is the test
+        batch.add(3)
+        raise KeyError("rows")
+    assert world.only_event(batch.id).detail_type == "Batch Cancelled"
+
+
+def test_a_batch_of_batches_completes_with_the_last_of_them(world: World) -> None:
+    # Given a batch of two batches, the second of which has a batch itself
+    tracker = world.tracker
+    with tracker.batch(user_key="all") as parent:
+        parts = parent.add(2)
+    with tracker.batch(parent_item=parts[0]) as child:
+        leaves = child.add(70)
+    with (
+        tracker.batch(parent_item=parts[1]) as middle,
+        tracker.batch(parent_item=middle.add(1)[0]) as leaf,
+    ):
+        last = leaf.add(5)
+
+    # When the first is done, and then the innermost
+    tracker.ack(leaves)
+    world.until(lambda: tracker.status(parent.id, exact=True).done_min == 1)
+    assert tracker.status(parent.id).batch.state == "closed"
+    tracker.ack(last)
+
+    # Then all of them are, and each is told once
+    assert world.only_event(parent.id).detail["user_key"] == "all"
+    for batch in (child, middle, leaf):
+        assert world.only_event(batch.id).detail_type == "Batch Completed"
+
+
+def test_a_child_that_does_not_complete_fails_its_item(world: World) -> None:
+    tracker = world.tracker
+    with tracker.batch() as parent:
+        (item,) = parent.add(1)
+    child = tracker.attach(tracker.open(parent_item=item).batch_id)
+    child.cancel()
+
+    event = world.only_event(parent.id)
+    assert event.detail_type == "Batch Completed"
+    assert event.detail["failures"] == [
+        {"ordinal": 0, "item": item, "reason": f"batch {child.id} ended as cancelled"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("on_deadline", "kind", "partial"),
+    [("time_out", "Batch Timed Out", False), ("complete", "Batch Completed", True)],
+)
+def test_a_deadline_ends_a_batch_and_what_is_missing_is_named(
+    world: World, on_deadline: str, kind: str, partial: bool
+) -> None:
+    # Given a batch with a deadline, most of it done
+    tracker = world.tracker
+    with tracker.batch(deadline=SOON, on_deadline=on_deadline) as batch:
+        group = batch.add(100)
+    tracker.ack(group[i] for i in range(100) if i not in {7, 64, 65})
+
+    # When the deadline comes
+    event = world.only_event(batch.id)
+
+    # Then it has ended as was asked for, and an ack changes nothing any more
+    assert (event.detail_type, event.detail["partial"]) == (kind, partial)
+    assert len(event.detail["missing"]) == 2
+    row = tracker.status(batch.id).batch
+    assert row.deadline is not None
+    assert row.ended_at is not None
+    assert row.ended_at >= row.deadline - 2_000
+    (late,) = tracker.ack(group[7])
+    assert (late.first, late.late) == (0, 1)
+    assert [(span.start, span.stop) for span in tracker.iter_missing(batch.id)] == [(7, 8), (64, 66)]
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_a_batch_that_nobody_goes_on_with_is_orphaned(world: World, closed: bool) -> None:
+    tracker = world.tracker
+    batch = tracker.attach(tracker.open(idle_ttl=HOUR).batch_id)
+    batch.add(4)
+    if closed:
+        batch.close()
+    world.idle(batch.id, HOUR + 100)
+    event = world.only_event(batch.id)
+    assert (event.detail_type, event.detail["items"]) == ("Batch Orphaned", 4)
+
+
+def test_a_batch_whose_closer_died_is_completed_by_the_reaper(world: World) -> None:
+    # Given a batch that is done, and whose closer died between the close and what follows it
+    tracker = world.tracker
+    batch = tracker.attach(tracker.open(idle_ttl=HOUR).batch_id)
+    tracker.ack(batch.add(10))
+    world.ports.batches.close(batch.id, now=world.ports.clock.now())
+    assert tracker.status(batch.id).batch.state == "closed"
+
+    # When the reaper comes by
+    world.idle(batch.id, HOUR + 100)
+
+    # Then it is complete
+    assert world.only_event(batch.id).detail_type == "Batch Completed"

@@ -1,0 +1,71 @@
+"""What the behaviour suite needs of a service: the same on one in memory and on the deployed stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from fanin import ReceivedMessage, Tracker
+from fanin.app.ports import Ports
+from fanin.client.messages import from_queue
+
+T = TypeVar("T")
+
+
+class Told(NamedTuple):
+    """An event of the bus."""
+
+    detail_type: str
+    detail: dict[str, Any]
+
+
+class World(Protocol):
+    """A service, and time."""
+
+    @property
+    def tracker(self) -> Tracker:
+        """A tracker of the service."""
+        ...
+
+    @property
+    def ports(self) -> Ports:
+        """Its stores, for a test that does by half what a process that died did."""
+        ...
+
+    def queue(self, *, channel: bool = False) -> str:
+        """URL of a queue of the test's own."""
+        ...
+
+    def tracked_queue(self) -> str:
+        """URL of a queue whose messages are given up after five receives, and their items failed."""
+        ...
+
+    def until(self, look: Callable[[], T], within: float = 20) -> T:
+        """Let time pass until there is something to see, and return it; fails after so many seconds."""
+        ...
+
+    def idle(self, batch_id: int, seconds: int) -> None:
+        """Let a batch be without activity for so long, and the reaper come by."""
+        ...
+
+    def events(self, batch_id: int) -> list[Told]:
+        """What the bus was told of a batch so far."""
+        ...
+
+    def only_event(self, batch_id: int, within: float = 20) -> Told:
+        """The event of a batch, which comes in time and alone."""
+        ...
+
+
+def take(world: World, url: str, within: float = 20) -> list[ReceivedMessage]:
+    """Receive the messages that come to a queue next, and remove them."""
+    sqs = world.tracker.sqs
+
+    def receive() -> list[Any]:
+        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+        return answer.get("Messages", [])
+
+    messages = world.until(receive, within)
+    for message in messages:
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return [from_queue(message) for message in messages]

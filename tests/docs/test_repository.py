@@ -1,0 +1,153 @@
+"""The files around the code: licence, policies, workflows, templates."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import fanin
+
+ROOT = Path(__file__).parents[2]
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted(GITHUB.glob("workflows/*.yml"))
+
+
+def parsed(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return [step for job in parsed(workflow)["jobs"].values() for step in job.get("steps", [])]
+
+
+def by_name(path: Path) -> str:
+    return path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [
+        ("LICENSE", "END OF TERMS AND CONDITIONS"),
+        ("SECURITY.md", "Report a vulnerability"),
+        ("CODE_OF_CONDUCT.md", "version 2.1"),
+        ("CONTRIBUTING.md", "make check"),
+        ("CHANGELOG.md", f"## {fanin.__version__}"),
+        (".github/pull_request_template.md", "CHANGELOG.md"),
+    ],
+)
+def test_a_file_that_people_look_for(name, has):
+    assert has in (ROOT / name).read_text()
+
+
+def test_the_licence_is_the_one_of_the_package():
+    first_lines = " ".join((ROOT / "LICENSE").read_text().split()[:6])
+    assert first_lines == "Apache License Version 2.0, January 2004"
+    assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
+
+
+def test_security_names_the_version_that_gets_fixes():
+    minor = ".".join(fanin.__version__.split(".")[:2])
+    assert f"| {minor}.x, the latest minor version | yes |" in (ROOT / "SECURITY.md").read_text()
+
+
+def test_there_are_the_workflows():
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "release.yml"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=by_name)
+def test_what_a_workflow_runs_exists(workflow):
+    commands = "\n".join(step["run"] for step in steps(workflow) if "run" in step)
+    made = re.findall(r"\bmake ([a-z-]+)", commands)
+    assert set(made) <= TARGETS
+    started = re.findall(r"^(\.ci/\S+)", commands, re.MULTILINE)
+    assert all((ROOT / path).is_file() for path in started)
+    assert made or started
+    for job in parsed(workflow)["jobs"].values():
+        assert (ROOT / job.get("uses", ".")).exists()
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=by_name)
+def test_a_workflow_trusts_nobody_more_than_it_must(workflow):
+    # Actions are pinned to a commit, and the comment tells people and Dependabot its version
+    used = re.findall(r"uses: (?!\./)(.+)$", workflow.read_text(), re.MULTILINE)
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+    # Permissions are the least, and secrets and a checkout's credentials are nowhere
+    content = parsed(workflow)
+    granted = [content["permissions"], *(job.get("permissions", {}) for job in content["jobs"].values())]
+    assert all(permission in ({}, {"contents": "read"}, {"id-token": "write"}) for permission in granted), (
+        granted
+    )
+    assert "secrets" not in workflow.read_text()
+    for step in steps(workflow):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+    assert "group" in content["concurrency"]
+
+
+def test_the_library_is_tested_on_every_python_that_it_names():
+    (matrix,) = (
+        job["strategy"]["matrix"]["python"]
+        for job in parsed(GITHUB / "workflows" / "ci.yml")["jobs"].values()
+        if "strategy" in job
+    )
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert matrix == named
+    assert PROJECT["requires-python"] == f">={named[0]}"
+
+
+def test_only_the_job_that_publishes_may_ask_for_a_token():
+    jobs = parsed(GITHUB / "workflows" / "release.yml")["jobs"]
+    asking = [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})]
+    assert asking == ["publish"]
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
+
+
+@pytest.mark.parametrize("form", ["bug", "feature"])
+def test_issue_forms_ask(form):
+    content = parsed(GITHUB / "ISSUE_TEMPLATE" / f"{form}.yml")
+    assert {"name", "description", "body"} <= set(content)
+    fields = [field for field in content["body"] if field["type"] != "markdown"]
+    assert len({field["id"] for field in fields}) == len(fields) >= 3
+
+
+def test_dependabot_watches_every_file_of_pins():
+    updates = {update["package-ecosystem"]: update for update in parsed(GITHUB / "dependabot.yml")["updates"]}
+    assert set(updates) == {"pip", "github-actions"}
+    pinned = {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("layers/*/requirements.txt")}
+    assert set(updates["pip"]["directories"]) == {"/", *pinned}
+
+
+def test_emr_gets_what_the_jobs_and_the_report_need():
+    extras = PROJECT["optional-dependencies"]
+    needed = {re.split(r"[<>=]", one)[0] for one in extras["spark"] + extras["report"]} - {"pyspark"}
+    given = re.findall(r"^([a-z0-9-]+)==", (ROOT / "layers/spark/requirements.txt").read_text(), re.MULTILINE)
+    assert set(given) == needed | {"boto3"}
+
+
+def test_dev_takes_every_extra():
+    extras = dict(PROJECT["optional-dependencies"])
+    (taken,) = re.findall(r"^fanin\[(.+)\]$", extras.pop("dev")[0])
+    assert set(taken.split(",")) == set(extras)
+
+
+def test_commits_are_judged_by_what_make_lint_runs():
+    # Given the commands of `make lint`, less the options that only check
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    linted = {re.sub(r" --check| \.$", "", line) for line in re.findall(r"\$\(BIN\)/(.+)", recipe[1])}
+    # When they are compared with the hooks of this repository
+    (local,) = (
+        repo["hooks"] for repo in parsed(ROOT / ".pre-commit-config.yaml")["repos"] if repo["repo"] == "local"
+    )
+    hooked = {hook["entry"].removeprefix(".venv/bin/").removesuffix(" --force-exclude") for hook in local}
+    # Then they are the same
+    assert hooked == linted

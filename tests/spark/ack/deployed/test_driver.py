@@ -1,0 +1,47 @@
+"""Acknowledging in bulk on the stack: every item is done once, whatever dies or is repeated."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.strategy import Strategy
+from fanin.spark.runtime.service import Service
+from tests.spark import faults
+from tests.spark.items import ITEMS, filled, written
+
+pytestmark = pytest.mark.emulator
+
+
+def test_tasks_that_die_half_way_change_nothing(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given half of the items, in no order, and tasks that die twice after half of their writes
+    batch, group = filled(service)
+    chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)  # noqa: S311
+    folder = written(tmp_path / "acks", item=[group[n] for n in chosen])
+    deaths = tmp_path / "deaths"
+    dying = faults.DyingService.of(service, deaths)
+
+    # When they are acknowledged
+    work = str(tmp_path / "work")
+    summary = acknowledge(spark.read.parquet(folder), dying, work=work, files=ParquetFiles(folder)).summary()
+
+    # Then it was as if nothing had happened
+    assert faults.happened(deaths) == faults.dying_of("mark")
+    assert (summary["ok"], summary["distinct"], summary["rejects"]) == (True, ITEMS // 2, {})
+    pending = service.ledger().pending(batch.batch_id, 0, ITEMS)
+    assert pending == set(range(ITEMS)) - set(chosen)
+
+
+def test_nothing_to_acknowledge_is_well(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([], "item string, reason string")
+
+    done = acknowledge(rows, service, work=str(tmp_path / "work"))
+
+    assert (done.ok, done.rows, done.writes, done.strategy) == (True, 0, 0, Strategy.SQL)

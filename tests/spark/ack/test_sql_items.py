@@ -1,0 +1,90 @@
+"""What rows name, split and resolved in Spark SQL."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import NullType
+
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.sql_items import normalize, resolve, split_names
+from tests.spark.given import Given, batch, block
+
+BATCH = batch(7, 5_000)
+SOURCE = Given((BATCH,))
+GROUP = block(BATCH, 10, 100)
+BY_ID, BY_ORDINAL = InputSchema(by_id=True), InputSchema(by_id=False)
+OF_BATCH = InputSchema(by_id=False, batch_id=7)
+
+
+@pytest.mark.usefixtures("any_ansi")
+def test_text_that_is_not_a_whole_number_is_kept_as_json(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("7", "3"), ("7", "x"), ("y", None)], "batch_id string, ordinal string")
+
+    found = normalize(rows, BY_ORDINAL).collect()
+
+    assert [(row["batch_id"], row["ordinal"]) for row in found] == [(7, 3), (7, None), (None, None)]
+    assert [row["raw"] and json.loads(row["raw"]) for row in found] == [
+        None,
+        {"batch_id": "7", "ordinal": "x"},
+        {"batch_id": "y", "ordinal": None},
+    ]
+
+
+def test_whole_numbers_need_no_json(spark: SparkSession) -> None:
+    rows = normalize(spark.createDataFrame([(3,), (None,)], "ordinal int"), OF_BATCH)
+
+    assert isinstance(rows.schema["raw"].dataType, NullType)
+    assert [(row["batch_id"], row["ordinal"]) for row in rows.collect()] == [(7, 3), (7, None)]
+
+
+@pytest.mark.usefixtures("any_ansi")
+def test_ids_are_split_at_their_last_colon(spark: SparkSession) -> None:
+    values = ["7:g:0", "7:g:12", "7:g:01", ":5", "7:g:12345678901", "x", "a\nb:3", "", None]
+    rows = normalize(spark.createDataFrame([(value,) for value in values], "item string"), BY_ID)
+
+    found = {
+        row["value"]: (row["name"], row["index"], row["empty"]) for row in split_names(rows, BY_ID).collect()
+    }
+
+    assert found == {
+        "7:g:0": ("7:g", 0, False),
+        "7:g:12": ("7:g", 12, False),
+        "7:g:01": (None, None, False),
+        ":5": ("", 5, False),
+        "7:g:12345678901": (None, None, False),
+        "x": (None, None, False),
+        "a\nb:3": ("a\nb", 3, False),
+        "": (None, None, False),
+        None: (None, None, True),
+    }
+
+
+def test_rows_resolve_to_their_items_or_to_the_reason_why_not(spark: SparkSession) -> None:
+    values = [f"{GROUP.prefix}:3", f"{GROUP.prefix}:100", "nonsense", None]
+    rows = normalize(spark.createDataFrame([(value,) for value in values], "item string"), BY_ID)
+
+    found = resolve(rows, BY_ID, SOURCE).collect()
+
+    assert {
+        row["value"]: (row["batch_id"], row["ordinal"], row["reason"], row["detail"]) for row in found
+    } == {
+        f"{GROUP.prefix}:3": (7, 13, None, None),
+        f"{GROUP.prefix}:100": (7, None, "foreign", "there are 100 items"),
+        "nonsense": (None, None, "malformed", "it names no item"),
+        None: (None, None, "null", "it names no item"),
+    }
+
+
+def test_ordinals_of_a_given_batch_resolve_without_looking_for_batches(spark: SparkSession) -> None:
+    rows = normalize(spark.createDataFrame([(3,), (5_000,), (-1,)], "ordinal long"), OF_BATCH)
+
+    found = resolve(rows, OF_BATCH, SOURCE).collect()
+
+    assert {json.loads(row["value"])["ordinal"]: (row["ordinal"], row["reason"]) for row in found} == {
+        3: (3, None),
+        5_000: (None, "foreign"),
+        -1: (None, "foreign"),
+    }

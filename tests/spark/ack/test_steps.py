@@ -1,0 +1,157 @@
+"""The three strategies on Spark give the same marks and rejects, whatever the input and its partitions."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.testing import assertDataFrameEqual
+
+from fanin.domain.tree import Tree
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.sql_items import normalize
+from fanin.spark.ack.sql_words import pages_from_words
+from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
+from fanin.spark.ack.strategy import Strategy
+from tests.spark.given import Given, batch, block, items_of
+
+BATCH = batch(7, 600_000)
+SOURCE = Given((BATCH,))
+FIRST, SECOND = block(BATCH, 0, 200_000), block(BATCH, 200_000, 400_000)
+
+
+def id_of(ordinal: int) -> str:
+    group = FIRST if ordinal < FIRST.size else SECOND
+    return f"{group.prefix}:{ordinal - group.first}"
+
+
+def coalesced(strategy: Strategy, rows: DataFrame, schema: InputSchema, folder: Path) -> DataFrame:
+    """``MERGED`` by one strategy, computed once."""
+    if strategy is Strategy.PARQUET:
+        pages = pages_from_files(rows.sparkSession, ParquetFiles(str(folder)), schema, SOURCE)
+    else:
+        make = pages_from_words if strategy is Strategy.SQL else pages_from_rows
+        pages = make(normalize(rows, schema), schema, SOURCE)
+    return merge(pages, schema, SOURCE).localCheckpoint()
+
+
+@pytest.mark.usefixtures("any_ansi")
+def test_strategies_agree_on_ids(spark: SparkSession, tmp_path: Path) -> None:
+    # Given ids in random order in three partitions: bits 63, a whole window, repeats, and bad rows
+    rng = random.Random(3)  # noqa: S311
+    ordinals = [63, 63, 127, 127, 127, *range(4_096, 4_300), *(rng.randrange(600_000) for _ in range(500))]
+    bad: list[str | None] = [None, None, "x", "x", id_of(3) + " ", f"{FIRST.prefix}:200000"]
+    values = [*map(id_of, ordinals), *bad]
+    rng.shuffle(values)
+    rows = spark.createDataFrame([(value,) for value in values], "item string").repartition(3)
+    rows.write.parquet(str(tmp_path / "acks"))
+    schema = InputSchema.of(rows.columns, None)
+
+    done = {strategy: coalesced(strategy, rows, schema, tmp_path / "acks") for strategy in Strategy}
+
+    # Then the marks are the set, each word once, and every other row is a reject
+    found = {strategy: lift(frame, SOURCE) for strategy, frame in done.items()}
+    assertDataFrameEqual(found[Strategy.PARQUET], found[Strategy.PAGES])
+    assertDataFrameEqual(found[Strategy.SQL], found[Strategy.PAGES])
+    assert items_of(found[Strategy.SQL].collect()) == Counter((7, n) for n in set(ordinals))
+    expected = Counter({(None, "null"): 2, ("x", "malformed"): 2, (id_of(3) + " ", "malformed"): 1})
+    expected[f"{FIRST.prefix}:200000", "foreign"] = 1
+    for ordinal, times in Counter(ordinals).items():
+        expected[id_of(ordinal), "duplicate"] += times - 1
+    for frame in done.values():
+        rejects = frame.where("reason IS NOT NULL").select("value", "reason").collect()
+        assert Counter(map(tuple, rejects)) == +expected
+        assert frame.agg({"rows": "sum"}).collect()[0][0] == len(values)
+
+
+@pytest.mark.usefixtures("any_ansi")
+def test_strategies_agree_on_ordinals_as_text(spark: SparkSession, tmp_path: Path) -> None:
+    # Given ordinals as a CSV has them, some of which are not numbers
+    good = ["5", "5", "63", "599999"]
+    values = [*good, "600000", "-1", "x", "1.5", "", None, "9" * 30]
+    rows = spark.createDataFrame([(value,) for value in values], "ordinal string")
+    schema = InputSchema.of(rows.columns, 7)
+
+    done = {
+        strategy: coalesced(strategy, rows, schema, tmp_path) for strategy in (Strategy.PAGES, Strategy.SQL)
+    }
+
+    expected = Counter({('{"ordinal": null}', "null"): 1, ('{"ordinal": 5}', "duplicate"): 1})
+    expected.update({('{"ordinal": 600000}', "foreign"): 1, ('{"ordinal": -1}', "foreign"): 1})
+    expected.update((f'{{"ordinal":"{text}"}}', "malformed") for text in ("x", "1.5", "", "9" * 30))
+    for frame in done.values():
+        assert items_of(lift(frame, SOURCE).collect()) == Counter({(7, n): 1 for n in (5, 63, 599_999)})
+        rejects = [
+            (r[0].replace(": ", ":"), r[1])
+            for r in frame.where("reason IS NOT NULL").select("value", "reason").collect()
+        ]
+        assert Counter(rejects) == Counter({(k[0].replace(": ", ":"), k[1]): n for k, n in expected.items()})
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_empty_input_one_row_and_empty_partitions_work(
+    spark: SparkSession, tmp_path: Path, strategy: Strategy
+) -> None:
+    # Given one row among many empty partitions, and no row at all
+    one = spark.createDataFrame([(63,)], "ordinal long").repartition(40)
+    none = one.where("ordinal < 0")
+    if strategy is Strategy.PARQUET:
+        for name, rows in (("one", one), ("none", none)):
+            rows.write.parquet(str(tmp_path / name))
+
+    found = {
+        name: lift(
+            coalesced(strategy, rows, InputSchema(by_id=False, batch_id=7), tmp_path / name), SOURCE
+        ).collect()
+        for name, rows in (("one", one), ("none", none))
+    }
+
+    # Then there is one mark, of bit 63, and none
+    assert [tuple(mark) for mark in found["one"]] == [(7, 0, 0, -(2**63))]
+    assert found["none"] == []
+
+
+def test_many_partitions_are_joined_without_running_a_job_to_count_them(spark: SparkSession) -> None:
+    # Given few partitions, many, and some that Spark knows only when it has run the query
+    schema, most = InputSchema(by_id=False, batch_id=7), 32 * spark.sparkContext.defaultParallelism
+    few, many = (spark.range(0, 10, 1, number).toDF("ordinal") for number in (most, most + 1))
+    shuffled = spark.range(10).toDF("ordinal").repartition(most + 1)
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+
+    before = len(jobs())
+    pages = [pages_from_rows(normalize(rows, schema), schema, SOURCE) for rows in (few, many, shuffled)]
+
+    # Then there are no more than that, and rows of few do not go through a coalesce
+    assert len(jobs()) == before
+    plans = [frame._jdf.queryExecution().executedPlan().toString() for frame in pages]
+    assert ["Coalesce" in plan for plan in plans] == [False, True, True]
+    assert pages[1].rdd.getNumPartitions() == most
+
+
+@pytest.mark.soak
+def test_ten_thousand_empty_partitions_and_a_huge_one(spark: SparkSession, tmp_path: Path) -> None:
+    # Given most of a million rows in one partition, ten thousand without any, and as many files
+    schema = InputSchema(by_id=False, batch_id=7)
+    huge = spark.range(0, 650_000, 1, 1).selectExpr("id % 600000 AS ordinal")
+    empty = spark.range(0, 10_000, 1, 10_000).where("id < 0").withColumnRenamed("id", "ordinal")
+    huge.unionByName(empty).write.parquet(str(tmp_path / "acks"))
+    for number in range(10_000):
+        spark_file = tmp_path / "acks" / f"empty-{number}.parquet"
+        pq.write_table(pa.table({"ordinal": pa.array([], pa.int64())}), spark_file)
+
+    rows = huge.unionByName(empty)
+    for strategy in (Strategy.PARQUET, Strategy.PAGES):
+        done = coalesced(strategy, rows, schema, tmp_path / "acks")
+
+        # Then everything is found, and all repeats are rejects
+        assert set(lift(done, SOURCE).collect()) == {
+            (7, mark.level, mark.number, mark.mask - (mark.mask >> 63 << 64))
+            for mark in Tree().cover(0, 600_000, 600_000)
+        }
+        assert done.where("reason = 'duplicate'").count() == 50_000

@@ -1,0 +1,230 @@
+"""A dataset to a queue: every row an item, once, whatever dies on the way."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from fanin.domain.batch import OpenBatch, State
+from fanin.errors import IdempotencyKeyReused, InvalidRequest
+from fanin.spark.fan_out import driver, sending
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
+from fanin.spark.fan_out.sending import Target
+from fanin.spark.jobs.fan_out import JOB
+from fanin.spark.runtime.service import Service
+from tests.spark import faults
+from tests.spark.consuming import consumers, new_queue, waiting
+
+
+def job(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any]]:
+    """Run the job in this process: its exit code and its summary."""
+    capsys.readouterr()
+    code = JOB.main([str(argument) for argument in arguments])
+    return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+class TestJob:
+    def test_a_dataset_becomes_a_batch_that_its_consumers_complete(
+        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        # Given 240 good lines in several files, and three that are none
+        for number in range(4):
+            lines = [json.dumps({"n": number * 60 + i}) for i in range(60)]
+            (tmp_path / f"{number}.json").write_text("\n".join([*lines, *["broken"] * (number % 3)]))
+        queue = new_queue()
+        command = ("--input", tmp_path / "*.json", "--format", "json", "--queue", queue, "--key", "nightly")
+        options = ("--staging", tmp_path / "staging", "--user-key", "mine", "--metadata", "a=b")
+
+        # When the job runs, and consumers work
+        with consumers(service.tracker(), queue) as handled:
+            code, told = job(capsys, *command, *options)
+        row = service.ledger().status(told["batch_id"]).batch
+
+        # Then every good line was an item, was handled, and is done; the bad are told
+        assert (code, told["ok"], told["rows"], told["sent"], told["rejected"]) == (
+            0,
+            True,
+            240,
+            240,
+            {"malformed": 3},
+        )
+        assert 24 <= told["requests"] <= 28
+        assert handled.times == {json.dumps({"n": n}): 1 for n in range(240)}
+        assert len(handled.bodies) == 240
+        assert (row.state, row.items, row.user_key, row.metadata["a"]) == (State.COMPLETE, 240, "mine", "b")
+        rejected = spark.read.parquet(str(tmp_path / "staging" / "rejects"))
+        assert [row["value"] for row in rejected.collect()] == ["broken"] * 3
+
+        # When it runs again, then it sends nothing, and tells the same
+        again = job(capsys, *command, *options)[1]
+        assert waiting(queue) == 0
+        assert {**again, "seconds": 0} == {**told, "state": "complete", "seconds": 0}
+
+    def test_an_empty_dataset_is_complete_at_once(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        spark.range(0).write.parquet(str(tmp_path / "rows"))
+        plan = FanOut(Dataset(str(tmp_path / "rows")), "https://nowhere", str(tmp_path / "staging"))
+
+        told = fan_out_dataset(spark, service, plan)
+
+        assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
+        assert told["rejected"] == {}
+
+    def test_what_the_queue_refuses_has_failed_and_the_batch_ends(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a row that is larger than the queue takes, one that no queue takes, and one that is right
+        rows = [("small",), ("y" * 3_000,), ("z" * 300_000,)]
+        spark.createDataFrame(rows, "text string").write.parquet(str(tmp_path / "rows"))
+        queue = new_queue(MaximumMessageSize="1024")
+        plan = FanOut(Dataset(str(tmp_path / "rows"), body="text"), queue, str(tmp_path / "staging"))
+
+        # When they are sent, and the right one is handled
+        with consumers(service.tracker(), queue, 1) as handled:
+            told = fan_out_dataset(spark, service, plan)
+        progress = service.ledger().status(told["batch_id"])
+
+        # Then one item is done and one has failed
+        assert list(handled.times) == ["small"]
+        assert (told["rows"], told["sent"], told["rejected"]) == (2, 1, {"unsent": 1, "too_large": 1})
+        assert (progress.batch.state, progress.batch.items) == (State.COMPLETE, 2)
+        (failure,) = service.tracker().iter_failures(told["batch_id"])
+        assert failure.reason.startswith("not sent: ")
+
+    def test_a_key_or_a_folder_of_another_fan_out_is_refused(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a fan-out
+        spark.range(3).write.parquet(str(tmp_path / "rows"))
+        dataset, queue = Dataset(str(tmp_path / "rows")), new_queue()
+        first = FanOut(dataset, queue, str(tmp_path / "staging"), key="mine")
+        fan_out_dataset(spark, service, first)
+
+        # When another takes its key, or its folder, then it is refused and nothing is sent
+        with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+            fan_out_dataset(spark, service, FanOut(dataset, queue, str(tmp_path / "other"), key="mine"))
+        with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+            fan_out_dataset(
+                spark, service, FanOut(dataset, queue, first.folder, "mine", request=OpenBatch("other"))
+            )
+        with pytest.raises(InvalidRequest, match="name another folder"):
+            fan_out_dataset(
+                spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine")
+            )
+        assert waiting(queue) == 3
+
+
+class TestRequests:
+    def test_the_item_of_the_parent_is_done_when_the_batch_completes(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a batch whose one item stands for the fan-out
+        tracker, queue = service.tracker(), new_queue()
+        parent = tracker.open(user_key="parent").batch_id
+        group = tracker.add(parent, 1)
+        tracker.close(parent)
+        spark.range(5).write.parquet(str(tmp_path / "rows"))
+
+        # When the fan-out is done
+        plan = FanOut(
+            Dataset(str(tmp_path / "rows")),
+            queue,
+            str(tmp_path / "staging"),
+            request=OpenBatch(parent_item=group[0], user_key="child"),
+        )
+        with consumers(tracker, queue):
+            told = fan_out_dataset(spark, service, plan)
+
+        # Then the parent completes
+        assert tracker.status(told["batch_id"]).batch.parent_item == group[0]
+        assert tracker.wait(parent, timeout=60).batch.state is State.COMPLETE
+
+    def test_a_batch_that_spark_cannot_fill_is_refused_before_anything_is_staged(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        spark.range(3).write.parquet(str(tmp_path / "rows"))
+        folder = tmp_path / "staging"
+        plan = FanOut(
+            Dataset(str(tmp_path / "rows")), "https://nowhere", str(folder), request=OpenBatch(limit=5)
+        )
+
+        with pytest.raises(InvalidRequest, match="cannot have a limit"):
+            fan_out_dataset(spark, service, plan)
+        assert not folder.exists()
+
+
+class TestDeaths:
+    def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
+        self,
+        spark: SparkSession,
+        service: Service,
+        small_pages: None,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        # Given tasks of which one dies twice when it has sent some of its messages
+        rows, deaths, queue = 800, tmp_path / "deaths", new_queue()
+        spark.range(0, rows, 1, 4).write.parquet(str(tmp_path / "rows"))
+        deaths.mkdir()
+        task_of, through = sending.send_task, faults.at_page(2, str(deaths))
+
+        def faulty(target: Target) -> Any:
+            task = task_of(target)
+            return lambda pages: task(through(pages))
+
+        monkeypatch.setattr(sending, "send_task", faulty)
+
+        # When they send, and consumers work
+        plan = FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
+        with consumers(service.tracker(), queue) as handled:
+            told = fan_out_dataset(spark, service, plan)
+
+        # Then it did, and the result is as if it had not
+        assert faults.happened(deaths) == faults.dying_of("sending")
+        row = service.ledger().status(told["batch_id"]).batch
+        assert (told["rows"], told["sent"], told["rejected"]) == (rows, rows, {})
+        assert (row.state, row.items) == (State.COMPLETE, rows)
+        assert {len(bodies) for bodies in handled.bodies.values()} == {1}
+        assert len(handled.bodies) == len(handled.times) == rows
+        assert sum(handled.times.values()) > rows
+
+    def test_tasks_that_all_have_a_twin_change_nothing(
+        self,
+        spark: SparkSession,
+        service: Service,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        # Given tasks that each run twice at the same time, as speculation has it, of which one counts
+        rows, twins = 400, list[threading.Thread]()
+        spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
+        once = driver.send
+
+        def twice(numbered: DataFrame, target: Target) -> DataFrame:
+            frame = once(numbered, target)
+            twins.append(threading.Thread(target=frame.collect))
+            twins[0].start()
+            return frame
+
+        monkeypatch.setattr(driver, "send", twice)
+        queue = new_queue()
+
+        # When they send, and consumers work
+        with consumers(service.tracker(), queue) as handled:
+            told = fan_out_dataset(
+                spark, service, FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
+            )
+            twins[0].join()
+
+        # Then every row came twice, under one item, and the batch is complete
+        row = service.ledger().status(told["batch_id"]).batch
+        assert (row.state, row.items, told["sent"]) == (State.COMPLETE, rows, rows)
+        assert len(handled.bodies) == len(handled.times) == rows
+        assert set(handled.times.values()) == {2}

@@ -1,0 +1,174 @@
+"""Datasets as message bodies: what is sent, what is left out, and that no row is both or neither."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.testing import assertDataFrameEqual
+
+from fanin.client.queues import REQUEST_BYTES
+from fanin.errors import InvalidRequest
+from fanin.spark.fan_out import bodies
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.formats import DatasetFormat
+
+
+def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:
+    """The bodies of a dataset, and the values and reasons of what was left out; sorted."""
+    rows = bodies.read(spark, dataset)
+    left = bodies.left_out(rows)
+    assert left.schema.names == rejects.SCHEMA.names
+    return (
+        sorted(row["body"] for row in bodies.messages(rows).collect()),
+        sorted((row["value"], row["reason"]) for row in left.collect()),
+    )
+
+
+def parquet(frame: DataFrame, folder: Path) -> Dataset:
+    frame.write.parquet(str(folder / "rows"))
+    return Dataset(str(folder / "rows"))
+
+
+def test_a_parquet_row_is_sent_as_an_object_with_its_nulls(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.createDataFrame(
+        [(1, "a", [1, 2]), (2, None, None)], "id long, `the.name` string, list array<int>"
+    )
+
+    sent, left = split(spark, parquet(rows, tmp_path))
+
+    assert [json.loads(body) for body in sent] == [
+        {"id": 1, "the.name": "a", "list": [1, 2]},
+        {"id": 2, "the.name": None, "list": None},
+    ]
+    assert left == []
+
+
+def test_a_column_may_be_the_body_and_what_is_none_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    large = "x" * REQUEST_BYTES
+    rows = spark.createDataFrame([(1, "a"), (2, None), (3, ""), (4, large), (5, "☂")], "id long, text string")
+
+    dataset = parquet(rows, tmp_path)
+    sent, left = split(spark, Dataset(dataset.path, body="text"))
+
+    assert sent == ["a", "☂"]
+    assert [(json.loads(value)["id"], reason) for value, reason in left] == [
+        (2, "null"),
+        (3, "malformed"),
+        (4, "too_large"),
+    ]
+
+
+@pytest.mark.parametrize(("size", "sent"), [(0, 1), (1, 0)])
+def test_the_largest_body_is_counted_in_bytes(
+    spark: SparkSession, tmp_path: Path, size: int, sent: int
+) -> None:
+    text = "☂" * ((REQUEST_BYTES - 256) // 3) + "x" * ((REQUEST_BYTES - 256) % 3 + size)
+    dataset = parquet(spark.createDataFrame([(text,)], "text string"), tmp_path)
+
+    assert len(split(spark, Dataset(dataset.path, body="text"))[0]) == sent
+
+
+@pytest.mark.parametrize("body", [None, "name"])
+def test_malformed_lines_of_csv_are_left_out(
+    spark: SparkSession, any_ansi: None, tmp_path: Path, body: str | None
+) -> None:
+    # Given a CSV file with a quoted comma and quote, a short line, a long one, and a number that is none
+    file = tmp_path / "rows.csv"
+    file.write_text('id,name,n\n1,"a, ""b""",5\n2,short\n3,long,6,7\n4,not a number,x\n5,,8\n')
+    dataset = Dataset(str(file), DatasetFormat.CSV, body, "id long, name string, n int")
+
+    # When it is read
+    sent, left = split(spark, dataset)
+
+    # Then the lines are left out as they came, and every line is either sent or left out
+    malformed = [("2,short", "malformed"), ("3,long,6,7", "malformed"), ("4,not a number,x", "malformed")]
+    if body is None:
+        assert [json.loads(one) for one in sent] == [
+            {"id": 1, "name": 'a, "b"', "n": 5},
+            {"id": 5, "name": None, "n": 8},
+        ]
+        assert left == malformed
+    else:
+        assert sent == ['a, "b"']
+        assert [one for one in left if one[1] == "malformed"] == malformed
+        assert [json.loads(value)["id"] for value, reason in left if reason == "null"] == [5]
+
+
+def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id,when\n007,2026-11-21\n8\n")
+
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV))
+
+    assert [json.loads(body) for body in sent] == [{"id": "007", "when": "2026-11-21"}]
+    assert left == [("8", "malformed")]
+
+
+def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('id,text\n1,"two\nlines"\n')
+
+    sent, _ = split(
+        spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV, body="text", multiline=True)
+    )
+
+    assert sent == ["two\nlines"]
+
+
+def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    # Given numbers that no double holds, an order of keys, nulls, and lines that are empty or no objects
+    good = ['{"n": 123456789012345678901234567890, "b": null, "a": 1.10}', "{}"]
+    bad = ["[1]", '"text"', '{"a": ', "nonsense", "null"]
+    (tmp_path / "rows.json").write_text("\n".join([*good, "", *bad, ""]))
+
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON))
+
+    assert sent == sorted(good)
+    assert left == sorted((line, "malformed") for line in bad)
+
+
+def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text('{"the name": "a"}\n{"other": 1}\n{"the name": {"deep": [1]}}\n')
+
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON, body="the name"))
+
+    assert sent == ["a", '{"deep":[1]}']
+    assert left == [('{"other": 1}', "null")]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ({"path": "nowhere"}, "nowhere"),
+        ({"body": "missing"}, "no column 'missing'; there are id"),
+        ({"schema": "id long"}, "takes no schema"),
+        ({"format": DatasetFormat.JSON, "body": "it's"}, "cannot be looked up"),
+    ],
+)
+def test_what_cannot_be_read_is_told(
+    spark: SparkSession, tmp_path: Path, dataset: dict[str, Any], message: str
+) -> None:
+    path = parquet(spark.range(1), tmp_path).path
+
+    with pytest.raises(InvalidRequest, match=message):
+        bodies.read(spark, Dataset(**{"path": path, **dataset}))
+
+
+@pytest.mark.parametrize("form", DatasetFormat)
+def test_an_empty_folder_is_a_dataset_without_rows(
+    spark: SparkSession, tmp_path: Path, form: DatasetFormat
+) -> None:
+    # Given a folder without a file, when it is read, then there is neither a message nor a row left out
+    assert split(spark, Dataset(str(tmp_path), form)) == ([], [])
+
+
+def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, None)], "id long, name string")
+
+    told = bodies.with_body(frame)
+
+    expected = spark.createDataFrame([(1, None, '{"id":1,"name":null}')], "id long, name string, body string")
+    assertDataFrameEqual(told, expected)

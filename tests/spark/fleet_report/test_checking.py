@@ -1,0 +1,201 @@
+"""Which rows of a dataset of telemetry count, and why the others do not: none is lost, none is fatal."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.testing import assertDataFrameEqual
+
+from fanin.errors import InvalidRequest
+from fanin.spark.fleet_report.checking import check, read, rejected_rows, valid_rows
+from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
+from fanin.spark.runtime.formats import DatasetFormat
+
+GOOD = {
+    "fleet": "north",
+    "vehicle": "n1",
+    "trip_id": "1",
+    "started_at": "2024-03-04T08:00:00Z",
+    "distance_m": "12000",
+    "duration_s": "900",
+}
+CASES = [
+    ({}, None, None),
+    ({"distance_m": "12000.0", "trip_id": "2"}, None, None),
+    ({"distance_m": "0", "trip_id": "3"}, None, None),
+    ({"started_at": "2024-03-04T10:00:00+02:00", "trip_id": "4"}, None, None),
+    ({"started_at": "2024-03-04 08:00:00", "trip_id": "5"}, None, None),
+    ({"vehicle": None}, "null", "vehicle is null"),
+    ({"vehicle": "  "}, "null", "vehicle is null"),
+    ({"fleet": None, "vehicle": None}, "null", "fleet is null"),
+    ({"distance_m": None}, "null", "distance_m is null"),
+    ({"distance_m": "far"}, "malformed", "distance_m is not a bigint"),
+    ({"distance_m": "NaN"}, "malformed", "distance_m is not a bigint"),
+    ({"duration_s": "1e300"}, "malformed", "duration_s is not a bigint"),
+    ({"started_at": "yesterday"}, "malformed", "started_at is not a timestamp"),
+    ({"started_at": "1969-12-31T23:59:59Z"}, "implausible", "started_at is not within 1970 to 2199"),
+    ({"started_at": "+54000-01-01"}, "implausible", "started_at is not within 1970 to 2199"),
+    ({"distance_m": "-1"}, "implausible", "distance_m is not within 0 to 25,000,000 m"),
+    ({"distance_m": "9000000000000000000"}, "implausible", "distance_m is not within 0 to 25,000,000 m"),
+    ({"duration_s": "0"}, "implausible", "duration_s is not within 1 to 604,800 s"),
+    ({"distance_m": "75001"}, "implausible", "the trip is faster than 300 km/h"),
+]
+
+
+def written(rows: list[dict], path: Path, form: str) -> str:
+    """Rows of text as a dataset of a format, with a column too many."""
+    names = ["more", *reversed(GOOD)]
+    file = path / f"trips.{form}"
+    if form == "csv":
+        lines = [",".join(names), *(",".join(row.get(name) or "" for name in names) for row in rows)]
+    else:
+        lines = [json.dumps({"more": 1, **row}) for row in rows]
+    file.write_text("\n".join(lines) + "\n")
+    return str(file)
+
+
+def verdicts(judged: DataFrame) -> list[tuple]:
+    return sorted(tuple(row) for row in rejected_rows(judged).select("reason", "detail").collect())
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_each_row_counts_or_says_why_not(
+    spark: SparkSession, any_ansi: None, tmp_path: Path, form: str
+) -> None:
+    # Given rows of text, good ones and bad ones
+    path = written([{**GOOD, **change} for change, *_ in CASES], tmp_path, form)
+
+    # When they are checked
+    judged = check(read(spark, path, TRIPS), TRIPS).cache()
+
+    # Then the bad ones have their reason, and each of all is there once
+    assert verdicts(judged) == sorted((why, detail) for _, why, detail in CASES if why)
+    assert judged.count() == len(CASES)
+
+    # And the good ones are measurements, in UTC
+    expected = spark.createDataFrame(
+        [
+            ("north", "n1", str(n), datetime(2024, 3, 4, 8, tzinfo=UTC), 0 if n == 3 else 12_000, 900)
+            for n in range(1, 6)
+        ],
+        TRIPS.schema,
+    )
+    assertDataFrameEqual(valid_rows(judged, TRIPS), expected)
+
+
+def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
+    # Given Parquet with other numeric types, a number as the vehicle, and values that are none
+    rows = spark.sql(
+        "SELECT 'f' fleet, id vehicle, 'x' trip_id, TIMESTAMP_NTZ '2024-03-04 08:00:00' started_at,"
+        " element_at(array(12000.4D, double('NaN'), double(null)), cast(id AS int)) distance_m,"
+        " cast(900 AS smallint) duration_s FROM range(1, 4)"
+    )
+    rows.write.parquet(str(tmp_path / "trips"))
+
+    # When they are checked
+    judged = check(read(spark, str(tmp_path / "trips"), TRIPS), TRIPS)
+
+    # Then the first counts
+    (row,) = valid_rows(judged, TRIPS).collect()
+    assert (row["vehicle"], row["distance_m"]) == ("1", 12_000)
+    assert verdicts(judged) == [("malformed", "distance_m is not a bigint"), ("null", "distance_m is null")]
+
+
+def test_of_rows_with_one_key_the_smallest_counts(spark: SparkSession) -> None:
+    # Given a trip that came three times, once with another distance, in other orders of the partitions;
+    # and the same number of another vehicle's trip
+    rows = [
+        GOOD,
+        {**GOOD, "distance_m": "11000"},
+        GOOD,
+        {**GOOD, "vehicle": "n2"},
+        {**GOOD, "vehicle": None},
+        {**GOOD, "vehicle": None},
+    ]
+    schema = ", ".join(f"{name} string" for name in [*TRIPS.sources, "_corrupt"])
+    ways = [
+        check(spark.createDataFrame(some, schema).repartition(partitions), TRIPS)
+        for some, partitions in ((rows, 1), (rows[::-1], 3))
+    ]
+
+    # When they are checked, then one of each counts, whatever the order
+    for judged in ways:
+        found = valid_rows(judged, TRIPS).select("vehicle", "distance_m").collect()
+        assert sorted(map(tuple, found)) == [("n1", 11000), ("n2", 12000)]
+        assert verdicts(judged) == [
+            *[("duplicate", "another row has the same trip_id")] * 2,
+            *[("null", "vehicle is null")] * 2,
+        ]
+
+
+def test_a_line_that_is_no_json_is_kept_as_it_came(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a file with a broken line
+    file = tmp_path / "trips.jsonl"
+    file.write_text(json.dumps(GOOD) + '\n{"fleet": "nor\n')
+
+    # When it is checked
+    judged = check(read(spark, str(file), TRIPS), TRIPS)
+
+    # Then the line is among those left out, as text
+    assert [tuple(row) for row in rejected_rows(judged).collect()] == [
+        ('{"fleet": "nor', "malformed", "the line is not a JSON object")
+    ]
+
+
+@pytest.mark.parametrize("feed", [TRIPS, FILL_UPS, FLIGHTS], ids=["trips", "fill_ups", "flights"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_an_empty_folder_is_a_dataset_without_rows(
+    spark: SparkSession, tmp_path: Path, feed: Feed, form: str
+) -> None:
+    # Given a folder without a file, when it is read and checked, then there are no rows
+    assert check(read(spark, str(tmp_path), feed, DatasetFormat(form)), feed).count() == 0
+
+
+def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a file that lacks a column
+    file = tmp_path / "trips.csv"
+    file.write_text("fleet,vehicle,started_at,duration_s\n")
+
+    # When it is read, then the error says which, before anything runs
+    with pytest.raises(InvalidRequest, match="has no trip_id, distance_m; its columns are fleet, vehicle"):
+        read(spark, str(file), TRIPS)
+
+    # And a path at which there is nothing
+    with pytest.raises(InvalidRequest, match=r"cannot be read.*PATH_NOT_FOUND"):
+        read(spark, str(tmp_path / "nowhere"), TRIPS)
+
+
+def test_files_of_one_dataset_may_not_disagree(spark: SparkSession, tmp_path: Path) -> None:
+    # Given two CSV files whose columns are in another order, so that metres would be taken for seconds
+    names = list(GOOD)
+    for file, order in (("a", names), ("b", names[::-1])):
+        (tmp_path / f"{file}.csv").write_text(
+            ",".join(order) + "\n" + ",".join(GOOD[one] for one in order) + "\n"
+        )
+
+    # When they are read, then they are refused
+    with pytest.raises(Exception, match="CSV header does not conform to the schema"):
+        check(read(spark, str(tmp_path), TRIPS, DatasetFormat.CSV), TRIPS).collect()
+
+
+def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
+    # Given fill-ups: a good one, one of nothing, one that costs less than nothing
+    base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04"}
+    rows = [
+        {**base, "fill_up_id": "1", "volume_ml": "40000", "cost": "6960"},
+        {**base, "fill_up_id": "2", "volume_ml": "0", "cost": "0"},
+        {**base, "fill_up_id": "3", "volume_ml": "40000", "cost": "-1"},
+    ]
+    schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])
+
+    # When they are checked
+    judged = check(spark.createDataFrame(rows, schema), FILL_UPS)
+
+    # Then the first counts
+    assert [row["fill_up_id"] for row in valid_rows(judged, FILL_UPS).collect()] == ["1"]
+    assert [detail for _, detail in verdicts(judged)] == [
+        "cost is not within 0 to 100,000,000 hundredths",
+        "volume_ml is not within 1 to 2,000,000 ml",
+    ]

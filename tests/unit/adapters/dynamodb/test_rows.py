@@ -1,0 +1,84 @@
+import base64
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from fanin.adapters.dynamodb.rows import decode, encode, state_shard, word_id, word_key
+from fanin.app.ports.words import WordKey
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
+
+BATCH = Batch(
+    batch_id=2**53 - 1,
+    salt=b"\x00\xff" * 8,
+    created_at=1,
+    touched_at=2,
+    expires_at=3,
+    open_idle_ttl=4,
+    closed_idle_ttl=5,
+    state=State.COMPLETE,
+    mode=Mode.ESTIMATED,
+    kind=Kind.FRAME,
+    user_key="k",
+    items=2**40,
+    closed_at=6,
+    ended_at=7,
+    deadline=8,
+    on_deadline=OnDeadline.COMPLETE,
+    limit=9,
+    pending_bound=10,
+    parent_item="p",
+    retry_of=77,
+    metadata={"m": "v"},
+    acked=11,
+    partial=True,
+    retries=2,
+)
+
+
+def test_the_sample_has_a_value_of_its_own_in_every_field() -> None:
+    values = [getattr(BATCH, field.name) for field in fields(Batch)]
+
+    assert None not in values
+    assert all(getattr(BATCH, field.name) != field.default for field in fields(Batch))
+
+
+def test_a_row_decodes_to_what_it_encodes() -> None:
+    decoded = decode(encode(BATCH))
+
+    assert decoded == BATCH
+    assert [type(getattr(decoded, f.name)) for f in fields(Batch)] == [
+        type(getattr(BATCH, f.name)) for f in fields(Batch)
+    ]
+
+
+def test_what_is_none_has_no_attribute() -> None:
+    batch = replace(BATCH, closed_at=None, ended_at=None, deadline=None, limit=None, parent_item=None)
+    row = encode(batch)
+
+    assert not row.keys() & {"closed_at", "ended_at", "deadline", "limit", "parent_item"}
+    assert decode(row) == batch
+
+
+def test_a_stream_image_decodes_too() -> None:
+    image: dict[str, Any] = encode(BATCH)
+    image["salt"] = {"B": base64.b64encode(BATCH.salt).decode()}
+
+    assert decode(image) == BATCH
+
+
+def test_attributes_of_later_versions_are_passed_over() -> None:
+    assert decode({**encode(BATCH), "colour": {"S": "red"}}) == BATCH
+
+
+def test_a_row_is_in_the_shard_of_its_state() -> None:
+    row = encode(BATCH)
+
+    assert row["shelf"] == {"S": "complete#7"}
+    assert row["due_at"] == {"N": str(BATCH.due_at)}
+    assert {state_shard(State.OPEN, batch_id) for batch_id in range(100)} == {f"open#{n}" for n in range(8)}
+
+
+@pytest.mark.parametrize("key", [WordKey(0, 0, 0), WordKey(2**53 - 1, 6, 2**34)])
+def test_a_word_key_reads_back(key: WordKey) -> None:
+    assert word_key(word_id(key)) == key

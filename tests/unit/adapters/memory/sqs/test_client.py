@@ -1,0 +1,137 @@
+"""Messages by the client in memory; the same tests run on moto, but for those of time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin.adapters.memory.sqs import InMemorySqs
+from tests.unit.adapters.memory.sqs.conftest import Time, bodies, code, text
+
+
+def test_a_message_arrives_with_what_it_carries(sqs: Any, url: str) -> None:
+    sent = sqs.send_message(
+        QueueUrl=url,
+        MessageBody="häuser",
+        MessageAttributes={"item": text("7"), "raw": {"DataType": "Binary", "BinaryValue": b"\0"}},
+    )
+    (message,) = sqs.receive_message(
+        QueueUrl=url, MessageAttributeNames=["All"], MessageSystemAttributeNames=["All"]
+    )["Messages"]
+    assert message["MessageId"] == sent["MessageId"]
+    assert message["MD5OfBody"] == sent["MD5OfMessageBody"]
+    assert message["Body"] == "häuser"
+    assert message["MessageAttributes"]["item"]["StringValue"] == "7"
+    assert message["MessageAttributes"]["raw"]["BinaryValue"] == b"\0"
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+    assert int(message["Attributes"]["SentTimestamp"]) > 1_700_000_000_000
+
+
+def test_a_received_message_is_hidden_and_gone_once_deleted(sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert counts["ApproximateNumberOfMessagesNotVisible"] == "1"
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert counts["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+def test_a_batch_is_sent_received_and_deleted(sqs: Any, url: str) -> None:
+    entries = [{"Id": str(n), "MessageBody": f"m{n}"} for n in range(10)]
+    answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    assert sorted(sent["Id"] for sent in answer["Successful"]) == sorted(entry["Id"] for entry in entries)
+    assert not answer.get("Failed")
+    received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert sorted(message["Body"] for message in received) == sorted(
+        entry["MessageBody"] for entry in entries
+    )
+    gone = sqs.delete_message_batch(
+        QueueUrl=url,
+        Entries=[{"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"]} for m in received],
+    )
+    assert {entry["Id"] for entry in gone["Successful"]} == {m["MessageId"] for m in received}
+
+
+def test_visibility_is_changed(sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    handle = message["ReceiptHandle"]
+    sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
+    (message,) = sqs.receive_message(QueueUrl=url, MessageSystemAttributeNames=["All"])["Messages"]
+    assert message["Attributes"]["ApproximateReceiveCount"] == "2"
+    entries = [{"Id": "a", "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 0}]
+    answer = sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert [entry["Id"] for entry in answer["Successful"]] == ["a"]
+    assert bodies(sqs.receive_message(QueueUrl=url)) == ["x"]
+
+
+def test_a_message_that_was_received_too_often_goes_to_the_dead_letters(sqs: Any, url: str) -> None:
+    # Given a queue that gives a message two tries
+    grave = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=grave, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 2})
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": policy})
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    # When it is received a third time
+    tries = [bodies(sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)) for _ in range(3)]
+    # Then it is in the other queue
+    assert tries == [["x"], ["x"], []]
+    assert bodies(sqs.receive_message(QueueUrl=grave)) == ["x"]
+
+
+def test_a_fifo_queue_keeps_its_order_within_a_group(sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    for n, group in enumerate("aab"):
+        sqs.send_message(
+            QueueUrl=url, MessageBody=f"{group}{n}", MessageGroupId=group, MessageDeduplicationId=str(n)
+        )
+    (first,) = sqs.receive_message(QueueUrl=url, MessageSystemAttributeNames=["All"])["Messages"]
+    assert (first["Body"], first["Attributes"]["MessageGroupId"]) == ("a0", "a")
+    assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["b2"]
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=first["ReceiptHandle"])
+    assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["a1"]
+
+
+def test_a_fifo_queue_takes_a_message_once(sqs: Any) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    url = sqs.create_queue(QueueName="work.fifo", Attributes=attributes)["QueueUrl"]
+    for _ in range(2):
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageGroupId="g")
+    assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["x"]
+
+
+def test_a_receive_waits_for_as_long_as_it_says_or_as_the_queue_does(
+    memory: InMemorySqs, clock: Time
+) -> None:
+    url = memory.create_queue(QueueName="w", Attributes={"ReceiveMessageWaitTimeSeconds": "7"})["QueueUrl"]
+    assert memory.receive_message(QueueUrl=url, WaitTimeSeconds=3) == {}
+    assert clock.waited == 3
+    memory.receive_message(QueueUrl=url)
+    assert clock.waited == 10
+    memory.send_message(QueueUrl=url, MessageBody="x")
+    assert bodies(memory.receive_message(QueueUrl=url, WaitTimeSeconds=20)) == ["x"]
+    assert clock.waited == 10
+
+
+def test_a_receive_that_waits_gets_what_becomes_visible(memory: InMemorySqs) -> None:
+    url = memory.create_queue(QueueName="work")["QueueUrl"]
+    memory.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=5)
+    assert bodies(memory.receive_message(QueueUrl=url)) == []
+    assert bodies(memory.receive_message(QueueUrl=url, WaitTimeSeconds=5)) == ["x"]
+
+
+def test_a_message_that_is_not_in_flight_keeps_its_visibility(memory: InMemorySqs, clock: Time) -> None:
+    url = memory.create_queue(QueueName="work")["QueueUrl"]
+    memory.send_message(QueueUrl=url, MessageBody="x")
+    (message,) = memory.receive_message(QueueUrl=url)["Messages"]
+    clock.advance(30_000)
+    with pytest.raises(ClientError) as late:
+        memory.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=60
+        )
+    assert code(late) == "AWS.SimpleQueueService.MessageNotInflight"

@@ -1,0 +1,104 @@
+"""What SQS refuses, and how it shows a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin.adapters.memory.sqs import InMemorySqs
+from tests.unit.adapters.memory.sqs.conftest import code, text
+
+
+@pytest.mark.parametrize(
+    ("call", "request_", "expected"),
+    [
+        ("send_message", {"MessageBody": "x" * 262_145}, "InvalidParameterValue"),
+        ("send_message_batch", {"Entries": []}, "AWS.SimpleQueueService.EmptyBatchRequest"),
+        (
+            "send_message_batch",
+            {"Entries": [{"Id": str(n), "MessageBody": "x"} for n in range(11)]},
+            "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+        ),
+        (
+            "send_message_batch",
+            {"Entries": [{"Id": "same", "MessageBody": "x"}] * 2},
+            "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
+        ),
+        (
+            "send_message_batch",
+            {"Entries": [{"Id": str(n), "MessageBody": "x" * 140_000} for n in range(2)]},
+            "AWS.SimpleQueueService.BatchRequestTooLong",
+        ),
+        ("receive_message", {"MaxNumberOfMessages": 11}, "InvalidParameterValue"),
+        ("receive_message", {"WaitTimeSeconds": 21}, "InvalidParameterValue"),
+        ("delete_message", {"ReceiptHandle": "nonsense"}, "ReceiptHandleIsInvalid"),
+    ],
+)
+def test_what_sqs_refuses(memory: InMemorySqs, call: str, request_: dict[str, Any], expected: str) -> None:
+    url = memory.create_queue(QueueName="work")["QueueUrl"]
+    with pytest.raises(ClientError) as refused:
+        getattr(memory, call)(QueueUrl=url, **request_)
+    assert code(refused) == expected
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+
+
+def test_one_bad_entry_spoils_only_itself(memory: InMemorySqs) -> None:
+    fifo = memory.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    good = {"Id": "a", "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1"}
+    entries = [good, {"Id": "b", "MessageBody": "y"}, {**good, "Id": "c", "DelaySeconds": 5}]
+    answer = memory.send_message_batch(QueueUrl=fifo, Entries=entries)
+    assert [entry["Id"] for entry in answer["Successful"]] == ["a"]
+    assert [(entry["Id"], entry["SenderFault"], entry["Code"]) for entry in answer["Failed"]] == [
+        ("b", True, "MissingParameter"),
+        ("c", True, "InvalidParameterValue"),
+    ]
+
+
+def test_only_what_is_asked_for_comes_with_it(sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes={"a": text("1"), "b": text("2")})
+    (message,) = sqs.receive_message(
+        QueueUrl=url, MessageAttributeNames=["b"], AttributeNames=["SentTimestamp"]
+    )["Messages"]
+    assert list(message["MessageAttributes"]) == ["b"]
+    assert list(message["Attributes"]) == ["SentTimestamp"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "refused"),
+    [
+        ({"MessageBody": ""}, "MissingParameter"),
+        ({"MessageBody": "x", "DelaySeconds": 901}, "InvalidParameterValue"),
+        ({"MessageBody": "x", "MessageAttributes": {"a": text("")}}, "InvalidParameterValue"),
+        (
+            {"MessageBody": "x", "MessageAttributes": {f"{n}": text("v") for n in range(11)}},
+            "InvalidParameterValue",
+        ),
+        ({"MessageBody": "x", "DelaySeconds": 900}, None),
+        ({"MessageBody": "x", "MessageAttributes": {f"{n}": text("v") for n in range(10)}}, None),
+    ],
+)
+def test_a_message_is_refused_by_a_standard_queue(
+    memory: InMemorySqs, entry: dict[str, Any], refused: str | None
+) -> None:
+    url = memory.create_queue(QueueName="work")["QueueUrl"]
+    answer = memory.send_message_batch(QueueUrl=url, Entries=[{"Id": "a", **entry}])
+    assert [failure["Code"] for failure in answer.get("Failed", [])] == ([refused] if refused else [])
+
+
+def test_the_size_of_a_message_is_that_of_all_it_carries(memory: InMemorySqs) -> None:
+    attributes = {"MaximumMessageSize": "1024"}
+    url = memory.create_queue(QueueName="work", Attributes=attributes)["QueueUrl"]
+    carried = {"name": text("v" * 14)}  # with its type 24 bytes
+    memory.send_message(QueueUrl=url, MessageBody="x" * 1000, MessageAttributes=carried)
+    with pytest.raises(ClientError, match="1025 bytes"):
+        memory.send_message(QueueUrl=url, MessageBody="x" * 1001, MessageAttributes=carried)
+
+
+@pytest.mark.parametrize("wanted", [["fanin.*"], ["fanin.item", "fanin.type"]])
+def test_attributes_are_asked_for_by_name_or_by_how_it_begins(sqs: Any, url: str, wanted: list[str]) -> None:
+    carried = {name: text("v") for name in ("fanin.item", "fanin.type", "other")}
+    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=carried)
+    (message,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=wanted)["Messages"]
+    assert set(message["MessageAttributes"]) == {"fanin.item", "fanin.type"}

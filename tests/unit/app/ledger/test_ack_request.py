@@ -1,0 +1,127 @@
+"""Parsing acknowledgements and failures: what is named, batch by batch, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger.ack_request import Named, Share, Span, parse_ack, parse_failures
+from fanin.app.ports.batches import FailureRow
+from fanin.domain import ids, limits
+from fanin.domain.acks import Count, Failure, ItemRange
+from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
+
+SALT = bytes(16)
+EARLY = ids.issue(7, 10, 5, SALT)
+LATE = ids.issue(7, 100, 50, SALT)
+OTHER = ids.issue(9, 0, 8, SALT)
+
+
+def item(block: ids.Block, index: int) -> str:
+    return f"{block.prefix}:{index}"
+
+
+def test_everything_is_grouped_by_batch_in_the_order_it_is_named() -> None:
+    # When items, ranges and counts of three batches are named, mixed
+    shares = parse_ack(
+        [item(OTHER, 3), item(EARLY, 4), item(OTHER, 0)],
+        [ItemRange(LATE.prefix, 10, 20), ItemRange(LATE.prefix, 49)],
+        [Count(8, 2), Count(7, 1), Count(8, 3)],
+    )
+
+    # Then each batch has its share
+    assert list(shares.values()) == [
+        Share(9, (Named(OTHER, [3, 0]),)),
+        Share(7, (Named(EARLY, [14]),), (Span(LATE, 110, 120), Span(LATE, 149, 150)), 1),
+        Share(8, counted=5),
+    ]
+    assert list(shares) == [9, 7, 8]
+
+
+def test_a_share_knows_its_numbers() -> None:
+    share = Share(7, (Named(EARLY, [14, 10, 14]), Named(LATE, [100])), (Span(LATE, 110, 120),), 3)
+
+    assert (share.items, share.ranged, share.counted, share.total) == (4, 10, 3, 17)
+    assert share.ordinals == [14, 10, 14, 100]
+    assert list(share.blocks) == [EARLY, LATE, LATE]
+
+
+@pytest.mark.parametrize(
+    ("share", "stop"),
+    [
+        (Share(7, counted=3), 0),
+        (Share(7, (Named(EARLY, [10]),)), 15),
+        (Share(7, (Named(EARLY, [10]),), (Span(LATE, 100, 101),)), 150),
+    ],
+)
+def test_the_batch_must_reach_to_the_end_of_every_block_that_is_named(share: Share, stop: int) -> None:
+    assert share.stop == stop
+
+
+def test_nothing_has_no_share() -> None:
+    assert parse_ack([], [], []) == {}
+    assert parse_failures([]) == {}
+
+
+def test_a_range_without_an_end_goes_to_the_end_of_its_group() -> None:
+    shares = parse_ack([], [ItemRange(LATE.prefix, 3)], [])
+
+    assert shares[7].spans == (Span(LATE, 103, 150),)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "message"),
+    [
+        (0, 51, "the end of a range must be a whole number from 1 to 50"),
+        (0, 0, "the end of a range"),
+        (5, 5, "the start of a range must be a whole number from 0 to 4"),
+        (-1, 5, "the start of a range"),
+    ],
+)
+def test_a_range_lies_within_its_group(start: int, stop: int, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        parse_ack([], [ItemRange(LATE.prefix, start, stop)], [])
+
+
+@pytest.mark.parametrize("bad", ["", "7", EARLY.prefix, f"{EARLY.prefix}:5", f"{EARLY.prefix}:x"])
+def test_a_malformed_id_refuses_acks_and_failures_alike(bad: str) -> None:
+    with pytest.raises(InvalidItemId):
+        parse_ack([item(EARLY, 0), bad], [], [])
+    with pytest.raises(InvalidItemId):
+        parse_failures([Failure(item(EARLY, 0)), Failure(bad)])
+
+
+def test_failures_bring_notes_by_ordinal() -> None:
+    # When items of two batches have failed, one of them twice
+    failures = [
+        Failure(item(LATE, 2), "first"),
+        Failure(item(OTHER, 1), "broken"),
+        Failure(item(EARLY, 0), "late"),
+        Failure(item(LATE, 2), "again"),
+    ]
+    shares = parse_failures(failures)
+
+    # Then both batches have the items, and a note for each
+    assert shares == {
+        7: Share(
+            7,
+            (Named(LATE, [102, 102]), Named(EARLY, [10])),
+            notes=(
+                FailureRow(102, item(LATE, 2), "first"),
+                FailureRow(10, item(EARLY, 0), "late"),
+                FailureRow(102, item(LATE, 2), "again"),
+            ),
+        ),
+        9: Share(9, (Named(OTHER, [1]),), notes=(FailureRow(1, item(OTHER, 1), "broken"),)),
+    }
+
+
+def test_a_reason_is_not_cut_but_refused() -> None:
+    with pytest.raises(InvalidRequest, match="reason must be text of 0 to 1024 characters"):
+        parse_failures([Failure(item(EARLY, 0), "r" * (limits.MAX_REASON + 1))])
+
+
+def test_too_much_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(RequestTooLarge, match="1001 failures"):
+        parse_failures([Failure("x")] * (limits.MAX_FAILURES + 1))
+    with pytest.raises(RequestTooLarge, match="1001 counts"):
+        parse_ack(["x"], [ItemRange("x")], [Count(1, 1)] * (limits.MAX_COUNTS + 1))

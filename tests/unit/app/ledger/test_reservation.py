@@ -1,0 +1,263 @@
+"""Opening a batch under an idempotency key: one batch, whatever happens on the way."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.reservation import NAMESPACE, Reservation
+from fanin.app.ledger.service import LedgerService
+from fanin.domain import limits
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.ids import batch_id
+from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
+from tests.unit.app.conftest import Crash, World
+
+KEY = "run-7"
+REQUEST = OpenBatch(user_key="nightly", metadata={"a": "b"})
+
+
+class Crashing:
+    """Stores in memory whose user dies at one access, counted from the next on."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.memory = Memory(on_call=self._on_call)
+
+    def service(self) -> LedgerService:
+        """A process that starts now."""
+        return LedgerService(self.memory.ports())
+
+    def _on_call(self, _call: str, _moment: str) -> None:
+        if self.left is None:
+            return
+        if self.left == 0:
+            self.left = None
+            raise Crash
+        self.left -= 1
+
+
+def opened(memory: Memory) -> list[Batch]:
+    """Batches that were ever written."""
+    return [new for old, new in memory.batches.changes if old is None and new is not None]
+
+
+def reservation(world: World, key: str = KEY) -> Reservation:
+    return Reservation(world.ports, key, {"a": 1}, 60)
+
+
+def test_to_make_one_reads_and_writes_nothing(world: World) -> None:
+    Reservation(world.ports, "", {}, -1)
+
+    assert (world.accesses.reads.total(), world.accesses.writes.total()) == (0, 0)
+
+
+def test_an_id_is_drawn_anew_by_whoever_found_it_taken(world: World) -> None:
+    # Given a process whose reserved id is another batch's
+    mine = reservation(world)
+    first = mine.draw(world.clock.at)
+
+    # When it draws again
+    second = mine.draw(world.clock.at)
+
+    # Then the key stands for the second draw, for others too
+    assert first != second
+    assert reservation(world).draw(world.clock.at) == second
+
+
+def test_only_one_of_two_who_found_an_id_taken_replaces_it(world: World) -> None:
+    slow, fast = reservation(world), reservation(world)
+    assert slow.draw(world.clock.at) == fast.draw(world.clock.at)
+
+    assert fast.draw(world.clock.at) == slow.draw(world.clock.at)
+
+
+def test_a_key_that_expires_meanwhile_is_tried_again(world: World) -> None:
+    # Given a process that reserved, and slept past the key's time
+    mine = reservation(world)
+    mine.draw(world.clock.at)
+    world.clock.advance((60 + 86_400 + 1) * 1000)
+
+    # When it draws again, over a record that is no longer there, then the caller shall repeat it all
+    with pytest.raises(Throttled, match="expired") as caught:
+        mine.draw(world.clock.at)
+    assert caught.value.retry_after == 1
+
+
+def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
+    reservation(world).keep()
+
+    assert world.accesses.writes.total() == 0
+
+
+def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
+    world.ledger.open(REQUEST, key=KEY)
+    writes = world.accesses.writes.total()
+
+    world.fresh().open(REQUEST, key=KEY)
+
+    assert world.accesses.writes.total() == writes
+
+
+def test_a_repeat_gives_the_same_batch_as_it_is_then(world: World) -> None:
+    # Given a batch that was opened under a key, and has gone on since
+    first = world.ledger.open(REQUEST, key=KEY)
+    world.ledger.add(first.batch_id, 3)
+    world.ledger.close(first.batch_id)
+    world.clock.advance(60_000)
+
+    # When another process opens under the key
+    again = world.fresh().open(REQUEST, key=KEY)
+
+    # Then it gets that batch, closed
+    assert again == world.row(first)
+    assert (again.state, again.items) == (State.CLOSED, 3)
+    assert len(opened(world.memory)) == 1
+
+
+def test_each_key_has_a_batch_of_its_own(world: World) -> None:
+    assert world.ledger.open(REQUEST, key="a").batch_id != world.ledger.open(REQUEST, key="b").batch_id
+
+
+@pytest.mark.parametrize("deadline", [None, 60_000])
+def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None) -> None:
+    for steps in count():
+        # Given a process that dies at some access to the stores while it opens
+        world = Crashing()
+        due = None if deadline is None else world.memory.clock.now() + deadline
+        request = replace(REQUEST, deadline=due)
+        world.left = steps
+        try:
+            world.service().open(request, key=KEY)
+            survived = world.left is not None
+        except Crash:
+            survived = False
+        world.left = None
+
+        # When others repeat it
+        rows = [world.service().open(request, key=KEY) for _ in range(2)]
+
+        # Then there is one batch, with its alarm, and all were given it
+        (made,) = opened(world.memory)
+        assert rows == [made, made]
+        assert list(world.memory.timers.alarms) == ([] if due is None else [made.batch_id])
+        if survived:
+            assert steps >= 8  # two moments for each of: record read, record, row, record
+            return
+
+
+def test_many_at_once_open_one_batch() -> None:
+    # Given eight processes with the same key
+    memory = Memory()
+    services = [LedgerService(memory.ports()) for _ in range(8)]
+
+    # When all open at once
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(lambda service: service.open(REQUEST, key=KEY), services))
+
+    # Then it is one batch
+    assert len({row.batch_id for row in rows}) == 1
+    assert len(opened(memory)) == 1
+
+
+def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> None:
+    # Given a process that is overtaken just before it reserves an id
+    faster: list[Batch] = []
+    world.at("directory.put", "before", lambda: faster.append(world.fresh().open(REQUEST, key=KEY)))
+
+    # When it goes on
+    slower = world.ledger.open(REQUEST, key=KEY)
+
+    # Then both have the same batch
+    assert world.happened
+    assert slower.batch_id == faster[0].batch_id
+    assert len(opened(world.memory)) == 1
+
+
+def test_an_id_that_another_batch_has_is_drawn_again(world: World) -> None:
+    # Given a world of the same chance, and its first id taken by somebody else
+    other = World().ledger.open(REQUEST, key="another")
+    taken = replace(other, salt=b"another's".ljust(16))
+    world.ports.batches.create(taken)
+
+    # When a batch is opened under a key, and again
+    row = world.ledger.open(REQUEST, key=KEY)
+
+    # Then it has another id, and the key stands for that one
+    assert row.batch_id != taken.batch_id
+    assert world.row(taken) == taken
+    assert world.fresh().open(REQUEST, key=KEY) == row
+
+
+@pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
+def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
+    world.ledger.open(REQUEST, key=KEY)
+
+    with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+        world.fresh().open(replace(REQUEST, **change), key=KEY)
+
+    assert len(opened(world.memory)) == 1
+
+
+def test_a_repeat_after_the_deadline_finds_the_batch(world: World) -> None:
+    # Given a batch whose deadline has passed
+    request = replace(REQUEST, deadline=world.clock.at + 1_000)
+    first = world.ledger.open(request, key=KEY)
+    world.clock.advance(5_000)
+
+    # When it is opened again, then it is found; the same request without the key is refused
+    assert world.fresh().open(request, key=KEY).batch_id == first.batch_id
+    with pytest.raises(InvalidRequest, match="deadline"):
+        world.fresh().open(request)
+
+
+def test_a_batch_that_was_removed_is_not_made_again(world: World) -> None:
+    # Given a batch of which items are done, that was removed; its words may still be stored
+    row = world.ledger.open(REQUEST, key=KEY)
+    group = world.ledger.add(row.batch_id, 2)
+    world.ledger.ack([group[0]])
+    world.ledger.cancel(row.batch_id)
+    world.clock.advance(60_000)
+    world.ledger.expire(State.CANCELLED, idle_since=world.clock.at)
+    del world.memory.batches._rows[row.batch_id]
+
+    # When the key is used again, then it says so
+    with pytest.raises(BatchGone, match="use a new key"):
+        world.fresh().open(REQUEST, key=KEY)
+
+
+def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None:
+    request = replace(REQUEST, lifetime=60)
+    first = world.ledger.open(request, key=KEY)
+    world.clock.advance((60 + 86_400 + 1) * 1000)
+
+    assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
+
+
+def test_a_key_costs_two_writes_and_a_read(world: World) -> None:
+    writes, reads = world.accesses.writes.copy(), world.accesses.reads.copy()
+
+    world.ledger.open(REQUEST, key=KEY)
+
+    assert world.accesses.writes - writes == {"directory.put": 2, "batches.create": 1}
+    assert world.accesses.reads - reads == {"directory.read": 1}
+
+
+@pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
+def test_a_key_is_text_of_some_length(world: World, key: str) -> None:
+    with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+        world.ledger.open(REQUEST, key=key)
+
+    assert world.memory.directory.changes == []
+
+
+def test_what_is_refused_reserves_nothing(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="limit"):
+        world.ledger.open(OpenBatch(limit=0), key=KEY)
+
+    assert world.memory.directory.read(NAMESPACE, [KEY]) == {}
+    assert batch_id(world.clock.at, 0) not in world.memory.batches._rows

@@ -1,0 +1,44 @@
+"""How the command starts: its version, and what it says where its extra is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fanin import __version__
+from fanin.cli.exits import ExitCode
+
+
+def start(*args: str, without: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, perhaps where a module is not installed."""
+    code = f"""
+import sys
+if {without!r}:
+    sys.modules[{without!r}] = None  # what Python makes of a module that is not installed
+from fanin.cli import run
+sys.argv = {["fanin", *args]!r}
+run()
+"""
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+
+def test_version():
+    done = start("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"fanin {__version__}\n", "")
+
+
+@pytest.mark.parametrize("module", ["typer", "rich"])
+def test_without_its_extra_it_says_what_to_install(module):
+    done = start("plan", "10", without=module)
+    assert (done.returncode, done.stdout) == (ExitCode.DENIED, "")
+    assert done.stderr == f"fanin: the command line needs {module}: pip install 'fanin[cli]'\n"
+
+
+def test_another_module_that_is_missing_is_a_fault():
+    done = start("--version", without="fanin.cli.plan")
+    assert done.returncode == 1
+    assert "ModuleNotFoundError" in done.stderr

@@ -1,0 +1,148 @@
+"""A consumer that polls: what it acknowledges and deletes, and what it leaves to the queue."""
+
+from __future__ import annotations
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin.adapters.backoff import Backoff
+from fanin.domain.batch import State
+from fanin.errors import AccessDenied, NotConfigured, Throttled
+from tests.unit.client.conftest import received
+
+
+@pytest.fixture
+def sent(tracker, queue):
+    with tracker.batch() as batch:
+        batch.send(queue, map(str, range(5)))
+    return batch
+
+
+def test_it_acknowledges_and_then_deletes(tracker, queue, sent, sqs, faulty):
+    # Given
+    order = []
+    ack = tracker.ledger.ack
+    tracker.ledger.ack = lambda *a, **k: order.append("ack") or ack(*a, **k)
+    faulty.instead("delete_message_batch", lambda real, a: order.append("delete") or real(**a))
+    # When
+    consumer = tracker.consumer(queue, lambda message: None, wait=0)
+    received_in_all = consumer.run(until=lambda: sent.status().batch.state.terminal)
+    # Then
+    assert received_in_all == 5
+    assert order == ["ack", "delete"] * (len(order) // 2)
+    assert received(sqs, queue) == []
+
+
+def test_an_error_leaves_the_message_to_the_queue(tracker, queue, sent, sqs, caplog):
+    def handle(message):
+        if message.body == "3":
+            raise ValueError("odd")
+
+    tracker.consumer(queue, handle, wait=0, visibility_timeout=0).poll()
+    assert "odd" in caplog.text
+    assert [message["Body"] for message in received(sqs, queue)] == ["3"]
+    assert sent.status(exact=True).done_min == 4
+
+
+def test_what_could_not_be_acknowledged_is_not_deleted(tracker, queue, sent, sqs, monkeypatch):
+    def throttled(*args, **kwargs):
+        raise Throttled("slow down")
+
+    monkeypatch.setattr(tracker.ledger, "ack", throttled)
+    tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0).poll()
+    assert len(received(sqs, queue)) == 5
+
+
+def test_a_message_not_deleted_is_a_duplicate_and_no_harm(tracker, queue, sent, faulty, caplog):
+    # Given: a queue that loses every deletion
+    def keep(real, arguments):
+        return {"Failed": [{"Id": entry["Id"], "Code": "InternalError"} for entry in arguments["Entries"]]}
+
+    faulty.instead("delete_message_batch", keep)
+    consumer = tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0)
+    # When
+    consumer.poll()
+    consumer.poll()
+    # Then
+    assert sent.status().batch.state is State.COMPLETE
+    assert "comes again" in caplog.text
+
+
+def test_fifo_stops_a_group_at_its_first_failure(tracker, fifo_queue):
+    # Given
+    handled = []
+
+    def handle(message):
+        handled.append(message.body)
+        if message.body == "1":
+            raise ValueError
+
+    with tracker.batch() as batch:
+        batch.send(fifo_queue, map(str, range(3)))
+    # When
+    tracker.consumer(fifo_queue, handle, wait=0).poll()
+    # Then
+    assert handled == ["0", "1"]
+    assert [span.start for span in tracker.iter_missing(batch.id)] == [1]
+
+
+def test_it_goes_on_when_the_queue_does_not_answer(tracker, queue, sent, faulty, monkeypatch):
+    # Given
+    waits = []
+    monkeypatch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: waits.append(attempt))
+    answers = iter([503, 503, 200])
+
+    def answer(real, arguments):
+        if next(answers) == 200:
+            return real(**arguments)
+        response = {"Error": {"Code": "X", "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 503}}
+        raise ClientError(response, "ReceiveMessage")
+
+    faulty.instead("receive_message", answer)
+    consumer = tracker.consumer(queue, lambda message: None, wait=0)
+    # When
+    consumer.run(until=lambda: sent.status().done_min > 0)
+    # Then
+    assert waits == [0, 1]
+
+
+def test_an_empty_queue_is_polled_without_calling_anything(tracker, queue, faulty):
+    consumer = tracker.consumer(queue, lambda message: pytest.fail("handled"), wait=0)
+    assert consumer.poll() == 0
+    assert [name for name, _ in faulty.requests] == ["receive_message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({}, {"WaitTimeSeconds": 20}),
+        ({"wait": 3, "visibility_timeout": 90}, {"WaitTimeSeconds": 3, "VisibilityTimeout": 90}),
+    ],
+)
+def test_it_asks_the_queue_for_what_it_was_told(tracker, queue, faulty, options, asked):
+    faulty.instead("receive_message", lambda real, arguments: {})
+    tracker.consumer(queue, lambda message: None, **options).poll()
+    [(_, arguments)] = faulty.requests
+    assert {name: arguments.get(name) for name in ("WaitTimeSeconds", "VisibilityTimeout")} == {
+        "VisibilityTimeout": None,
+        **asked,
+    }
+    assert arguments["MaxNumberOfMessages"] == 10
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("AccessDenied", AccessDenied), ("QueueDoesNotExist", NotConfigured)]
+)
+def test_it_gives_up_where_waiting_does_not_help(tracker, queue, faulty, code, error):
+    def refuse(real, arguments):
+        response = {"Error": {"Code": code, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+        raise ClientError(response, "ReceiveMessage")
+
+    faulty.instead("receive_message", refuse)
+    with pytest.raises(error, match=queue):
+        tracker.consumer(queue, lambda message: None, wait=0).run()
+
+
+def test_it_stops_before_a_poll_when_told_to(tracker, queue, faulty):
+    assert tracker.consumer(queue, lambda message: None).run(until=lambda: True) == 0
+    assert faulty.requests == []

@@ -1,0 +1,110 @@
+"""A window of messages: each is handled on its own, all are acknowledged in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fanin import ItemFailed, ReceivedMessage
+from fanin.client.consuming.acknowledging import ItemOutcome
+from fanin.client.consuming.window import MessageWindow
+from fanin.errors import InvalidItemId, Throttled
+from fanin.names import ATTRIBUTE_REPLY_TO
+
+
+class Acknowledged:
+    """Keeps the outcomes of each call; refuses those items that are in ``refused``."""
+
+    def __init__(self, *refused: str) -> None:
+        self.calls: list[list[ItemOutcome]] = []
+        self._refused = refused
+
+    def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
+        if any(outcome.item in self._refused for outcome in outcomes):
+            raise InvalidItemId("forged")
+        self.calls.append(list(outcomes))
+
+
+def message(name: str, item: str | None, **attributes: str) -> ReceivedMessage:
+    return ReceivedMessage(name, f"body of {name}", item, attributes, None, 1, {})
+
+
+def test_all_messages_are_handled_and_acknowledged_in_one_call() -> None:
+    # Given
+    handled: list[str] = []
+    acknowledged = Acknowledged()
+    window = MessageWindow(lambda message: handled.append(message.body), acknowledged)
+
+    # When
+    window.handle(message("m1", "1:g:0"))
+    window.handle(message("m2", "1:g:1"))
+    assert acknowledged.calls == []
+    again = window.acknowledge()
+
+    # Then
+    assert handled == ["body of m1", "body of m2"]
+    assert acknowledged.calls == [[ItemOutcome("1:g:0"), ItemOutcome("1:g:1")]]
+    assert again == set()
+
+
+def test_item_failed_becomes_a_failure_whose_reason_can_be_sent() -> None:
+    def handle(_: ReceivedMessage) -> None:
+        raise ItemFailed("no such airport \udcff")
+
+    acknowledged = Acknowledged()
+    window = MessageWindow(handle, acknowledged)
+    window.handle(message("m1", "1:g:0"))
+    window.acknowledge()
+    assert acknowledged.calls == [[ItemOutcome("1:g:0", "no such airport ?")]]
+
+
+def test_another_error_is_raised_and_its_message_not_acknowledged() -> None:
+    acknowledged = Acknowledged()
+    window = MessageWindow(lambda message: 1 / int(message.item or ""), acknowledged)
+    window.handle(message("m1", "1"))
+    with pytest.raises(ZeroDivisionError):
+        window.handle(message("m2", "0"))
+    window.acknowledge()
+    assert acknowledged.calls == [[ItemOutcome("1")]]
+
+
+def test_a_message_without_an_item_is_not_acknowledged() -> None:
+    window = MessageWindow(lambda _: None, lambda _: pytest.fail("acknowledged"))
+    window.handle(message("m1", None))
+    assert window.acknowledge() == set()
+
+
+def test_the_message_of_a_scatter_waits_for_its_reply_unless_it_failed() -> None:
+    def handle(message: ReceivedMessage) -> None:
+        if message.message_id == "m2":
+            raise ItemFailed("log is torn")
+
+    acknowledged = Acknowledged()
+    window = MessageWindow(handle, acknowledged)
+    for name, item in (("m1", "1:g:0"), ("m2", "1:g:1")):
+        window.handle(message(name, item, **{ATTRIBUTE_REPLY_TO: "https://sqs/replies"}))
+    window.acknowledge()
+    assert acknowledged.calls == [[ItemOutcome("1:g:1", "log is torn")]]
+
+
+def test_messages_of_a_refused_item_come_again_all_of_them() -> None:
+    # Given two messages of one forged item, and one of a genuine item
+    acknowledged = Acknowledged("1:g:9")
+    window = MessageWindow(lambda _: None, acknowledged)
+    for name, item in (("m1", "1:g:9"), ("m2", "1:g:0"), ("m3", "1:g:9")):
+        window.handle(message(name, item))
+
+    # When, then
+    assert window.acknowledge() == {"m1", "m3"}
+    assert [outcome.item for call in acknowledged.calls for outcome in call] == ["1:g:0"]
+
+
+def test_after_an_error_that_blames_no_item_all_messages_with_items_come_again() -> None:
+    def throttled(_: Sequence[ItemOutcome]) -> None:
+        raise Throttled("slow down")
+
+    window = MessageWindow(lambda _: None, throttled)
+    for name, item in (("m1", "1:g:0"), ("m2", None), ("m3", "1:g:1")):
+        window.handle(message(name, item))
+    assert window.acknowledge() == {"m1", "m3"}

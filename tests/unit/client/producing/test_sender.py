@@ -1,0 +1,240 @@
+"""What reaches the queue, in which requests, and what happens when the queue does not accept it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import islice
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from fanin import Message
+from fanin.adapters.backoff import Backoff
+from fanin.client.producing.sender import Sender
+from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable, Throttled
+from tests.unit.client.conftest import received
+from tests.unit.client.producing.conftest import items_of, partly
+
+
+class TestRequests:
+    def test_they_go_in_tens(self, tracker, faulty, queue):
+        with tracker.batch() as batch:
+            batch.send(queue, ["x"] * 25)
+        sizes = [len(request["Entries"]) for name, request in faulty.requests if name == "send_message_batch"]
+        assert sorted(sizes) == [5, 10, 10]
+
+    def test_bodies_attributes_and_delay(self, tracker, sqs, queue):
+        # Given
+        messages = [
+            {"name": "Zürich", "n": 1},
+            Message("late", delay=900),
+            Message("with attributes", attributes={"n": 1.5, "raw": b"\x00", "kind": "mine"}),
+        ]
+        # When
+        with tracker.batch() as batch:
+            batch.send(queue, messages, attributes={"kind": "all", "source": "test"})
+        # Then
+        found = {message["Body"]: message["MessageAttributes"] for message in received(sqs, queue)}
+        assert found.keys() == {'{"name": "Zürich", "n": 1}', "with attributes"}
+        attributes = found["with attributes"]
+        assert attributes["n"] == {"StringValue": "1.5", "DataType": "Number"}
+        assert attributes["raw"] == {"BinaryValue": b"\x00", "DataType": "Binary"}
+        assert attributes["kind"]["StringValue"] == "mine"
+        assert attributes["source"]["StringValue"] == "test"
+
+    def test_requests_stay_within_their_bytes(self, tracker, faulty, queue):
+        # Given: three messages of which two fill a request
+        with tracker.batch() as batch:
+            # When
+            batch.send(queue, ["ü" * 600] * 3, request_bytes=3_000)
+        # Then
+        requests = [request for name, request in faulty.requests if name == "send_message_batch"]
+        assert sorted(len(request["Entries"]) for request in requests) == [1, 2]
+
+
+class TestFifo:
+    def test_order_holds_and_repeats_are_dropped(self, tracker, sqs, fifo_queue, faulty):
+        # When
+        with tracker.batch() as batch:
+            batch.send(fifo_queue, map(str, range(35)), workers=8)
+        # Then
+        requests = [request for name, request in faulty.requests if name == "send_message_batch"]
+        entries = [entry for request in requests for entry in request["Entries"]]
+        assert [entry["MessageBody"] for entry in entries] == [str(n) for n in range(35)]
+        assert {entry["MessageGroupId"] for entry in entries} == {str(batch.id)}
+        dedup = [entry["MessageDeduplicationId"] for entry in entries]
+        assert set(dedup) == items_of(
+            [{"MessageAttributes": entry["MessageAttributes"]} for entry in entries]
+        )
+
+    @pytest.mark.parametrize(("name", "most"), [("fifo_queue", 1), ("queue", 4)])
+    def test_requests_overlap_only_where_order_does_not_matter(self, request, tracker, faulty, name, most):
+        # Given: a queue that takes its time
+        queue_url, running, seen = request.getfixturevalue(name), set(), []
+
+        def slow(real, arguments):
+            running.add(threading.get_ident())
+            seen.append(len(running))
+            time.sleep(0.02)
+            running.discard(threading.get_ident())
+            return real(**arguments)
+
+        faulty.instead("send_message_batch", slow)
+        # When
+        with tracker.batch() as batch:
+            batch.send(queue_url, map(str, range(120)), workers=4)
+        # Then
+        assert max(seen) == most
+
+    def test_groups_and_deduplication_may_be_the_callers(self, tracker, faulty, fifo_queue):
+        with tracker.batch() as batch:
+            batch.send(fifo_queue, [Message("x", group_id="g", dedup_id="d")])
+        [entry] = next(r for name, r in faulty.requests if name == "send_message_batch")["Entries"]
+        assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == ("g", "d")
+
+
+class TestFailures:
+    @pytest.fixture
+    def producer(self, tracker, faulty, queue):
+        return tracker, faulty, queue
+
+    def test_only_entries_that_failed_are_sent_again(self, tracker, faulty, sqs, queue):
+        # Given: a queue that refuses each message the first time
+        seen: set[str] = set()
+
+        def once(entry):
+            body = entry["MessageBody"]
+            return not (body in seen or seen.add(body)) and int(body) % 3 == 0
+
+        faulty.instead("send_message_batch", partly(once))
+        # When
+        with tracker.batch() as batch:
+            assert batch.send(queue, map(str, range(30))) == 30
+        # Then
+        bodies = [message["Body"] for message in received(sqs, queue)]
+        assert sorted(bodies, key=int) == [str(n) for n in range(30)]
+
+    @pytest.mark.parametrize("fault", [True, False])
+    def test_a_strict_sender_gives_up_only_what_can_never_be_sent(self, faulty, queue, fault):
+        # Given: a queue that never takes one message, for its own fault or for the queue's
+        faulty.instead(
+            "send_message_batch", partly(lambda entry: entry["MessageBody"] == "3", sender_fault=fault)
+        )
+        sender = Sender(
+            faulty, queue, group_id="g", strict=True, attempts=2, backoff=Backoff(sleep=lambda _: None)
+        )
+        block = [(f"item {n}", Message(str(n))) for n in range(5)]
+        # When, then
+        if fault:
+            assert list(sender.send([block])) == [(4, {"item 3": "InternalError: sorry"})]
+        else:
+            with pytest.raises(Throttled, match="InternalError: sorry"):
+                list(sender.send([block]))
+
+    def test_a_lost_answer_is_repeated_whole(self, tracker, faulty, sqs, fifo_queue):
+        # Given: the first answer gets lost after the queue took the messages
+        lost = threading.Event()
+
+        def answer(real, arguments):
+            result = real(**arguments)
+            if not lost.is_set():
+                lost.set()
+                raise EndpointConnectionError(endpoint_url="https://sqs")
+            return result
+
+        faulty.instead("send_message_batch", answer)
+        # When
+        with tracker.batch() as batch:
+            batch.send(fifo_queue, ["a", "b"])
+        # Then: FIFO drops the repeat by the item id
+        assert [message["Body"] for message in received(sqs, fifo_queue)] == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("refusal", "error", "tries"),
+        [
+            (("AccessDenied", 403), AccessDenied, 1),
+            (("AWS.SimpleQueueService.NonExistentQueue", 400), NotConfigured, 1),
+            (("ServiceUnavailable", 503), ServiceUnavailable, 6),
+        ],
+    )
+    def test_a_queue_that_cannot_be_used_ends_the_send(self, producer, refusal, error, tries):
+        # Given
+        tracker, faulty, queue = producer
+        code, status = refusal
+
+        def refuse(real, arguments):
+            response = {
+                "Error": {"Code": code, "Message": ""},
+                "ResponseMetadata": {"HTTPStatusCode": status},
+            }
+            raise ClientError(response, "SendMessageBatch")
+
+        faulty.instead("send_message_batch", refuse)
+        # When
+        with pytest.raises(error, match="work"), tracker.batch() as batch:
+            batch.send(queue, ["x"])
+        # Then
+        assert len([name for name, _ in faulty.requests if name == "send_message_batch"]) == tries
+
+    def test_a_stream_without_end_is_not_read_ahead(self, tracker, faulty, queue):
+        # Given
+        read = 0
+
+        def rows():
+            nonlocal read
+            while True:
+                read += 1
+                yield [(str(read), Message("x"))]
+
+        sender = Sender(faulty, queue, group_id="g", workers=2)
+        # When
+        answers = list(islice(sender.send(rows()), 5))
+        # Then
+        assert answers == [(1, {})] * 5
+        assert read < 20
+
+
+def send(faulty, queue, *messages, **options):
+    """Send messages of items 1:g:0, 1:g:1 …, and return the entries that the queue got."""
+    block = [(f"1:g:{n}", message) for n, message in enumerate(messages)]
+    list(Sender(faulty, queue, **{"group_id": "batch", **options}).send([block]))
+    requests = [request for name, request in faulty.requests if name == "send_message_batch"]
+    return [entry for request in requests for entry in request["Entries"]]
+
+
+def test_a_message_is_too_large_by_its_attributes_too(faulty, queue):
+    # Given room for 200 bytes, a body of 100, and an attribute of as many
+    message = Message("x" * 100, attributes={"more": "y" * 100})
+    with pytest.raises(RequestTooLarge, match="item 1:g:0 has 231 bytes, but a request may have 200"):
+        send(faulty, queue, message, request_bytes=200)
+    assert faulty.requests == []
+
+
+def test_a_group_is_named_on_a_standard_queue_only_if_the_message_names_one(faulty, queue):
+    plain, grouped = send(faulty, queue, Message("a"), Message("b", group_id="tenant-7"))
+    assert "MessageGroupId" not in plain
+    assert grouped["MessageGroupId"] == "tenant-7"
+    assert "MessageDeduplicationId" not in grouped
+
+
+def test_the_item_id_is_never_overwritten_by_an_attribute(faulty, queue):
+    (entry,) = send(
+        faulty,
+        queue,
+        Message("a", attributes={"fanin-item": "mine"}),
+        attributes={"fanin-item": "everybody's"},
+    )
+    assert entry["MessageAttributes"]["fanin-item"]["StringValue"] == "1:g:0"
+
+
+def test_an_entry_is_not_sent_more_often_than_allowed(faulty, queue):
+    faulty.instead("send_message_batch", partly(lambda entry: True))
+    waits = []
+    backoff = Backoff(base=1, cap=4, fraction=lambda: 1.0)
+    sender = Sender(faulty, queue, group_id="g", attempts=4, backoff=backoff)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: waits.append(self.delay(attempt)))
+        assert list(sender.send([[("1:g:0", Message("a"))]])) == [(0, {"1:g:0": "InternalError: sorry"})]
+    assert len(faulty.requests) == 4
+    assert waits == [1, 2, 4]

@@ -1,0 +1,116 @@
+"""From bytes to values: JSON that is read, JSON that is not, and what callers are told of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.domain.acks import Acks, ItemRange
+from fanin.entry.http.mismatches import QUERY
+from fanin.entry.http.validation import checked, compiled, parse
+from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.wire.batches import ADD_ITEMS
+from fanin.wire.carlyle import CREATE as LENIENT
+from fanin.wire.items import ACKS
+from fanin.wire.json_types import ANYTHING, whole
+from fanin.wire.shapes import object_schema
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | finite | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(body=st.dictionaries(st.text(), anything, max_size=3))
+def test_any_json_is_read_as_the_standard_library_reads_it(body: dict[str, object]) -> None:
+    text = json.dumps(body)
+    assert checked(LENIENT, text) == json.loads(text)
+    assert checked(LENIENT, text.encode()) == json.loads(text)
+
+
+def test_a_body_becomes_the_value_that_it_stands_for() -> None:
+    body = b'{"items": ["a"], "ranges": [{"group": "g", "from": 1, "to": 3}]}'
+    assert parse(ACKS, body) == Acks(("a",), (ItemRange("g", 1, 3),))
+
+
+@pytest.mark.parametrize("text", ["2.0", "2e0", "20e-1", "2"])
+def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(text: str) -> None:
+    count = checked(ADD_ITEMS, f'{{"count": {text}}}')["count"]
+    assert (count, type(count)) == (2, int)
+
+
+def test_the_last_of_two_fields_of_one_name_counts() -> None:
+    assert checked(ADD_ITEMS, '{"count": 1, "count": 2}') == {"count": 2}
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("", "it is empty"),
+        (" \n", "it is empty"),
+        (b"", "it is empty"),
+        ("nonsense", "expecting value at line 1, column 1"),
+        ('{"a": 1,\n}', "expecting property name enclosed in double quotes at line 2, column 1"),
+        ("{} {}", "extra data at line 1, column 4"),
+        ('{"count": NaN}', "NaN is not a number"),
+        ('{"count": -Infinity}', "-Infinity is not a number"),
+        ('{"count": 1e999}', "a number is too large"),
+        ('{"count": -1e999}', "a number is too large"),
+        ('{"count": ' + "1" * 5_000 + "}", "a number is too large"),
+        ("[" * 100_000, "it is nested too deeply"),
+        ('{"a": "\\ud800"}', "a string has one half of a surrogate pair without the other"),
+        (b'{"a": "\xff"}', "byte 7 is not UTF-8"),
+    ],
+    ids=range(14),
+)
+def test_what_cannot_be_read_says_why(body: str | bytes, why: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        checked(LENIENT, body)
+    assert str(refused.value) == f"the body is not JSON: {why}"
+
+
+def test_a_whole_surrogate_pair_is_read() -> None:
+    assert checked(LENIENT, '{"a": "\\ud83d\\ude00"}') == {"a": "\U0001f600"}
+
+
+def test_only_an_array_that_is_too_long_is_too_large() -> None:
+    with pytest.raises(
+        RequestTooLarge, match="/items must be an array of at most 10000 values, not of 10001"
+    ):
+        checked(ACKS, json.dumps({"items": ["x"] * 10_001}))
+    with pytest.raises(InvalidRequest) as refused:
+        checked(ACKS, '{"items": "x"}')
+    assert type(refused.value) is InvalidRequest
+
+
+def test_a_shape_within_a_shape_is_checked_and_its_place_is_told() -> None:
+    with pytest.raises(InvalidRequest, match=r"^/ranges/1/from must be a whole number .* not '1'$"):
+        checked(ACKS, '{"ranges": [{"group": "a"}, {"group": "b", "from": "1"}]}')
+
+
+def test_a_check_returns_what_it_was_given_and_adds_no_defaults() -> None:
+    limit = whole(1, 9).with_keywords(default=5)
+    check = compiled(object_schema({"limit": limit, "any": ANYTHING}, []), QUERY)
+    assert check({}) == {}
+    assert check({"limit": 3, "any": [None]}) == {"limit": 3, "any": [None]}
+
+
+def test_the_compiler_of_schemas_is_imported_with_the_first_body() -> None:
+    script = (
+        "import sys, fanin.entry.http.validation as v\n"
+        "from fanin.wire.batches import ADD_ITEMS\n"
+        "before = 'fastjsonschema' in sys.modules\n"
+        "v.checked(ADD_ITEMS, '{\"count\": 1}')\n"
+        "print(before, 'fastjsonschema' in sys.modules)"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "True"]

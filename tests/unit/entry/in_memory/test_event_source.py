@@ -1,0 +1,145 @@
+"""A queue that a handler consumes as Lambda would have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.adapters.memory import FixedClock, SeededRandom
+from fanin.adapters.memory.sqs import Queue, QueueStore
+from fanin.client.messages import from_lambda
+from fanin.entry.in_memory.event_source import EventSource, each
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def store(clock: FixedClock) -> QueueStore:
+    return QueueStore(clock, SeededRandom())
+
+
+@pytest.fixture
+def queue(store: QueueStore) -> Queue:
+    return store.create("work", {"VisibilityTimeout": "10"}, {})
+
+
+class Handler:
+    """Answers what it is told to, and keeps the bodies that it got, invocation by invocation."""
+
+    def __init__(self, answer: Any = None, error: Exception | None = None) -> None:
+        self.bodies: list[list[str]] = []
+        self.answer = answer
+        self.error = error
+
+    def __call__(self, event: dict[str, Any], context: Any) -> Any:
+        self.bodies.append([record["body"] for record in event["Records"]])
+        assert context.get_remaining_time_in_millis() > 0
+        if self.error:
+            raise self.error
+        return self.answer(event) if callable(self.answer) else self.answer
+
+
+def exhaust(source: EventSource) -> None:
+    while source.run():
+        pass
+
+
+def test_messages_come_in_tens_and_are_gone_once_handled(store: QueueStore, queue: Queue) -> None:
+    for n in range(12):
+        queue.send(f"{n}", {})
+    handler = Handler()
+    exhaust(EventSource(store, queue.url, handler))
+    assert [len(bodies) for bodies in handler.bodies] == [10, 2]
+    assert queue.counts() == (0, 0, 0)
+
+
+def test_a_record_is_read_by_the_library(store: QueueStore, queue: Queue) -> None:
+    attributes = {
+        "fanin-item": {"DataType": "String", "StringValue": "1:a:0"},
+        "raw": {"DataType": "Binary", "BinaryValue": b"\xff"},
+    }
+    queue.send("{}", attributes)
+    records: list[Any] = []
+    exhaust(EventSource(store, queue.url, lambda event, _context: records.extend(event["Records"])))
+    message = from_lambda(records[0])
+    assert (message.item, message.json(), message.receive_count) == ("1:a:0", {}, 1)
+    assert records[0]["messageAttributes"]["raw"]["binaryValue"] == "/w=="
+    assert records[0]["eventSourceARN"] == queue.arn
+
+
+def test_only_what_is_reported_comes_again(store: QueueStore, queue: Queue, clock: FixedClock) -> None:
+    for n in range(3):
+        queue.send(f"{n}", {})
+    handler = Handler(
+        lambda event: {"batchItemFailures": [{"itemIdentifier": event["Records"][1]["messageId"]}]}
+    )
+    source = EventSource(store, queue.url, handler)
+    exhaust(source)
+    assert source.due() == clock.now() + 10_000
+    handler.answer = None
+    clock.advance(10_000)
+    exhaust(source)
+    assert handler.bodies == [["0", "1", "2"], ["1"]]
+    assert source.due() is None
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        Handler(error=RuntimeError("boom")),
+        Handler({"batchItemFailures": [{"itemIdentifier": "nobody's"}]}),
+    ],
+    ids=["raises", "reports an id that it did not get"],
+)
+def test_all_come_again(store: QueueStore, queue: Queue, handler: Handler) -> None:
+    queue.send("a", {})
+    queue.send("b", {})
+    exhaust(EventSource(store, queue.url, handler))
+    assert queue.counts() == (0, 2, 0)
+
+
+def test_a_queue_that_hides_nothing_does_not_make_it_go_on_for_ever(
+    store: QueueStore, queue: Queue, clock: FixedClock
+) -> None:
+    queue.attributes["VisibilityTimeout"] = "0"
+    queue.send("a", {})
+    handler = Handler(error=RuntimeError("boom"))
+    source = EventSource(store, queue.url, handler)
+    exhaust(source)
+    assert len(handler.bodies) == 1
+    assert source.due() == clock.now() + 1_000
+
+
+def test_a_message_that_was_received_again_meanwhile_is_left_to_its_receiver(
+    store: QueueStore, queue: Queue, clock: FixedClock
+) -> None:
+    # Given a handler so slow that its message is visible again, and received by somebody else
+    queue.send("a", {})
+
+    def slow(_event: Any, _context: Any) -> None:
+        clock.advance(10_000)
+        assert queue.receive(1, None)
+
+    # When it is through, Then the message is still the other one's
+    exhaust(EventSource(store, queue.url, slow))
+    assert queue.counts() == (0, 1, 0)
+
+
+def test_a_queue_that_is_gone_has_nothing(store: QueueStore, queue: Queue) -> None:
+    source = EventSource(store, queue.url, Handler())
+    store.delete(queue.url)
+    assert not source.run()
+    assert source.due() is None
+
+
+def test_each_reports_those_that_failed() -> None:
+    def handle(message: Any) -> None:
+        if message["messageId"] == "m1":
+            raise ValueError
+
+    answer = each(handle)({"Records": [{"messageId": f"m{n}"} for n in range(3)]}, None)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}

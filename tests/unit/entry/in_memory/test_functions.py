@@ -1,0 +1,125 @@
+"""The functions in memory, each for one record or message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.adapters.memory import Memory
+from fanin.app.services import Services
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.directory import Register
+from fanin.domain.routing import PutRoute
+from fanin.entry.in_memory.functions import Functions
+from fanin.entry.in_memory.sources import Dead
+from fanin.errors import InvalidItemId
+
+
+@pytest.fixture
+def memory() -> Memory:
+    memory = Memory()
+    memory.channels.queues["q"] = []
+    return memory
+
+
+@pytest.fixture
+def services(memory: Memory) -> Services:
+    return Services(memory.ports())
+
+
+@pytest.fixture
+def dead() -> list[Dead]:
+    return []
+
+
+@pytest.fixture
+def functions(memory: Memory, dead: list[Dead]) -> Functions:
+    return Functions(memory.ports(), dead)
+
+
+def message(body: Any = "x", item: str | None = None, **attributes: str) -> dict[str, Any]:
+    return {
+        "messageId": "m",
+        "body": body if isinstance(body, str) else json.dumps(body),
+        "attributes": {"ApproximateReceiveCount": "4", **attributes},
+        "messageAttributes": {names.ITEM_ATTRIBUTE: {"stringValue": item}} if item else {},
+        "eventSourceARN": "arn:aws:sqs:memory:0:rows-dead-letters",
+    }
+
+
+def test_the_notifier_tells_ends_and_nothing_else(
+    memory: Memory, services: Services, functions: Functions
+) -> None:
+    batch = services.ledger.open(OpenBatch())
+    services.ledger.add(batch.batch_id, 1)
+    services.ledger.cancel(batch.batch_id)
+    for change in memory.batches.changes:
+        functions.notifier(change)
+    services.ledger.expire(State.CANCELLED, idle_since=memory.clock.now() + 1)
+    functions.notifier(memory.batches.changes[-1])
+    assert [event.detail_type for event in memory.events.published] == ["Batch Cancelled"]
+
+
+def test_the_directory_follows_registrations_and_routes(
+    memory: Memory, services: Services, functions: Functions
+) -> None:
+    assert not functions.registered
+    services.directory.register(Register("cars", "a", "q"))
+    services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
+    memory.rules.patterns.clear()
+    for change in memory.directory.changes:
+        functions.directory(change)
+    assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
+    assert "orders" in memory.rules.patterns
+    assert functions.registered
+
+
+def test_acks_marks_what_a_message_says(services: Services, functions: Functions) -> None:
+    batch = services.ledger.open(OpenBatch())
+    group = services.ledger.add(batch.batch_id, 4)
+    services.ledger.close(batch.batch_id)
+    functions.acks(message({"items": [group[0]], "failures": [{"item": group[1], "reason": "no"}]}))
+    functions.acks(message({"ranges": [{"group": group.prefix, "from": 2}]}))
+    assert services.ledger.status(batch.batch_id).batch.state is State.COMPLETE
+    (failure,) = services.ledger.failures(batch.batch_id).failures
+    assert (failure.ordinal, failure.reason) == (1, "no")
+    with pytest.raises(InvalidItemId):
+        functions.acks(message({"items": ["1:nobody's:0"]}))
+
+
+def test_dead_letters_fails_the_item_and_says_of_which_queue(
+    services: Services, functions: Functions
+) -> None:
+    batch = services.ledger.open(OpenBatch())
+    group = services.ledger.add(batch.batch_id, 2)
+    functions.dead_letters(message(item=group[0], DeadLetterQueueSourceArn="arn:aws:sqs:memory:0:rows"))
+    functions.dead_letters(message(item=group[1]))
+    reasons = [failure.reason for failure in services.ledger.failures(batch.batch_id).failures]
+    assert reasons == [
+        "dead letter: received 4 times from rows",
+        "dead letter: received 4 times from rows-dead-letters",
+    ]
+
+
+@pytest.mark.parametrize("item", [None, "nonsense", "1:AAAAAAAA:0"])
+def test_a_dead_letter_of_no_item_is_kept(functions: Functions, dead: list[Dead], item: str | None) -> None:
+    lost = message(item=item)
+    functions.dead_letters(lost)
+    assert dead == [Dead("dead_letters", lost)]
+
+
+def test_a_job_of_a_scatter_that_is_gone_is_done(functions: Functions) -> None:
+    functions.scatter(message({"batch_id": 7, "chunk": 0, "wave": 0}))
+    functions.scatter(message({"batch_id": 7, "chunk": None, "wave": 0}))
+
+
+def test_the_registrar_drops_what_is_over(memory: Memory, services: Services, functions: Functions) -> None:
+    services.directory.register(Register("cars", "a", "q", lease=60))
+    memory.clock.advance(60_000)
+    functions.registrar()
+    for change in memory.directory.changes:
+        functions.directory(change)
+    assert memory.events.published[-1].detail["reason"] == "lease over"

@@ -1,0 +1,306 @@
+"""The service at work in one process: what follows, in which order, and in whose thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.adapters.memory import SeededRandom
+from fanin.adapters.system import SystemRandom
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.acks import Count
+from fanin.domain.batch import Mode, OpenBatch, State
+from fanin.domain.directory import Register
+from fanin.domain.scatter import Recipient, Scatter
+from fanin.entry.in_memory.clock import RealClock, StandingClock
+from fanin.entry.in_memory.runtime import Runtime, around
+from fanin.entry.in_memory.sources import PAUSE_MS
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
+
+
+@pytest.fixture
+def runtime(clock: StandingClock) -> Runtime:
+    return Runtime(clock, SeededRandom())
+
+
+def told(runtime: Runtime) -> list[str]:
+    return [event.detail_type for event in runtime.bus.told]
+
+
+def make_queue(runtime: Runtime, name: str = "rows", *, channel: bool = False, **attributes: str) -> str:
+    tags = {names.CHANNEL_TAG: "test"} if channel else {}
+    return runtime.queue(name, attributes=attributes, tags=tags).url
+
+
+class TestCalls:
+    def test_what_follows_is_done_before_the_call_returns(self, runtime: Runtime) -> None:
+        ledger = runtime.services.ledger
+        parent = ledger.open(OpenBatch())
+        group = ledger.add(parent.batch_id, 1)
+        ledger.close(parent.batch_id)
+        child = ledger.open(OpenBatch(parent_item=f"{group.prefix}:0"))
+        ledger.close(child.batch_id)
+        assert told(runtime) == ["Batch Completed"] * 2
+        assert ledger.status(parent.batch_id).batch.state is State.COMPLETE
+
+    def test_what_follows_is_done_though_the_call_fails(self, runtime: Runtime) -> None:
+        ledger = runtime.services.ledger
+        batch = ledger.open(OpenBatch())
+
+        def answer_lost(call: str, moment: str) -> None:
+            if (call, moment) == ("batches.end", "after"):
+                runtime.on_call = lambda _call, _moment: None
+                raise ConnectionError
+
+        runtime.on_call = answer_lost
+        with pytest.raises(ConnectionError):
+            ledger.cancel(batch.batch_id)
+        assert told(runtime) == ["Batch Cancelled"]
+
+    def test_a_call_within_another_settles_nothing_in_its_midst(self, runtime: Runtime) -> None:
+        # Given a service whose call makes another and looks at what has followed from it
+        ledger, seen = runtime.services.ledger, list[list[str]]()
+
+        class Outer:
+            def act(self) -> None:
+                ledger.cancel(ledger.open(OpenBatch()).batch_id)
+                seen.append(told(runtime))
+
+        # When it is called, Then the end is told after it, not in it
+        around(Outer(), runtime.call).act()
+        assert seen == [[]]
+        assert told(runtime) == ["Batch Cancelled"]
+
+    def test_what_is_due_comes_before_a_call(self, runtime: Runtime, clock: StandingClock) -> None:
+        ledger = runtime.services.ledger
+        batch = ledger.open(OpenBatch(deadline=clock.now() + 1_000))
+        clock.advance(1_000)
+        assert ledger.status(batch.batch_id).batch.state is State.TIMED_OUT
+
+    def test_the_services_are_themselves(self, runtime: Runtime) -> None:
+        assert runtime.services.ledger.ports.batches is runtime.memory.batches
+        assert isinstance(runtime.services.ledger, LedgerService)
+
+
+class TestTime:
+    def test_a_deadline_is_met_when_it_is_due_and_not_at_the_end_of_the_wait(
+        self, runtime: Runtime, clock: StandingClock
+    ) -> None:
+        ledger, start = runtime.services.ledger, clock.now()
+        batch = ledger.open(OpenBatch(deadline=start + 1_000))
+        runtime.wait(7200)
+        row = ledger.status(batch.batch_id).batch
+        assert (row.state, row.ended_at) == (State.TIMED_OUT, start + 1_000)
+        assert clock.now() == start + 2 * HOUR_MS
+
+    def test_the_reaper_comes_every_five_minutes(self, runtime: Runtime, clock: StandingClock) -> None:
+        start = clock.now()
+        batch = runtime.services.ledger.open(OpenBatch(idle_ttl=60))
+        runtime.wait(299)
+        assert told(runtime) == []
+        runtime.wait(1)
+        assert told(runtime) == ["Batch Orphaned"]
+        row = runtime.services.ledger.status(batch.batch_id).batch
+        assert row.ended_at == start + 300_000
+
+    def test_a_closed_batch_that_nobody_settled_is_found(
+        self, runtime: Runtime, clock: StandingClock
+    ) -> None:
+        # Given an estimated batch that is done, whose closer died before it could say so
+        ledger = runtime.services.ledger
+        batch = ledger.open(OpenBatch(mode=Mode.ESTIMATED))
+        ledger.add(batch.batch_id, 3)
+        ledger.ack(counts=[Count(batch.batch_id, 3)])
+        runtime.memory.batches.close(batch.batch_id, now=clock.now())
+        # When its idle time is over, Then it is completed, not orphaned
+        runtime.wait(8 * 86_400)
+        assert told(runtime) == ["Batch Completed"]
+
+    def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(self, runtime: Runtime) -> None:
+        directory = runtime.services.directory
+        here, gone = make_queue(runtime, "here", channel=True), make_queue(runtime, "gone", channel=True)
+        directory.register(Register("cars", "late", here, lease=60))
+        directory.register(Register("cars", "gone", gone, lease=86_400))
+        runtime.sqs.delete_queue(QueueUrl=gone)
+        runtime.wait(300)
+        reasons = {event.detail["name"]: event.detail["reason"] for event in runtime.bus.told[2:]}
+        assert reasons == {"late": "lease over", "gone": "queue gone"}
+
+    def test_a_year_passes_fast(self, runtime: Runtime, clock: StandingClock) -> None:
+        runs: list[str] = []
+        runtime.on_call = lambda call, _moment: runs.append(call)
+        begun, start = time.monotonic(), clock.now()
+        runtime.wait(365 * 86_400)
+        assert clock.now() == start + 365 * 86_400_000
+        assert runs.count("batches.page") <= 4
+        assert time.monotonic() - begun < 5
+
+    def test_a_wait_ends_when_what_is_waited_for_has_come(
+        self, runtime: Runtime, clock: StandingClock
+    ) -> None:
+        start = clock.now()
+        runtime.services.ledger.open(OpenBatch(deadline=start + 1_000))
+        runtime.wait(60, lambda: "Batch Timed Out" in told(runtime))
+        assert clock.now() == start + 1_000
+
+    def test_a_receive_that_waits_gets_what_an_alarm_sends_meanwhile(
+        self, runtime: Runtime, clock: StandingClock
+    ) -> None:
+        # Given a recipient that let the first message of a scatter go by
+        url, start = make_queue(runtime, channel=True, VisibilityTimeout="900"), clock.now()
+        runtime.services.scatters.start(Scatter("x", [Recipient("one", url)], timeout=10, max_retries=1))
+        assert runtime.sqs.receive_message(QueueUrl=url)["Messages"]
+        # When it polls, Then it gets the second when that is sent
+        assert runtime.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+        assert clock.now() == start + 10_000
+
+
+class TestFunctionsThatFail:
+    def test_one_that_fails_once_is_called_again_at_once(self, runtime: Runtime) -> None:
+        failures = iter([True])
+
+        def outage(call: str, moment: str) -> None:
+            if (call, moment) == ("events.publish", "before") and next(failures, False):
+                raise ConnectionError
+
+        runtime.on_call = outage
+        runtime.services.ledger.cancel(runtime.services.ledger.open(OpenBatch()).batch_id)
+        assert told(runtime) == ["Batch Cancelled"]
+
+    def test_an_event_whose_answer_was_lost_is_told_twice_with_one_id(self, runtime: Runtime) -> None:
+        failures = iter([True])
+
+        def lost(call: str, moment: str) -> None:
+            if (call, moment) == ("events.publish", "after") and next(failures, False):
+                raise ConnectionError
+
+        runtime.on_call = lost
+        batch = runtime.services.ledger.cancel(runtime.services.ledger.open(OpenBatch()).batch_id)
+        assert [event.id for event in runtime.bus.told] == [f"{batch.batch_id}.cancelled"] * 2
+
+    def test_one_that_fails_for_ever_leaves_a_dead_letter(self, runtime: Runtime) -> None:
+        def outage(call: str, _moment: str) -> None:
+            if call == "events.publish":
+                raise ConnectionError
+
+        runtime.on_call = outage
+        batch = runtime.services.ledger.cancel(runtime.services.ledger.open(OpenBatch()).batch_id)
+        runtime.wait(10 * PAUSE_MS / 1000)
+        (dead,) = runtime.dead
+        assert dead.where == "notifier"
+        assert dead.what[1].batch_id == batch.batch_id  # type: ignore[index]
+
+    def test_a_malformed_message_of_the_ack_queue_ends_in_its_dead_letters(self, runtime: Runtime) -> None:
+        runtime.sqs.send_message(QueueUrl=runtime.ack_queue_url, MessageBody="nonsense")
+        runtime.wait(2 * 3600)
+        grave = runtime.sqs.get_queue_url(QueueName="fanin-acks-dead-letters")["QueueUrl"]
+        assert runtime.sqs.receive_message(QueueUrl=grave)["Messages"][0]["Body"] == "nonsense"
+
+
+class TestHandlers:
+    def test_one_that_sends_more_work_does_not_nest(self, runtime: Runtime) -> None:
+        # Given a handler that sends the next message itself, deeper than Python's stack
+        url = make_queue(runtime)
+        seen: list[int] = []
+
+        def handler(event: dict[str, Any], _context: object) -> None:
+            for record in event["Records"]:
+                seen.append(int(record["body"]))
+                if seen[-1] < 2_000:
+                    runtime.sqs.send_message(QueueUrl=url, MessageBody=str(seen[-1] + 1))
+
+        runtime.consume(url, handler)
+        runtime.sqs.send_message(QueueUrl=url, MessageBody="0")
+        assert seen == list(range(2_001))
+
+    def test_one_may_wait_for_what_others_do(self, runtime: Runtime) -> None:
+        # Given a handler that waits until another queue's consumer has been called
+        first, second = make_queue(runtime, "first"), make_queue(runtime, "second")
+        done: list[str] = []
+
+        def waiting(_event: object, _context: object) -> None:
+            runtime.sqs.send_message(QueueUrl=second, MessageBody="x")
+            runtime.wait(5, lambda: bool(done))
+            done.append("waiting")
+
+        runtime.consume(first, waiting)
+        runtime.consume(second, lambda _event, _context: done.append("other"))
+        runtime.sqs.send_message(QueueUrl=first, MessageBody="x")
+        assert done == ["other", "waiting"]
+
+    def test_one_that_waits_for_its_threads_does_not_wait_for_ever(self, runtime: Runtime) -> None:
+        url, other = make_queue(runtime), make_queue(runtime, "other")
+
+        def send(n: int) -> None:
+            runtime.wait(1)
+            runtime.sqs.send_message(QueueUrl=other, MessageBody=str(n))
+
+        def handler(_event: object, _context: object) -> None:
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(send, range(8)))
+
+        got: list[str] = []
+        runtime.consume(url, handler)
+        runtime.consume(other, lambda event, _: got.extend(record["body"] for record in event["Records"]))
+        runtime.sqs.send_message(QueueUrl=url, MessageBody="x")
+        assert sorted(got) == [str(n) for n in range(8)]
+
+
+def test_threads_lose_nothing_of_what_follows(runtime: Runtime) -> None:
+    # Given four threads whose calls all have something follow
+    ledger = runtime.services.ledger
+    start = threading.Barrier(4)
+
+    def end(_: int) -> None:
+        start.wait()
+        for _ in range(100):
+            ledger.cancel(ledger.open(OpenBatch()).batch_id)
+
+    # When they are through, Then all of it has been done
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(end, range(4)))
+    assert len({event.id for event in runtime.bus.told}) == len(runtime.bus.told) == 400
+
+
+class TestRealTime:
+    @pytest.fixture
+    def runtime(self) -> Runtime:
+        return Runtime(RealClock(), SystemRandom())
+
+    def test_what_is_due_is_done_with_the_next_call(self, runtime: Runtime) -> None:
+        ledger = runtime.services.ledger
+        batch = ledger.open(OpenBatch(deadline=runtime.clock.now() + 100))
+        assert ledger.status(batch.batch_id).batch.state is State.OPEN
+        time.sleep(0.15)
+        assert ledger.status(batch.batch_id).batch.state is State.TIMED_OUT
+        assert told(runtime) == ["Batch Timed Out"]
+
+    def test_a_receive_gets_what_another_thread_sends_meanwhile(self, runtime: Runtime) -> None:
+        url = make_queue(runtime)
+
+        def later(act: Callable[[], object]) -> None:
+            time.sleep(0.1)
+            act()
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(later, lambda: runtime.sqs.send_message(QueueUrl=url, MessageBody="x"))
+            begun = time.monotonic()
+            assert runtime.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+        assert 0.05 < time.monotonic() - begun < 10
+
+    def test_a_receive_that_finds_nothing_takes_its_time(self, runtime: Runtime) -> None:
+        begun = time.monotonic()
+        assert "Messages" not in runtime.sqs.receive_message(QueueUrl=make_queue(runtime), WaitTimeSeconds=1)
+        assert time.monotonic() - begun > 0.9

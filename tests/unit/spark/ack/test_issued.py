@@ -1,0 +1,139 @@
+"""Checks of what the service issued: each prefix once, each batch as seldom as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from fanin.domain.batch import Batch, Mode
+from fanin.domain.ids import MAX_BATCH_ID, Block
+from fanin.spark.ack.issued import IssuedItems, Refused, StoredBatches
+from fanin.spark.runtime.rejects import Reason
+from tests.spark.given import batch, block
+
+BATCH = batch(7, 5_000)
+GONE = batch(9, 10, expires_at=1)
+ESTIMATED = batch(11, 10, mode=Mode.ESTIMATED)
+
+
+class Reader:
+    """Batches that a test may change, and which of them were read."""
+
+    def __init__(self, *rows: Batch) -> None:
+        self.rows = {row.batch_id: row for row in rows}
+        self.reads: list[list[int]] = []
+
+    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+        self.reads.append(sorted(batch_ids))
+        return {batch_id: self.rows[batch_id] for batch_id in batch_ids if batch_id in self.rows}
+
+    def now(self) -> int:
+        return 2_000
+
+
+@pytest.fixture
+def reader() -> Reader:
+    return Reader(BATCH, GONE, ESTIMATED)
+
+
+@pytest.fixture
+def issued(reader: Reader) -> IssuedItems:
+    return IssuedItems(reader)
+
+
+def test_prefixes_that_were_issued_stand_for_their_blocks(issued: IssuedItems) -> None:
+    first, second = block(BATCH, 0, 100), block(BATCH, 100, 4_900)
+    assert issued.blocks([first.prefix, second.prefix]) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "reason", "detail"),
+    [
+        ("nonsense", Reason.MALFORMED, "nonsense"),
+        (block(batch(8, 9), 0, 9).prefix, Reason.FOREIGN, "there is no batch 8"),
+        (block(batch(7, 9, salt=bytes([1] * 16)), 0, 9).prefix, Reason.FOREIGN, "7"),
+        (block(BATCH, 4_999, 2).prefix, Reason.FOREIGN, "7"),
+        (block(GONE, 0, 9).prefix, Reason.GONE, "batch 9 is past its lifetime"),
+        (block(ESTIMATED, 0, 9).prefix, Reason.FOREIGN, "batch 11 is estimated"),
+    ],
+    ids=["malformed", "no such batch", "another salt", "more items than there are", "gone", "estimated"],
+)
+def test_other_prefixes_are_refused_with_a_reason(issued, prefix, reason, detail):
+    (refused,) = issued.blocks([prefix])
+    assert isinstance(refused, Refused)
+    assert refused.reason is reason
+    assert detail in refused.detail
+
+
+def test_each_prefix_and_each_batch_is_looked_up_once(issued: IssuedItems, reader: Reader) -> None:
+    prefixes = [block(BATCH, n, 1).prefix for n in range(3)]
+    for _ in range(2):
+        issued.blocks([*prefixes, *prefixes])
+    assert reader.reads == [[7]]
+
+
+def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(
+    issued: IssuedItems, reader: Reader
+) -> None:
+    # Given a batch that was read, and has grown since
+    assert issued.sizes({7: 5_000}) == {7: 5_000}
+    reader.rows[7] = batch(7, 6_000)
+
+    # When items of before are asked for, then it is not read; when others are, it is
+    assert issued.sizes({7: 4_000}) == {7: 5_000}
+    assert issued.sizes({7: 5_001}) == {7: 6_000}
+    assert reader.reads == [[7], [7]]
+
+
+def test_batches_without_items_that_can_be_named_are_refused(issued: IssuedItems) -> None:
+    found = issued.sizes({8: 1, 9: 1, 11: 1})
+    assert {batch_id: one.reason for batch_id, one in found.items() if isinstance(one, Refused)} == {
+        8: Reason.FOREIGN,
+        9: Reason.GONE,
+        11: Reason.FOREIGN,
+    }
+
+
+def test_numbers_that_cannot_be_batches_are_never_read(issued: IssuedItems, reader: Reader) -> None:
+    found = issued.sizes({-3: 1, MAX_BATCH_ID + 1: 1})
+    assert all(isinstance(one, Refused) and one.reason is Reason.FOREIGN for one in found.values())
+    assert reader.reads == [[]]
+
+
+def test_the_root_is_that_of_the_items_there_are(issued: IssuedItems) -> None:
+    assert issued.root_level(7) == 2
+    assert issued.root_level(8) == 0
+
+
+def test_what_is_remembered_is_bounded(
+    issued: IssuedItems, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given room for two prefixes
+    monkeypatch.setattr("fanin.spark.ack.issued._MOST", 2)
+    blocks: list[Block] = [block(BATCH, n, 1) for n in range(10)]
+
+    for one in blocks:
+        assert issued.blocks([one.prefix]) == [one]
+
+    assert len(issued._found) <= 2
+
+
+def test_stored_batches_are_those_of_the_stack() -> None:
+    # Given a stack in memory
+    from fanin.adapters.memory import Memory
+    from fanin.app.ledger.service import LedgerService
+    from fanin.domain.batch import OpenBatch
+
+    memory = Memory()
+    ledger = LedgerService(memory.ports())
+    row = ledger.open(OpenBatch())
+
+    class Stack:
+        def ledger(self) -> LedgerService:
+            return ledger
+
+    stored = StoredBatches(Stack())  # type: ignore[arg-type]
+
+    assert stored.read([row.batch_id, row.batch_id + 1]) == {row.batch_id: row}
+    assert stored.now() == memory.clock.now()

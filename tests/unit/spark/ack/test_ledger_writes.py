@@ -1,0 +1,157 @@
+"""What the tasks write to a ledger, here in memory, and what they say they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.domain.tree import Mark, Tree
+from fanin.spark.ack.ledger_writes import fail, mark, write_failures_task, write_marks_task, written
+from fanin.spark.ack.schemas import mark_records
+
+NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes")
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def ledger(memory: Memory) -> LedgerService:
+    return LedgerService(memory.ports())
+
+
+def opened(ledger: LedgerService, items: int) -> tuple[Batch, Group]:
+    row = ledger.open(OpenBatch())
+    group = ledger.add(row.batch_id, items)
+    return ledger.close(row.batch_id), group
+
+
+def marks_of(batch_id: int, marks: list[Mark]) -> Any:
+    return mark_records(
+        len(marks),
+        batch_id=[batch_id] * len(marks),
+        level=[one.level for one in marks],
+        number=[one.number for one in marks],
+        mask=[one.mask - (one.mask >> 63 << 64) for one in marks],
+    )
+
+
+def failures_of(rows: list[tuple[int, int, str | None, str]]) -> Any:
+    batch_id, ordinal, item, why = zip(*rows, strict=True)
+    types = [pa.int64(), pa.int64(), pa.string(), pa.string()]
+    arrays = [
+        pa.array(column, kind) for column, kind in zip((batch_id, ordinal, item, why), types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, ["batch_id", "ordinal", "item", "why"])
+
+
+def results(calls: Iterator[list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(NAMES, row, strict=True)) for rows in calls for row in rows]
+
+
+def test_marks_clear_their_bits_and_the_batch_completes(ledger: LedgerService) -> None:
+    # Given the cover of all items of a batch, bit 63 among them
+    batch, _ = opened(ledger, 5_000)
+    cover = list(Tree().cover(0, 5_000, 5_000))
+
+    (told,) = results(mark([marks_of(batch.batch_id, cover)], ledger))
+
+    assert (told["complete"], told["first"] + told["ranged"], told["words"]) == (True, 5_000, len(cover))
+    assert ledger.status(batch.batch_id).batch.state is State.COMPLETE
+
+
+def test_marks_that_come_again_are_duplicates(ledger: LedgerService) -> None:
+    batch, _ = opened(ledger, 100)
+    record = marks_of(batch.batch_id, [Mark(0, 0, 0b111)])
+
+    first, again = (results(mark([record], ledger))[0] for _ in range(2))
+
+    assert (first["first"], first["duplicates"]) == (3, 0)
+    assert (again["first"], again["duplicates"]) == (0, 3)
+
+
+def test_calls_carry_a_bounded_number_of_words(
+    ledger: LedgerService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given room for two words in a call
+    monkeypatch.setattr("fanin.spark.ack.ledger_writes._AT_ONCE", 2)
+    batch, _ = opened(ledger, 500)
+
+    told = results(mark([marks_of(batch.batch_id, [Mark(0, n, 1) for n in range(5)])], ledger))
+
+    assert [row["words"] for row in told] == [2, 2, 1]
+
+
+def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger: LedgerService) -> None:
+    # Given marks of a batch, and of one that was removed
+    batch, _ = opened(ledger, 100)
+    missing = batch.batch_id + 1
+    record = pa.Table.from_batches(
+        [marks_of(missing, [Mark(1, 0, 1), Mark(0, 70, 3)]), marks_of(batch.batch_id, [Mark(0, 0, 1)])]
+    ).combine_chunks()
+
+    told = {row["batch_id"]: row for row in results(mark(record.to_batches(), ledger))}
+
+    # Then its items are late, those below the bit of level 1 too
+    assert (told[missing]["late"], told[missing]["words"]) == (64 + 2, 2)
+    assert told[batch.batch_id]["first"] == 1
+
+
+def test_failures_keep_their_reasons_under_the_ids_they_came_with_or_new_ones(ledger: LedgerService) -> None:
+    # Given an item named by its id, and one by its ordinal
+    batch, group = opened(ledger, 100)
+    rows = [(batch.batch_id, 3, group[3], "torn"), (batch.batch_id, 5, None, "too old")]
+
+    (told,) = results(fail([failures_of(rows)], ledger))
+
+    assert (told["first"], told["duplicates"], told["complete"]) == (2, 0, False)
+    found = ledger.failures(batch.batch_id).failures
+    assert [(one.ordinal, one.reason) for one in found] == [(3, "torn"), (5, "too old")]
+    assert found[0].item == group[3]
+    assert found[1].item.startswith(f"{batch.batch_id}:")
+
+
+def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> None:
+    batch, group = opened(ledger, 10)
+    rows = [(batch.batch_id + 1, 0, None, "x"), (batch.batch_id, 1, group[1], "x")]
+
+    told = {row["batch_id"]: row for row in results(fail([failures_of(rows)], ledger))}
+
+    assert (told[batch.batch_id + 1]["late"], told[batch.batch_id + 1]["first"]) == (1, 0)
+    assert told[batch.batch_id]["first"] == 1
+
+
+def test_the_last_row_of_a_task_says_what_it_wrote() -> None:
+    counted = iter([10, 17])
+    (row,) = [(7, True, 1, 0, 0, 0, 1, 0)]
+
+    rows = [one for record in written([[row], []], lambda: next(counted)) for one in record.to_pylist()]
+
+    assert rows[0] == dict(zip(NAMES, row, strict=True))
+    assert (rows[-1]["batch_id"], rows[-1]["writes"]) == (None, 7)
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize("task", [write_marks_task, write_failures_task])
+def test_a_task_without_rows_writes_nothing(ledger: LedgerService, task: Callable[..., Any]) -> None:
+    class Stack:
+        """A stack whose meter counts nothing."""
+
+        def ledger(self) -> LedgerService:
+            return ledger
+
+        def meter(self) -> Any:
+            return type("Meter", (), {"writes": type("Writes", (), {"total": staticmethod(lambda: 4)})})
+
+    (record,) = task(Stack())([])
+
+    assert record.to_pylist() == [dict.fromkeys(NAMES, 0) | {"batch_id": None, "complete": False}]

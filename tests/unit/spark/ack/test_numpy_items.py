@@ -1,0 +1,53 @@
+"""Item ids split in numpy, against a regular expression."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.spark.ack.numpy_items import parse
+
+CANONICAL = re.compile(r"(.*):(0|[1-9][0-9]{0,9})", re.DOTALL)
+TEXTS = st.one_of(
+    st.text(max_size=8),
+    st.builds("{}:{}".format, st.text(":ab0", max_size=5), st.integers(0, 10**12)),
+    st.builds(
+        "{}:{}".format, st.text(":ab0", max_size=5), st.sampled_from(["0", "00", "01", "9" * 10, "9" * 11])
+    ),
+)
+
+
+def split(texts: list[str], type_: pa.DataType | None = None) -> list[tuple[str, int] | None]:
+    parsed = parse(pa.array(texts, type_ or pa.string()))
+    assert len(set(parsed.prefixes)) == len(parsed.prefixes)
+    pairs = zip(parsed.codes.tolist(), parsed.indices.tolist(), strict=True)
+    return [(parsed.prefixes[code], index) if code >= 0 else None for code, index in pairs]
+
+
+def expected(text: str) -> tuple[str, int] | None:
+    match = CANONICAL.fullmatch(text)
+    return (match[1], int(match[2])) if match else None
+
+
+@given(st.lists(TEXTS, max_size=20))
+def test_ids_are_split_at_their_last_colon(texts: list[str]) -> None:
+    assert split(texts) == [expected(text) for text in texts]
+
+
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string()])
+def test_both_kinds_of_arrow_text_are_taken(type_: pa.DataType) -> None:
+    assert split(["7:a:12", "7:a:3", "x"], type_) == [("7:a", 12), ("7:a", 3), None]
+
+
+def test_a_slice_of_an_array_is_split_by_its_own_rows() -> None:
+    parsed = parse(pa.array(["7:a:1", "7:b:2", "7:c:33", "7:d:4"])[1:3])
+    assert [parsed.prefixes[code] for code in parsed.codes] == ["7:b", "7:c"]
+    assert parsed.indices.tolist() == [2, 33]
+
+
+def test_no_ids_are_no_rows() -> None:
+    assert split([]) == []

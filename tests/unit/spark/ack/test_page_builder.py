@@ -1,0 +1,126 @@
+"""Building pages: every item once, every repeat given, in any order and spread, and within bounded memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.spark.ack.containers import PAGE, PAGE_BYTES, bitmaps
+from fanin.spark.ack.page_builder import Page, PageBuilder, Rows
+
+
+def decoded(pages: list[Page]) -> Counter[tuple[int, int]]:
+    found: Counter[tuple[int, int]] = Counter()
+    for page in pages:
+        bits = np.unpackbits(bitmaps([page.bits])[0].view(np.uint8), bitorder="little")
+        found.update((page.key, page.number * PAGE + offset) for offset in np.flatnonzero(bits).tolist())
+    return found
+
+
+def told(repeats: Iterable[Rows]) -> list[tuple[int, int]]:
+    return [pair for keys, ordinals in repeats for pair in zip(keys.tolist(), ordinals.tolist(), strict=True)]
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> list[tuple[list[int], list[int]]]:
+    """Some chunks of keys and ordinals: dense or sparse, near to zero or far from it, with repeats."""
+    made = []
+    for _ in range(draw(st.integers(1, 4))):
+        low = draw(st.sampled_from([0, 63, PAGE - 3, 10**9]))
+        span = draw(st.sampled_from([3, 200, 3 * PAGE, 10**7]))
+        ordinals = draw(st.lists(st.integers(low, low + span), min_size=1, max_size=60))
+        if draw(st.booleans()):
+            run = range(low, low + draw(st.integers(1, 6_000)))
+            ordinals = [*ordinals, *run]
+        most = draw(st.integers(0, 2))
+        made.append(([n % (most + 1) for n in range(len(ordinals))], ordinals))
+    return made
+
+
+@given(made=chunks(), room=st.sampled_from([PAGE, 4 * PAGE, 1 << 27]))
+def test_pages_and_repeats_are_all_that_came(made: list[tuple[list[int], list[int]]], room: int) -> None:
+    # Given chunks of ordinals of some keys
+    builder = PageBuilder(room=room)
+    came: Counter[tuple[int, int]] = Counter()
+    repeats: Counter[tuple[int, int]] = Counter()
+
+    # When they are added, the keys one by one where there is one only
+    for keys, ordinals in made:
+        came.update(zip(keys, ordinals, strict=True))
+        single = keys[0] if len(set(keys)) == 1 else np.array(keys, np.int64)
+        repeats.update(told(builder.add(single, np.array(ordinals, np.int64))))
+    repeats.update(told(builder.flush()))
+    pages = decoded(builder.take())
+
+    # Then an item is in as many pages as its rows are not repeats
+    assert pages.keys() == came.keys()
+    assert pages + repeats == came
+
+
+def test_of_more_items_than_there_is_room_for_each_row_is_in_a_page_or_told() -> None:
+    # Given chunks of many slices, with repeats near and far
+    rng = np.random.default_rng(7)
+    ordinals = np.concatenate([rng.integers(0, 9 * PAGE, 30_000), np.arange(5 * PAGE), np.arange(100)])
+    builder = PageBuilder(room=3 * PAGE)
+
+    repeats: Counter[tuple[int, int]] = Counter()
+    for part in np.array_split(ordinals, 5):
+        repeats.update(told(builder.add(0, part)))
+    repeats.update(told(builder.flush()))
+
+    assert decoded(builder.take()) + repeats == Counter((0, ordinal) for ordinal in ordinals.tolist())
+    assert repeats
+
+
+def test_repeats_within_one_slice_and_across_slices_are_told() -> None:
+    builder = PageBuilder()
+    slices = np.arange(100_000)
+    ordinals = np.concatenate([slices, [5, 5, 65_535, 65_536, 99_999]])
+
+    first = told(builder.add(0, ordinals))
+    again = [*told(builder.add(0, np.array([7]))), *told(builder.flush())]
+
+    assert sorted(first) == [(0, 5), (0, 5), (0, 65_535), (0, 65_536), (0, 99_999)]
+    assert again == [(0, 7)]
+
+
+def test_memory_does_not_grow_with_the_share_of_a_task() -> None:
+    # Given shares of 4 and of 256 chunks, dense and spread, whose pages are taken as they come out
+    def peak(chunks: int) -> int:
+        rng = np.random.default_rng(5)
+        builder = PageBuilder(room=32 * PAGE)
+        tracemalloc.start()
+        for _chunk in range(chunks):
+            for key, pages in (0, 64), (1, 8):
+                for _ in builder.add(key, rng.integers(0, pages * PAGE, 1 << 15)):
+                    pass
+            builder.take()
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    assert peak(256) < 1.1 * peak(4)
+
+
+def test_as_many_items_as_there_is_room_for_come_out_once() -> None:
+    # Given a batch as large as the room, in no order, in chunks whose first and last items are not its own
+    builder = PageBuilder(room=8 * PAGE)
+    for part in np.array_split(np.random.default_rng(6).permutation(8 * PAGE), 4):
+        assert not told(builder.add(0, part))
+    assert not told(builder.flush())
+
+    assert [page.number for page in builder.take()] == list(range(8))
+
+
+def test_a_container_is_never_more_than_two_bytes_an_item() -> None:
+    for count in (1, 2_047, 2_048, PAGE):
+        builder = PageBuilder()
+        assert not told(builder.add(0, np.arange(count)))
+        assert not told(builder.flush())
+        (page,) = builder.take()
+        assert len(page.bits) == min(2 * count, PAGE_BYTES)

@@ -1,0 +1,111 @@
+"""Parquet files divided among tasks, and read by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.parquet_files import ParquetFiles
+
+ORDINALS = InputSchema(by_id=False, batch_id=7)
+
+
+def written(folder: Path, name: str, columns: dict[str, Any], rows: int = 1_500) -> None:
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns), folder / name, row_group_size=rows)
+
+
+def rows_of(files: ParquetFiles, schema: InputSchema, *, reasons: bool = False) -> list[dict[str, Any]]:
+    """All rows, as a single task reads them."""
+    return [
+        row
+        for splits in files.splits(1)
+        for records in files.read(splits, schema, reasons=reasons)
+        for row in records.to_pylist()
+    ]
+
+
+def test_splits_have_every_row_group_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given files of several row groups, and tasks for less than a file
+    monkeypatch.setattr("fanin.spark.ack.parquet_files._LEAST", 1_000)
+    for number in range(3):
+        ordinals = range(number * 10_000, (number + 1) * 10_000)
+        written(tmp_path / "files", f"{number}.parquet", {"ordinal": pa.array(ordinals)})
+    files = ParquetFiles(str(tmp_path / "files"))
+
+    splits = files.splits(7)
+    read = [
+        row["ordinal"]
+        for split in splits
+        for records in files.read(split, ORDINALS, reasons=False)
+        for row in records.to_pylist()
+    ]
+
+    assert len(splits) == 7
+    assert sorted(read) == list(range(30_000))
+
+
+def test_small_files_are_one_task(tmp_path: Path) -> None:
+    for number in range(3):
+        written(tmp_path, f"{number}.parquet", {"ordinal": [number]})
+    (splits,) = ParquetFiles(str(tmp_path)).splits(8)
+    assert [Path(split.path).name for split in splits] == ["0.parquet", "1.parquet", "2.parquet"]
+
+
+def test_huge_files_are_more_tasks_than_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, "a.parquet", {"ordinal": pa.array(range(10_000))})
+    files = ParquetFiles(str(tmp_path))
+    (size,) = files.sizes.values()
+    monkeypatch.setattr("fanin.spark.ack.parquet_files._MOST", size // 5)
+
+    assert len(files.splits(2)) >= 5
+
+
+def test_hidden_files_are_skipped_as_spark_does(tmp_path: Path) -> None:
+    for name in ("a.parquet", "_b.parquet", ".c.parquet"):
+        written(tmp_path, name, {"ordinal": [1]})
+    written(tmp_path / "_temporary", "d.parquet", {"ordinal": [1]})
+    written(tmp_path / "day=1", "e.parquet", {"ordinal": [1]})
+
+    assert [Path(path).name for path in ParquetFiles(str(tmp_path)).sizes] == ["a.parquet", "e.parquet"]
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_a_path_may_be_a_url_or_a_single_file(tmp_path: Path, prefix: str) -> None:
+    written(tmp_path, "a.parquet", {"ordinal": [4, 5]})
+    files = ParquetFiles(f"{prefix}{tmp_path}/a.parquet")
+    assert rows_of(files, ORDINALS) == [{"ordinal": 4}, {"ordinal": 5}]
+
+
+def test_a_folder_without_files_has_no_schema_and_no_splits(tmp_path: Path) -> None:
+    files = ParquetFiles(str(tmp_path))
+    assert (files.schema(), files.splits(4)) == (None, [])
+
+
+def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:
+    written(tmp_path, "a.parquet", {"item": ["7:g:1", None], "payload": ["x", "y"]})
+    assert rows_of(ParquetFiles(str(tmp_path)), InputSchema(by_id=True)) == [
+        {"item": "7:g:1"},
+        {"item": None},
+    ]
+
+
+def test_rows_with_a_reason_are_skipped_where_they_are_failures(tmp_path: Path) -> None:
+    written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
+    files = ParquetFiles(str(tmp_path))
+    assert rows_of(files, ORDINALS, reasons=True) == [{"ordinal": 1}]
+    assert rows_of(files, ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
+
+
+def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:
+    written(tmp_path, "a.parquet", {"batch_id": [7]})
+    written(tmp_path, "b.parquet", {"batch_id": [7], "ordinal": pa.array([3], pa.int32())})
+    assert rows_of(ParquetFiles(str(tmp_path)), InputSchema(by_id=False)) == [
+        {"batch_id": 7, "ordinal": None},
+        {"batch_id": 7, "ordinal": 3},
+    ]

@@ -1,0 +1,35 @@
+"""Joining Spark's pages of rows to larger ones."""
+
+import pyarrow as pa
+import pytest
+
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.tasks import chunks, coalesce_task
+from tests.spark.given import Given, batch, rows_of
+
+
+def record(*values: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"ordinal": pa.array(values, pa.int64())})
+
+
+def test_pages_are_joined_until_there_are_enough_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanin.spark.ack.tasks._CHUNK", 4)
+    records = [record(1, 2), record(), record(3), record(4, 5), record(6)]
+
+    assert [chunk.column(0).to_pylist() for chunk in chunks(records)] == [[1, 2, 3, 4, 5], [6]]
+
+
+def test_no_rows_are_no_chunks() -> None:
+    assert list(chunks([record(), record()])) == []
+
+
+def test_a_task_without_rows_says_that_it_read_none() -> None:
+    task = coalesce_task(Given((batch(7, 9),)), InputSchema(by_id=False, batch_id=7))
+    assert [row["rows"] for row in rows_of(task([]))] == [0]
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_pages_say_whether_their_items_failed(failed: bool) -> None:
+    task = coalesce_task(Given((batch(7, 9),)), InputSchema(by_id=False, batch_id=7), failed=failed)
+    pages = [row for row in rows_of(task([record(1, 2)])) if row["bits"]]
+    assert [page["failed"] for page in pages] == [failed]

@@ -1,0 +1,61 @@
+"""A stack in memory that stands where jobs have the ``Service``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
+from fanin.client.tracker import Tracker
+
+
+class Sqs:
+    """An SQS client that takes messages, but for bodies that it refuses.
+
+    Attributes:
+        sent: item id → body, of messages that it took.
+        refuses: bodies that it will never take.
+    """
+
+    def __init__(self) -> None:
+        self.sent: dict[str, str] = {}
+        self.refuses: set[str] = set()
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        failed = []
+        for entry in Entries:
+            if entry["MessageBody"] in self.refuses:
+                failed.append({"Id": entry["Id"], "Code": "InvalidMessageContents", "SenderFault": True})
+            else:
+                (item,) = (one["StringValue"] for one in entry["MessageAttributes"].values())
+                self.sent[item] = entry["MessageBody"]
+        return {"Failed": failed}
+
+
+class MemoryStack:
+    """What tasks ask of a ``Service``, in this process.
+
+    Attributes:
+        memory: the stores.
+        sqs: every queue.
+    """
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.sqs = Sqs()
+        self._services = Services(self.memory.ports())
+        self._tracker = Tracker(self._services, lambda: self.sqs)  # type: ignore[arg-type,return-value]
+
+    def ledger(self) -> LedgerService:
+        return self._services.ledger
+
+    def tracker(self) -> Tracker:
+        return self._tracker
+
+
+@pytest.fixture
+def stack() -> MemoryStack:
+    return MemoryStack()

@@ -1,0 +1,99 @@
+"""Which batches a fan-out opens, and which it refuses; the fan-out itself is tested on Spark."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import StructType
+
+from fanin.domain.batch import Kind, Mode, OnDeadline, OpenBatch
+from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.fan_out.driver import FanOut, _opened, check_request, fan_out_dataset
+from fanin.spark.fan_out.staging import Staging
+from tests.unit.spark.conftest import MemoryStack
+
+STAGING = Staging("/staging", "rows-1", StructType(), {0: 3, 2: 4})
+
+
+def plan(**request: object) -> FanOut:
+    return FanOut(Dataset("/rows"), "https://queue", "/staging", request=OpenBatch(**request))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("request_", "why", "what_to_do"),
+    [
+        ({"limit": 5}, "cannot have a limit", "send with Tracker.batch"),
+        (
+            {"mode": Mode.ESTIMATED},
+            "cannot have the mode estimated: such a batch has no item ids",
+            "Leave mode out",
+        ),
+        ({"kind": Kind.SCATTER}, "opens a plain batch", "leave kind and size out"),
+        ({"size": 7}, "counts its items itself", "leave kind and size out"),
+    ],
+)
+def test_what_a_fan_out_cannot_do_is_refused_with_what_to_do(request_, why, what_to_do):
+    with pytest.raises(InvalidRequest, match=why) as refused:
+        check_request(OpenBatch(**request_))
+    assert what_to_do in str(refused.value)
+
+
+def test_it_is_refused_before_spark_or_the_stack_is_asked() -> None:
+    with pytest.raises(InvalidRequest, match="cannot have a limit"):
+        fan_out_dataset(None, None, plan(limit=5))  # type: ignore[arg-type]
+
+
+def test_a_plain_request_is_taken() -> None:
+    check_request(OpenBatch(user_key="mine", parent_item="7:g:0", metadata={"a": "b"}))
+
+
+def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> None:
+    # Given a request with all that a fan-out can do
+    parent = stack.tracker().open().batch_id
+    item = stack.tracker().add(parent, 1)[0]
+    deadline = stack.memory.clock.now() + 3_600_000
+    asked = {
+        "user_key": "mine",
+        "deadline": deadline,
+        "on_deadline": OnDeadline.COMPLETE,
+        "parent_item": item,
+    }
+
+    batch, group = _opened(stack, plan(**asked, metadata={"a": "b"}, idle_ttl=600, lifetime=7_200), STAGING)  # type: ignore[arg-type]
+
+    assert {name: getattr(batch, name) for name in asked} == asked
+    assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (600, 600)
+    assert batch.expires_at * 1000 - batch.created_at >= 7_200_000
+    assert batch.metadata == {"a": "b", "staging": "rows-1"}
+    # And it has an item for each row that was staged
+    assert group is not None
+    assert stack.tracker().status(batch.batch_id).batch.items == 7
+
+
+def test_a_second_driver_gets_the_same_batch_and_the_same_items(stack: MemoryStack) -> None:
+    first, again = (_opened(stack, plan(user_key="mine"), STAGING) for _ in range(2))  # type: ignore[arg-type]
+    assert (first[0].batch_id, first[1]) == (again[0].batch_id, again[1])
+    assert stack.tracker().status(first[0].batch_id).batch.items == 7
+
+
+def test_another_parent_under_the_same_key_is_another_fan_out(stack: MemoryStack) -> None:
+    parent = stack.tracker().open().batch_id
+    items = stack.tracker().add(parent, 2)
+    _opened(stack, plan(parent_item=items[0]), STAGING)  # type: ignore[arg-type]
+    with pytest.raises(IdempotencyKeyReused):
+        _opened(stack, plan(parent_item=items[1]), STAGING)  # type: ignore[arg-type]
+
+
+def test_a_parent_that_was_never_issued_is_refused(stack: MemoryStack) -> None:
+    with pytest.raises(InvalidItemId):
+        _opened(stack, plan(parent_item="nonsense"), STAGING)  # type: ignore[arg-type]
+
+
+def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack: MemoryStack) -> None:
+    empty = Staging("/staging", "rows-2", StructType(), {})
+    batch, group = _opened(stack, plan(), empty)  # type: ignore[arg-type]
+    assert (group, stack.tracker().status(batch.batch_id).batch.items) == (None, 0)
+
+    batch, _ = _opened(stack, plan(), STAGING)  # type: ignore[arg-type]
+    stack.tracker().close(batch.batch_id)
+    assert _opened(stack, plan(), STAGING)[1] is None  # type: ignore[arg-type]

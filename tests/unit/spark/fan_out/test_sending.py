@@ -1,0 +1,106 @@
+"""What a task of the fan-out does, without Spark around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from fanin.client.messages import Message
+from fanin.client.producing.sender import Sender
+from fanin.domain.acks import Failure
+from fanin.spark.fan_out.sending import Target, send_pages, send_task
+from tests.unit.spark.conftest import MemoryStack
+
+
+def page(first: int, size: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {"ordinal": range(first, first + size), "body": [f"body {n}" for n in range(first, first + size)]}
+    )
+
+
+class Queue:
+    """An SQS client that takes messages, but for bodies that it refuses.
+
+    Attributes:
+        taken: how many it took.
+    """
+
+    def __init__(self, refuses: Any = lambda body: False) -> None:
+        self._refuses = refuses
+        self.taken = 0
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        failed = [
+            {"Id": entry["Id"], "Code": "InvalidMessageContents", "SenderFault": True}
+            for entry in Entries
+            if self._refuses(entry["MessageBody"])
+        ]
+        self.taken += len(Entries) - len(failed)
+        return {"Failed": failed}
+
+
+def test_holds_no_more_than_a_page_however_large_its_partition() -> None:
+    # Given a partition of 100,000 rows in pages of 1,000
+    sqs, behind = Queue(), [0]
+    sender = Sender(sqs, "https://queue", group_id="7", workers=4)
+
+    def partition() -> Iterator[pa.RecordBatch]:
+        for number in range(100):
+            behind.append(number * 1_000 - sqs.taken)
+            yield page(number * 1_000, 1_000)
+
+    # When a task sends it
+    (told,) = send_pages(partition(), "7:g", sender.send, lambda _: None)
+
+    # Then it never read a page before all but the requests under way of those before were taken
+    assert max(behind) <= 4 * 10
+    assert told.to_pylist() == [{"ordinal": None, "detail": None, "sent": 100_000, "requests": 10_000}]
+
+
+def test_what_the_queue_refuses_fails_its_item_and_is_told_in_bounded_pages() -> None:
+    # Given a queue that refuses every other message
+    sqs = Queue(lambda body: int(body.split()[1]) % 2)
+    sender = Sender(sqs, "https://queue", group_id="7", workers=4)
+    failed: list[list[Failure]] = []
+
+    # When a task sends 5,000
+    pages = list(send_pages((page(n * 500, 500) for n in range(10)), "7:g", sender.send, failed.append))
+
+    # Then the others are sent, and 2,500 items failed, a thousand or so at a time
+    rows = [row for one in pages for row in one.to_pylist()]
+    refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
+    assert refused == dict.fromkeys(range(1, 5_000, 2), "InvalidMessageContents")
+    assert rows[-1] == {"ordinal": None, "detail": None, "sent": 2_500, "requests": 500}
+    assert {failure.item for one in failed for failure in one} == {f"7:g:{n}" for n in refused}
+    assert [len(one) for one in failed] == [1_000, 1_000, 500]
+    assert failed[0][0].reason == "not sent: InvalidMessageContents"
+
+
+def test_an_item_is_its_row_s_ordinal_whatever_the_order() -> None:
+    seen: dict[str, str] = {}
+
+    def send(blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
+        for block in blocks:
+            seen.update((item, message.text) for item, message in block)
+            yield 1, {}
+
+    list(send_pages([page(7, 2), page(0, 1)], "7:g", send, lambda _: None))
+
+    assert seen == {"7:g:7": "body 7", "7:g:8": "body 8", "7:g:0": "body 0"}
+
+
+def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(stack: MemoryStack) -> None:
+    # Given a batch on a stack whose queue refuses a message
+    batch = stack.tracker().open().batch_id
+    group = stack.tracker().add(batch, 3)
+    stack.sqs.refuses.add("body 1")
+
+    told = list(send_task(Target("https://queue", group.prefix, stack))([page(0, 3)]))  # type: ignore[arg-type]
+
+    # Then the others are sent under their items, and the item of that one has failed
+    assert stack.sqs.sent == {group[0]: "body 0", group[2]: "body 2"}
+    (failure,) = stack.tracker().iter_failures(batch)
+    assert (failure.item, failure.reason) == (group[1], "not sent: InvalidMessageContents")
+    assert [row["ordinal"] for one in told for row in one.to_pylist()] == [1, None]

@@ -1,0 +1,175 @@
+"""The data source writer without Spark around it: what it refuses, and what a commit does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import LongType, StringType, StructType
+
+from fanin.domain.batch import State
+from fanin.domain.ids import MAX_COUNT
+from fanin.errors import BatchClosed, InvalidRequest, SendFailed
+from tests.unit.spark.conftest import MemoryStack
+
+sink = pytest.importorskip("fanin.spark.fan_out.sink", reason="Spark before 4.0 has no Python data sources")
+
+BODY = StructType().add("body", StringType())
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 9))), st.randoms())
+def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], random: Any) -> None:
+    # Given a batch of blocks, of which some are ours
+    ours, others, at = [], set[int](), 0
+    for mine, size in parts:
+        if mine:
+            ours.append((at, size))
+        else:
+            others |= set(range(at, at + size))
+        at += size
+    random.shuffle(ours)
+
+    # When the rest is asked for
+    found = list(sink.gaps(ours, at))
+
+    # Then it is every ordinal that is not ours, once, in as few blocks as there are
+    ordinals = [n for first, size in found for n in range(first, first + size)]
+    assert ordinals == sorted(others)
+    assert all(size > 0 for _, size in found)
+    assert len(found) == sum(n - 1 not in others for n in others)
+
+
+def test_a_gap_larger_than_a_group_can_be_is_divided() -> None:
+    assert list(sink.gaps([(0, 5)], MAX_COUNT + 10)) == [(5, MAX_COUNT), (MAX_COUNT + 5, 5)]
+
+
+def page(*bodies: str | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"other": [0] * len(bodies), "body": list(bodies)})
+
+
+def writer(
+    stack: MemoryStack, batch: object, *, schema: StructType = BODY, overwrite: bool = False, **options: str
+) -> Any:
+    """Make the writer as Spark does."""
+    source = type("Source", (sink.FaninDataSource,), {"service": stack})
+    given_ = {"batch": str(batch), "queue": "https://queue", **options}
+    return source({name: value for name, value in given_.items() if value}).writer(schema, overwrite)
+
+
+def opened(stack: MemoryStack, **options: Any) -> int:
+    return stack.tracker().open(**options).batch_id
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"batch": ""}, "option batch is missing"),
+            ({"queue": ""}, "option queue is missing"),
+            ({"batch": "x"}, "batch id 'x'"),
+            ({"body": "other"}, r"no text column 'other'.*fanin\.spark\.with_body"),
+            ({"schema": StructType().add("body", LongType())}, "no text column 'body'"),
+            ({"overwrite": True}, "mode append"),
+        ],
+        ids=str,
+    )
+    def test_options(self, stack, options, message):
+        with pytest.raises(InvalidRequest, match=message):
+            writer(stack, **{"batch": opened(stack), **options})
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            ({"limit": 5}, "has a limit, and tasks of Spark do not wait"),
+            ({"mode": "estimated"}, "is estimated"),
+        ],
+    )
+    def test_batches_that_a_write_cannot_fill(self, stack, options, why):
+        with pytest.raises(InvalidRequest, match=f"{why}.*open one for each write"):
+            writer(stack, opened(stack, **options))
+
+    @pytest.mark.parametrize("call", ["close", "cancel"])
+    def test_batches_that_are_not_open(self, stack, call):
+        batch = opened(stack)
+        stack.tracker().add(batch, 1)
+        getattr(stack.tracker(), call)(batch)
+        with pytest.raises(InvalidRequest, match="with 1 items; open one for each write"):
+            writer(stack, batch)
+
+    def test_a_batch_of_another_write(self, stack):
+        batch = opened(stack)
+        first, second = writer(stack, batch), writer(stack, batch)
+        first.write(iter([page("a")]))
+        for step in (
+            lambda: second.write(iter([page("b")])),
+            lambda: second.commit([]),
+            lambda: second.abort([]),
+        ):
+            with pytest.raises(InvalidRequest, match="belongs to another write"):
+                step()
+        assert list(stack.sqs.sent.values()) == ["a"]
+
+
+class TestWriting:
+    def test_an_attempt_adds_and_sends_block_by_block(self, stack, monkeypatch):
+        # Given blocks of two
+        monkeypatch.setattr(sink, "BLOCK", 2)
+        batch = opened(stack)
+        sent = writer(stack, batch).write(iter([page("a", "b", "c"), page("d")]))
+
+        assert sent.blocks == [(0, 2), (2, 1), (3, 1)]
+        assert sorted(stack.sqs.sent.values()) == ["a", "b", "c", "d"]
+        assert stack.tracker().status(batch).batch.items == 4
+
+    def test_a_null_fails_the_write(self, stack):
+        with pytest.raises(InvalidRequest, match="'body' is null; leave such rows out"):
+            writer(stack, opened(stack)).write(iter([page("a", None)]))
+        assert not stack.sqs.sent
+
+    def test_a_message_that_the_queue_refuses_fails_the_write(self, stack):
+        stack.sqs.refuses.add("b")
+        with pytest.raises(SendFailed, match="refuses the message of item"):
+            writer(stack, opened(stack)).write(iter([page("a", "b")]))
+
+    def test_the_commit_leaves_only_the_items_of_attempts_that_count(self, stack):
+        # Given two attempts of one task, and one of another
+        batch = opened(stack)
+        made = writer(stack, batch)
+        made.write(iter([page("lost", "lost too")]))
+        counts, other = made.write(iter([page("a", "b")])), made.write(iter([page("c")]))
+
+        made.commit([counts, None, other])
+
+        tracker = stack.tracker()
+        assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(2, 5)]
+        assert tracker.status(batch).batch.state is State.CLOSED
+
+    def test_the_batch_is_complete_when_those_are_done(self, stack):
+        batch = opened(stack)
+        made = writer(stack, batch)
+        made.write(iter([page("lost")]))
+        made.commit([made.write(iter([page("a")]))])
+
+        stack.tracker().ack([item for item, body in stack.sqs.sent.items() if body == "a"])
+
+        assert stack.tracker().status(batch).batch.state is State.COMPLETE
+
+    def test_an_empty_write_completes_its_batch(self, stack):
+        batch = opened(stack)
+        writer(stack, batch).commit([None, None])
+        assert stack.tracker().status(batch).batch.state is State.COMPLETE
+
+    def test_a_batch_that_somebody_cancelled_fails_the_commit(self, stack):
+        batch = opened(stack)
+        made = writer(stack, batch)
+        stack.tracker().cancel(batch)
+        with pytest.raises(BatchClosed, match="cancelled while it was written to"):
+            made.commit([])
+
+    def test_a_write_that_fails_cancels_its_batch(self, stack):
+        batch = opened(stack)
+        writer(stack, batch).abort([])
+        assert stack.tracker().status(batch).batch.state is State.CANCELLED

@@ -1,0 +1,47 @@
+"""Arguments of the ack job; what it does is tested on Spark."""
+
+import pytest
+
+from fanin.spark.ack.strategy import Strategy
+from fanin.spark.jobs.ack import JOB, _is_pattern
+
+NEEDED = ["--input", "acks", "--work", "work"]
+
+
+def parsed(*more: str):
+    return JOB.parser().parse_args([*NEEDED, *more])
+
+
+@pytest.mark.parametrize("option", ["--strategy", "--way"])
+def test_the_strategy_may_be_given_by_its_former_name_too(option):
+    assert [parsed(option, strategy).strategy for strategy in Strategy] == ["parquet", "pages", "sql"]
+
+
+def test_without_one_the_job_chooses():
+    assert parsed().strategy is None
+
+
+def test_the_former_name_is_not_shown():
+    assert "--strategy" in JOB.parser().format_help()
+    assert "--way" not in JOB.parser().format_help()
+
+
+@pytest.mark.parametrize("option", ["--strategy", "--way"])
+def test_there_are_no_other_strategies(option, capsys):
+    with pytest.raises(SystemExit):
+        parsed(option, "fast")
+    assert "invalid choice: 'fast'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("s3://lake/acks", False),
+        ("acks/*", True),
+        ("acks/{a,b}", True),
+        ("part-?.parquet", True),
+        ("[ab]", True),
+    ],
+)
+def test_only_spark_knows_the_files_of_a_pattern(path, pattern):
+    assert _is_pattern(path) is pattern

@@ -1,0 +1,392 @@
+"""The service in memory as tests of applications use it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fanin import (
+    Delivery,
+    IdempotentReceiver,
+    ItemFailed,
+    MemoryRepeatBuffer,
+    Message,
+    OpenFrame,
+    PutEvent,
+    PutRoute,
+    ReceivedMessage,
+    Register,
+    Repeater,
+)
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
+from fanin.domain.scatter import Recipient
+from fanin.errors import LimitReached, NotConfigured, ServiceUnavailable
+from fanin.testing import Fault, InMemoryService
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def service() -> InMemoryService:
+    return InMemoryService()
+
+
+def kinds(service: InMemoryService) -> list[str]:
+    return [event.detail_type for event in service.events]
+
+
+class TestTime:
+    def test_it_stands_still(self, service: InMemoryService) -> None:
+        start = service.now
+        service.tracker.ack(service.tracker.add(service.tracker.open().batch_id, 10))
+        assert service.now == start == datetime(2026, 11, 23, 9, tzinfo=UTC)
+
+    def test_it_starts_where_it_is_told_to(self) -> None:
+        start = datetime(2030, 1, 1, tzinfo=UTC)
+        service = InMemoryService(start=start)
+        service.advance(HOUR)
+        assert service.now == start + HOUR
+
+    def test_a_timedelta_counts_from_the_services_clock(self, service: InMemoryService) -> None:
+        batch = service.tracker.open(deadline=HOUR)
+        assert batch.deadline == (service.now + HOUR).timestamp() * 1000
+
+    def test_waiting_lets_it_pass(self, service: InMemoryService) -> None:
+        batch = service.tracker.open(deadline=HOUR)
+        start = service.now
+        assert service.tracker.wait(batch.batch_id).batch.state == "timed_out"
+        assert HOUR <= service.now - start < HOUR + timedelta(seconds=5)
+
+    def test_a_wait_that_is_over_is_told_so(self, service: InMemoryService) -> None:
+        batch, start = service.tracker.open(), service.now
+        with pytest.raises(TimeoutError):
+            service.tracker.wait(batch.batch_id, timeout=HOUR)
+        assert service.now == start + HOUR
+
+    def test_batches_idle_since_are_expired_by_it(self, service: InMemoryService) -> None:
+        service.tracker.open()
+        service.advance(HOUR)
+        assert service.tracker.expire("open", idle_since=-timedelta(minutes=40)).batches == 1
+
+
+class TestSeed:
+    @staticmethod
+    def run(seed: int) -> list[str]:
+        service = InMemoryService(seed=seed)
+        with service.tracker.batch() as batch:
+            batch.add(3)
+        batch.cancel()
+        return [event.id for event in service.events]
+
+    def test_a_run_is_repeated_by_its_seed(self) -> None:
+        assert self.run(1) == self.run(1) != self.run(2)
+
+
+class TestQueues:
+    def test_work_is_sent_and_consumed(self, service: InMemoryService) -> None:
+        url, seen = service.queue("rows"), Counter[str]()
+        with service.tracker.batch() as batch:
+            assert batch.send(url, (f"{n}" for n in range(100))) == 100
+        consumer = service.tracker.consumer(url, lambda message: seen.update([message.body]))
+        consumer.run(until=lambda: batch.status().batch.state.terminal)
+        assert set(seen.values()) == {1}
+        assert kinds(service) == ["Batch Completed"]
+
+    @pytest.mark.parametrize("via", ["api", "queue"])
+    def test_a_lambda_handler_is_called_as_messages_come(self, service: InMemoryService, via: Any) -> None:
+        # Given a handler that gives one message up, and gets another the second time only
+        url, tries = service.queue("rows", visibility_timeout=60), Counter[str]()
+
+        @service.tracker.sqs_handler(via=via)
+        def handle(message: ReceivedMessage) -> None:
+            tries[message.body] += 1
+            if message.body == "7":
+                raise ItemFailed("unlucky")
+            if message.body == "8" and tries["8"] == 1:
+                raise ConnectionError
+
+        service.consume(url, handle)
+
+        # When a batch is sent
+        with service.tracker.batch() as batch:
+            batch.send(url, (f"{n}" for n in range(25)))
+
+        # Then all but one are done, and that one when it is visible again
+        assert kinds(service) == []
+        assert [span.stop - span.start for span in service.tracker.iter_missing(batch.id)] == [1]
+        service.advance(timedelta(minutes=1))
+        assert kinds(service) == ["Batch Completed"]
+        assert tries["8"] == 2
+        assert service.events[0].detail["failed"] == 1
+
+    def test_messages_that_were_there_before_are_consumed(self, service: InMemoryService) -> None:
+        url, seen = service.queue(), list[str]()
+        service.sqs.send_message(QueueUrl=url, MessageBody="x")
+        service.consume(url, lambda event, _context: seen.append(event["Records"][0]["body"]))
+        assert seen == ["x"]
+
+    def test_a_message_that_dies_fails_its_item(self, service: InMemoryService) -> None:
+        url = service.queue("rows", max_receives=3, visibility_timeout=10)
+        tries: list[int] = []
+
+        def handle(message: ReceivedMessage) -> None:
+            tries.append(message.receive_count)
+            raise RuntimeError
+
+        service.consume(url, service.tracker.sqs_handler(handle))
+        with service.tracker.batch() as batch:
+            batch.send(url, ["deadly"])
+        service.advance(HOUR)
+        assert tries == [1, 2, 3]
+        (failure,) = service.tracker.failures(batch.id).failures
+        assert failure.reason == "dead letter: received 4 times from rows"
+        assert kinds(service) == ["Batch Completed"]
+
+    def test_a_dead_letter_of_no_batch_is_kept(self, service: InMemoryService) -> None:
+        url = service.queue("rows", max_receives=1, visibility_timeout=1)
+        service.sqs.send_message(QueueUrl=url, MessageBody="whose am I?")
+        for _ in range(2):
+            service.sqs.receive_message(QueueUrl=url)
+            service.advance(timedelta(seconds=1))
+        (dead,) = service.dead
+        assert dead.where == "dead_letters"
+
+    def test_a_fifo_queue_keeps_the_order_of_a_batch(self, service: InMemoryService) -> None:
+        url, seen = service.queue("rows", fifo=True), list[str]()
+        assert url.endswith(".fifo")
+        with service.tracker.batch() as batch:
+            batch.send(url, [f"{n}" for n in range(30)])
+        consumer = service.tracker.consumer(url, lambda message: seen.append(message.body))
+        consumer.run(until=lambda: batch.status().batch.state.terminal)
+        assert seen == [f"{n}" for n in range(30)]
+
+    def test_a_delayed_message_comes_when_it_is_due(self, service: InMemoryService) -> None:
+        url, seen = service.queue(), list[datetime]()
+        start = service.now
+        service.consume(url, lambda _event, _context: seen.append(service.now))
+        with service.tracker.batch() as batch:
+            batch.send(url, [Message("x", delay=90)])
+        service.advance(HOUR)
+        assert seen == [start + timedelta(seconds=90)]
+
+    def test_each_has_a_name_of_its_own(self, service: InMemoryService) -> None:
+        assert service.queue() != service.queue()
+
+    def test_one_that_is_not_there(self, service: InMemoryService) -> None:
+        with pytest.raises(NotConfigured, match=r"service\.queue"):
+            service.consume("https://sqs/rows", lambda _event, _context: None)
+        with pytest.raises(NotConfigured, match="check the URL"), service.tracker.batch() as batch:
+            batch.send("https://sqs/rows", ["x"])
+
+
+class TestFaults:
+    def test_messages_that_come_twice_count_once(self, service: InMemoryService) -> None:
+        url, seen = service.queue(), Counter[str]()
+        service.deliver_twice(url)
+        service.consume(url, service.tracker.sqs_handler(lambda message: seen.update([message.body])))
+        with service.tracker.batch() as batch:
+            batch.send(url, (f"{n}" for n in range(20)))
+        assert set(seen.values()) == {2}
+        assert kinds(service) == ["Batch Completed"]
+        assert batch.status(exact=True).done_min == 20
+
+    def test_an_outage_is_waited_out(self, service: InMemoryService) -> None:
+        url, start = service.queue(), service.now
+        service.on_call = fault = Fault("sqs.send_message_batch", times=3)
+        with service.tracker.batch() as batch:
+            assert batch.send(url, ["x"]) == 1
+        assert fault.left == 0
+        assert service.now > start
+
+    def test_a_full_batch_is_waited_for_while_others_work(self, service: InMemoryService) -> None:
+        # Given a bounded batch whose consumer is slow to come back
+        url = service.queue(visibility_timeout=30)
+        tries = Counter[str]()
+
+        def handle(message: ReceivedMessage) -> None:
+            tries[message.body] += 1
+            if tries[message.body] == 1:
+                raise ConnectionError
+
+        service.consume(url, service.tracker.sqs_handler(handle))
+        # When more is sent than it takes, Then the producer waits, and all goes through
+        with service.tracker.batch(limit=8) as batch:
+            assert batch.send(url, (f"{n}" for n in range(40))) == 40
+        service.advance(HOUR)
+        assert kinds(service) == ["Batch Completed"]
+
+    def test_a_caller_that_dies_gets_the_error(self, service: InMemoryService) -> None:
+        service.on_call = Fault("words.clear", error=RuntimeError("dead"))
+        group = service.tracker.add(service.tracker.open().batch_id, 1)
+        with pytest.raises(RuntimeError):
+            service.tracker.ack(group)
+        assert service.tracker.ack(group)[0].ranged == 1
+
+    def test_a_lost_answer_counts_once(self, service: InMemoryService) -> None:
+        service.on_call = Fault("words.clear", "after")
+        with service.tracker.batch() as batch:
+            group = batch.add(1)
+        with pytest.raises(ServiceUnavailable):
+            service.tracker.ack(group[0])
+        service.tracker.ack(group[0])
+        assert kinds(service) == ["Batch Completed"]
+
+    def test_on_call_may_be_given_at_the_start(self) -> None:
+        seen: list[str] = []
+        service = InMemoryService(on_call=lambda call, _moment: seen.append(call))
+        service.tracker.open()
+        assert "batches.create" in seen
+        assert service.on_call("x", "before") is None
+        assert seen[-1] == "x"
+
+
+def scenario(service: InMemoryService, patience: int) -> int:
+    """A batch of two, of which one item is a batch of its own; every step is repeated until it goes well."""
+    tracker, url = service.tracker, service.queue("rows", visibility_timeout=10)
+
+    def again(step: Any) -> Any:
+        for _ in range(patience):
+            try:
+                return step()
+            except ConnectionError:
+                continue
+        raise AssertionError("it never goes well")
+
+    service.consume(url, tracker.sqs_handler(lambda _message: None, via="queue"))
+    parent = again(lambda: tracker.open(key="parent", deadline=service.now + 24 * HOUR))
+    group = again(lambda: tracker.add(parent.batch_id, 2, key="parent"))
+    child = again(lambda: tracker.open(key="child", parent_item=group[0]))
+    part = again(lambda: tracker.add(child.batch_id, 1, key="child"))
+    for item in (part[0], group[1]):
+        attributes = {"fanin-item": {"DataType": "String", "StringValue": item}}
+        again(
+            lambda: service.sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=attributes)  # noqa: B023
+        )
+    for batch in (child, parent):
+        again(lambda: tracker.close(batch.batch_id))  # noqa: B023
+    service.advance(HOUR)
+    return parent.batch_id
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_process_may_die_at_any_access_and_the_end_is_told(moment: str) -> None:
+    # Given how many accesses there are when all goes well
+    accesses: list[str] = []
+    healthy = InMemoryService(on_call=lambda call, when: accesses.append(call) if when == moment else None)
+    scenario(healthy, 1)
+    assert kinds(healthy) == ["Batch Completed"] * 2
+
+    # When somebody dies at one of them, each in a run of its own
+    for number in range(len(accesses)):
+        countdown = iter(range(number + 1))
+
+        def die(_call: str, when: str, countdown: Any = countdown, number: int = number) -> None:
+            if when == moment and next(countdown, None) == number:
+                raise ConnectionError
+
+        service = InMemoryService(on_call=die)
+        parent_id = scenario(service, 3)
+
+        # Then both batches complete, and whoever hears of one twice hears the same id
+        assert service.tracker.status(parent_id).batch.state == "complete", accesses[number]
+        assert len({event.id for event in service.events}) == 2
+        assert not service.dead
+
+
+class TestPatterns:
+    def test_a_claimed_payload_is_a_reply(self, service: InMemoryService) -> None:
+        url = service.queue(channel=True)
+        started = service.tracker.scatters.start([Recipient("car", url)], "video!")
+        seen: list[ReceivedMessage] = []
+        service.tracker.consumer(url, seen.append, wait=0).poll()
+        claim = service.tracker.scatters.claim(seen[0], 300_000, "video/mp4")
+        service.upload(claim.key)
+        assert service.tracker.scatters.reply(seen[0], claim=claim.key).first
+        assert service.events_of(started.batch.batch_id)[0].detail_type == "Gather Ready"
+
+    def test_a_repeater_and_a_receiver_work_by_its_clock(self, service: InMemoryService) -> None:
+        # Given a sender and a receiver, and envelopes of which the first are lost
+        url, channel = service.queue(visibility_timeout=60), service.queue(channel=True)
+        repeater = Repeater(
+            service.tracker.frames,
+            SqsTransport(service.sqs, url),
+            MemoryRepeatBuffer(),
+            template=OpenFrame(10, reply_to=channel),
+            notices=queue_notices(service.sqs, channel),
+            clock=service.clock.monotonic,
+        )
+        effects: list[bytes] = []
+
+        def handle(delivery: Delivery) -> None:
+            effects.append(delivery.payload)
+
+        receiver = SqsReceiver(
+            IdempotentReceiver(
+                service.tracker.frames,
+                handle,
+                service.tracker.acknowledger("api"),
+                clock=service.clock.seconds,
+            )
+        )
+        service.consume(url, receiver)
+        for n in range(10):
+            repeater.put(f"{n}".encode())
+        service.on_call = Fault("sqs.send_message_batch")
+        # When it sends, and repeats what is missing by and by
+        repeater.flush()
+        assert effects == []
+        service.advance(timedelta(minutes=1))
+        repeater.tick()
+        # Then all arrive once, and it hears that they did
+        assert sorted(effects) == [f"{n}".encode() for n in range(10)]
+        assert repeater.tick() == 0
+
+    def test_a_producer_waits_for_room_by_its_clock(self, service: InMemoryService) -> None:
+        service.tracker.buffers.define("jobs", 1)
+        service.tracker.producer("jobs").put("a")
+        start = service.now
+        with pytest.raises(LimitReached):
+            service.tracker.producer("jobs").put("b", timeout=60)
+        assert timedelta(minutes=1) <= service.now - start < timedelta(minutes=2)
+
+    def test_work_that_was_taken_comes_again(self, service: InMemoryService) -> None:
+        service.tracker.buffers.define("jobs", 2)
+        service.tracker.producer("jobs").put("a")
+        assert service.tracker.buffers.take("jobs", wait=0, visibility_timeout=40)
+        assert not service.tracker.buffers.take("jobs", wait=20)
+        assert [work.payload for work in service.tracker.buffers.take("jobs", wait=20)] == ["a"]
+
+    def test_events_that_nobody_gets_are_told(self, service: InMemoryService) -> None:
+        tracker, url = service.tracker, service.queue("desk", channel=True)
+        tracker.directory.register(Register("desks", "north", url))
+        tracker.routing.put(PutRoute("orders", {"detail-type": ["Placed"]}, "desks"))
+        tracker.routing.publish(PutEvent("shop", "Placed", {"n": 1}))
+        tracker.routing.publish(PutEvent("shop", "Lost", {"n": 2}))
+        assert [event.detail["n"] for event in service.unrouted] == [2]
+        assert kinds(service) == ["Instance Registered", "Placed", "Lost"]
+
+
+def test_it_needs_nothing_but_fanin_itself() -> None:
+    """Neither Powertools nor the schemas' compiler, which are extras, nor a network or credentials."""
+    code = """
+import sys
+for extra in ("aws_lambda_powertools", "fastjsonschema", "moto"):
+    sys.modules[extra] = None
+from datetime import timedelta
+from fanin import Tracker
+from fanin.testing import InMemoryService
+service = InMemoryService()
+url = service.queue("rows", max_receives=3)
+with service.tracker.batch(deadline=timedelta(hours=1)) as batch:
+    batch.send(url, ["a", "b"])
+consumer = service.tracker.consumer(url, print, via="queue")
+consumer.run(until=lambda: batch.status().batch.state.terminal)
+assert [event.detail_type for event in service.events] == ["Batch Completed"]
+assert Tracker.in_memory().open().state == "open"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603

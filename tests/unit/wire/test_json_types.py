@@ -1,0 +1,72 @@
+"""How single values stand in JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain.batch import State
+from fanin.errors import InvalidRequest
+from fanin.wire.json_types import (
+    NO_DEFAULT,
+    TEXT,
+    TIME,
+    TIME_IN_SECONDS,
+    many,
+    one_of,
+    or_null,
+    string_map,
+    text,
+    whole,
+)
+
+
+def test_bounds_are_in_the_schema_only_where_there_are_some() -> None:
+    assert text().schema == {"type": "string"}
+    assert text(9, least=1).schema == {"type": "string", "minLength": 1, "maxLength": 9}
+    assert whole(0).schema == {"type": "integer", "minimum": 0}
+    assert whole(0, 0).schema == {"type": "integer", "minimum": 0, "maximum": 0}
+    assert many(TEXT, 3, least=1).schema == {
+        "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3,
+    }  # fmt: skip
+
+
+def test_a_member_of_an_enumeration_is_its_value() -> None:
+    kind = one_of(State)
+    assert kind.schema["enum"] == [state.value for state in State]
+    assert (kind.encode(State.OPEN), kind.decode("open")) == ("open", State.OPEN)
+    with pytest.raises(ValueError, match="shut"):
+        kind.decode("shut")
+
+
+def test_null_stands_for_none() -> None:
+    kind = or_null(TIME)
+    assert kind.schema == {"type": ["string", "null"], "format": "date-time"}
+    assert (kind.encode(None), kind.decode(None)) == (None, None)
+    assert kind.decode(kind.encode(5)) == 5
+
+
+def test_an_array_is_read_as_a_tuple_of_what_its_items_stand_for() -> None:
+    assert many(TEXT).decode(["a"]) == ("a",)
+    assert many(one_of(State)).decode(["open"]) == (State.OPEN,)
+    assert many(one_of(State)).encode((State.OPEN,)) == ["open"]
+
+
+def test_seconds_are_written_as_points_in_time() -> None:
+    assert TIME_IN_SECONDS.encode(1) == "1970-01-01T00:00:01.000Z"
+    assert TIME_IN_SECONDS.decode("1970-01-01T00:00:01.999Z") == 1
+    with pytest.raises(InvalidRequest, match="RFC 3339"):
+        TIME_IN_SECONDS.decode("soon")
+
+
+def test_a_changed_type_leaves_the_first_as_it_was() -> None:
+    changed = TEXT.with_keywords(description="x").called("other").left_out_if_empty().or_else("y")
+    assert TEXT.schema == {"type": "string"}
+    assert (TEXT.name, TEXT.omit_empty, TEXT.default) == (None, False, NO_DEFAULT)
+    assert changed.schema == {"type": "string", "description": "x"}
+    assert (changed.name, changed.omit_empty, changed.default) == ("other", True, "y")
+
+
+def test_a_map_of_strings_has_values_of_its_type() -> None:
+    kind = string_map(text(3)).with_keywords(maxProperties=2)
+    assert kind.schema["additionalProperties"] == {"type": "string", "maxLength": 3}
+    assert kind.schema["maxProperties"] == 2

@@ -1,0 +1,134 @@
+"""One declaration: its schema, its writer and its reader agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from fanin.wire.json_types import NATURAL, TEXT, many, or_null, string_map, text, whole
+from fanin.wire.shapes import Inline, answer, plain, request, wrapped
+
+
+@dataclass(frozen=True)
+class Wish:
+    size: int
+    name: str = "nobody"
+    note: str | None = None
+    tags: Sequence[str] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+WISH = request(
+    "Wish",
+    Wish,
+    size=whole(1, 9).called("n"),
+    name=text(5),
+    note=or_null(TEXT),
+    tags=many(TEXT, 2).left_out_if_empty(),
+    labels=string_map(),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    number: int
+    secret: str
+    left: str | None = None
+
+    @property
+    def double(self) -> int:
+        return 2 * self.number
+
+
+ROW = answer(
+    "Row", Row, without={"secret": ""}, number=NATURAL, double=NATURAL, left=TEXT.left_out_if_empty()
+)
+
+
+class TestRequest:
+    def test_a_field_whose_attribute_has_a_default_may_be_left_out(self) -> None:
+        assert WISH.definition["required"] == ["n"]
+        assert WISH.decode({"n": 3}) == Wish(3)
+        assert WISH.decode({"n": 3, "note": None, "labels": None}) == Wish(3)
+
+    def test_none_is_left_out_and_what_is_empty_where_the_field_says_so(self) -> None:
+        assert WISH.encode(Wish(3)) == {"n": 3, "name": "nobody", "labels": {}}
+        assert WISH.encode(Wish(3, note="", tags=["a"])) == {
+            "n": 3, "name": "nobody", "note": "", "tags": ["a"], "labels": {},
+        }  # fmt: skip
+
+    def test_attributes_from_elsewhere_are_given_by_keyword(self) -> None:
+        shape = request("Part", Wish, name=TEXT)
+        assert shape.decode({"name": "x"}, size=4) == Wish(4, "x")
+
+    def test_a_field_that_is_needed_is_needed(self) -> None:
+        with pytest.raises(KeyError, match="n"):
+            WISH.decode({})
+
+    def test_a_default_of_the_shape_stands_where_the_attribute_has_none(self) -> None:
+        shape = request("Wish", Wish, size=whole(1).or_else(7))
+        assert shape.definition["required"] == []
+        assert shape.decode({}) == Wish(7)
+
+
+class TestAnswer:
+    def test_every_field_is_there_but_those_left_out_if_empty(self) -> None:
+        assert ROW.definition["required"] == ["number", "double"]
+        assert ROW.encode(Row(2, "s")) == {"number": 2, "double": 4}
+        assert ROW.encode(Row(2, "s", "now")) == {"number": 2, "double": 4, "left": "now"}
+
+    def test_what_stays_inside_is_neither_written_nor_read(self) -> None:
+        assert ROW.decode({"number": 2, "double": 4, "secret": "guess"}) == Row(2, "")
+
+    def test_an_answer_of_an_older_service_lacks_newer_fields(self) -> None:
+        @dataclass(frozen=True)
+        class Newer:
+            number: int
+            added: str | None = None
+
+        shape = answer("Newer", Newer, number=NATURAL, added=or_null(TEXT))
+        assert shape.definition["required"] == ["number", "added"]
+        assert shape.decode({"number": 1}) == Newer(1)
+        with pytest.raises(KeyError, match="number"):
+            shape.decode({"added": None})
+
+    def test_a_property_is_written_and_not_read(self) -> None:
+        assert ROW.decode({"number": 2, "double": 99}).double == 4
+
+    def test_a_shape_within_a_shape_is_named(self) -> None:
+        @dataclass(frozen=True)
+        class Pair:
+            row: Row
+            more: Sequence[Row]
+
+        shape = answer("Pair", Pair, row=ROW, more=many(ROW))
+        assert shape.definition["properties"]["row"] == {"$ref": "#/components/schemas/Row"}
+        assert shape.encode(Pair(Row(1, ""), [Row(2, "")]))["more"] == [{"number": 2, "double": 4}]
+
+    def test_an_inlined_shape_stands_beside_the_others(self) -> None:
+        @dataclass(frozen=True)
+        class Wide:
+            row: Row
+            other: int
+
+        shape = answer("Wide", Wide, row=Inline(ROW), other=NATURAL)
+        assert list(shape.definition["properties"]) == ["number", "double", "left", "other"]
+        assert shape.definition["required"] == ["number", "double", "other"]
+        assert shape.encode(Wide(Row(1, ""), 5)) == {"number": 1, "double": 2, "other": 5}
+        assert shape.decode({"number": 1, "double": 2, "other": 5}) == Wide(Row(1, ""), 5)
+
+
+def test_a_list_may_be_the_only_field() -> None:
+    shape = wrapped("Rows", "rows", many(ROW))
+    assert shape.encode([Row(1, "")]) == {"rows": [{"number": 1, "double": 2}]}
+    assert shape.decode({"rows": [{"number": 1, "double": 2}]}) == (Row(1, ""),)
+
+
+@pytest.mark.parametrize("lenient", [True, False])
+def test_a_plain_object_is_read_as_it_comes(lenient: bool) -> None:
+    shape = plain("Plain", {"a": NATURAL}, {"b": TEXT}, lenient=lenient)
+    assert shape.definition["required"] == ["a"]
+    assert shape.definition["additionalProperties"] is lenient
+    assert shape.decode({"a": 1}) == {"a": 1}

@@ -1,0 +1,284 @@
+"""Values of every shape, for tests of what is written and read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from fanin.domain import acks, buffer, directory, frames, reports, routing, scatter
+from fanin.domain import batch as b
+from fanin.domain.ids import Group, issue
+from fanin.wire import batches, buffers, items, scatters
+from fanin.wire import directory as directory_shapes
+from fanin.wire import frames as frame_shapes
+from fanin.wire.shapes import Shape
+
+times = st.integers(0, 4_102_444_800_000)
+maybe_times = st.none() | times
+numbers = st.integers(0, 2**40)
+strings = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+batch = st.builds(
+    b.Batch,
+    batch_id=st.integers(0, 2**53 - 1),
+    salt=st.just(b""),
+    created_at=times,
+    touched_at=times,
+    closed_at=maybe_times,
+    ended_at=maybe_times,
+    deadline=maybe_times,
+    expires_at=times.map(lambda ms: ms // 1000),
+    open_idle_ttl=numbers,
+    closed_idle_ttl=numbers,
+    items=numbers,
+    acked=numbers,
+    limit=st.none() | numbers,
+    metadata=strings,
+    pending_bound=st.just(0),
+    retries=st.just(0),
+)
+a_buffer = st.builds(buffer.Buffer, limit=st.integers(1, 1_000_000), batch_id=numbers)
+registration = st.builds(directory.Registration, attributes=strings, lease=numbers, since=times, until=times)
+route = st.builds(
+    routing.Route,
+    pattern=st.dictionaries(st.text(max_size=3), json, max_size=2),
+    attributes=strings,
+    since=times,
+)
+
+
+def tuples(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(values, max_size=3).map(tuple)
+
+
+@st.composite
+def missing_ranges(draw: st.DrawFn) -> reports.MissingRange:
+    start, size = draw(st.integers(0, 2**40 - 100)), draw(st.integers(1, 99))
+    return reports.MissingRange(start, start + size, issue(7, start, size, b"salt-of-a-batch!").prefix)
+
+
+CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
+    "OpenBatch": (
+        batches.OPEN_BATCH,
+        st.builds(
+            b.OpenBatch,
+            user_key=st.text(max_size=256),
+            idle_ttl=st.none() | st.integers(60, 31_536_000),
+            lifetime=st.none() | st.integers(60, 31_536_000),
+            deadline=maybe_times,
+            limit=st.none() | st.integers(1, 1_000_000),
+            metadata=strings,
+            kind=st.just(b.Kind.BATCH),
+            size=st.none(),
+        ),
+    ),
+    "Batch": (batches.BATCH, batch),
+    "Batches": (batches.BATCHES, st.builds(reports.Batches, batches=tuples(batch))),
+    "Progress": (
+        batches.PROGRESS,
+        st.builds(reports.Progress, batch=batch, done_min=numbers, done_max=numbers),
+    ),
+    "Group": (
+        batches.GROUP,
+        st.builds(Group, batch_id=numbers, id=st.uuids().map(str), upto=st.integers(1, 2**32 - 1)),
+    ),
+    "Expired": (batches.EXPIRED, st.builds(reports.Expired, batches=numbers, items=numbers)),
+    "Verdict": (
+        batches.VERDICT,
+        st.builds(reports.Verdict, batch=batch, pending=numbers, disagreements=tuples(st.text(max_size=5))),
+    ),
+    "Acks": (
+        items.ACKS,
+        st.builds(
+            acks.Acks,
+            items=tuples(st.text(max_size=9)),
+            ranges=tuples(
+                st.builds(
+                    acks.ItemRange,
+                    start=st.integers(0, 2**32 - 1),
+                    stop=st.none() | st.integers(0, 2**32 - 1),
+                )
+            ),
+            counts=tuples(st.builds(acks.Count, batch_id=numbers, n=st.integers(1, 2**40))),
+            failures=st.just(()),
+        ),
+    ),
+    "QueuedAcks": (
+        items.QUEUED_ACKS,
+        st.builds(
+            acks.Acks,
+            items=tuples(st.text(max_size=9)),
+            ranges=st.just(()),
+            counts=st.just(()),
+            failures=tuples(st.builds(acks.Failure, reason=st.text(max_size=9))),
+        ),
+    ),
+    "FailItems": (items.FAILURES, tuples(st.builds(acks.Failure, reason=st.text(max_size=9)))),
+    "Receipts": (
+        items.RECEIPTS,
+        tuples(
+            st.builds(
+                acks.Receipt,
+                batch_id=numbers,
+                first=numbers,
+                ranged=numbers,
+                late=numbers,
+                duplicates=tuples(st.text(max_size=9)),
+            )
+        ),
+    ),
+    "Missing": (items.MISSING, st.builds(reports.Missing, ranges=tuples(missing_ranges()))),
+    "FailedItems": (
+        items.FAILED_ITEMS,
+        st.builds(reports.Failures, failures=tuples(st.builds(reports.FailedItem, ordinal=numbers))),
+    ),
+    "Buffer": (buffers.BUFFER, a_buffer),
+    "Buffers": (buffers.BUFFERS, st.builds(buffer.BufferPage, buffers=tuples(a_buffer))),
+    "BufferLevel": (
+        buffers.LEVEL,
+        st.builds(buffer.Level, buffer=a_buffer, pending=numbers, taken=numbers),
+    ),
+    "PutWork": (buffers.PUT_WORK, st.lists(st.text(min_size=1), min_size=1, max_size=10).map(tuple)),
+    "AcceptedWork": (buffers.ACCEPTED, st.builds(buffer.Accepted, items=tuples(st.text(max_size=9)))),
+    "TakenWork": (buffers.TAKEN, tuples(st.builds(buffer.Work, waited_ms=numbers))),
+    "DoneWork": (buffers.DONE_WORK, tuples(st.text(max_size=9))),
+    "ReleasedSlots": (buffers.RELEASED, st.builds(buffer.Released, done=numbers, late=numbers)),
+    "Registration": (directory_shapes.REGISTRATION, registration),
+    "Registrations": (
+        directory_shapes.REGISTRATIONS,
+        st.builds(directory.Registrations, registrations=tuples(registration)),
+    ),
+    "Deleted": (directory_shapes.DELETED, st.booleans()),
+    "Route": (directory_shapes.ROUTE, route),
+    "Routes": (directory_shapes.ROUTES, st.builds(routing.Routes, routes=tuples(route))),
+    "PutEvent": (
+        directory_shapes.PUT_EVENT,
+        st.builds(
+            routing.PutEvent,
+            source=st.text(min_size=1, max_size=9),
+            detail_type=st.text(min_size=1, max_size=9),
+            detail=st.dictionaries(st.text(max_size=3), json, max_size=2),
+        ),
+    ),
+    "EventSent": (directory_shapes.SENT, st.builds(routing.Sent)),
+    "OpenFrame": (
+        frame_shapes.OPEN_FRAME,
+        st.builds(
+            frames.OpenFrame,
+            size=st.integers(1, 2**32 - 1),
+            source=st.text(max_size=9),
+            destination=st.text(max_size=9),
+            reply_to=st.text(max_size=9),
+            ttl=st.integers(60, 31_536_000),
+            user_key=st.text(max_size=9),
+        ),
+    ),
+    "Frame": (
+        frame_shapes.FRAME,
+        st.builds(
+            frames.Frame,
+            frame_id=numbers,
+            size=numbers,
+            ttl=numbers,
+            about=strings,
+            missing=tuples(st.tuples(numbers, numbers)),
+        ),
+    ),
+    "ClaimEnvelopes": (
+        frame_shapes.CLAIM_ENVELOPES,
+        st.builds(
+            frames.ClaimEnvelopes,
+            tickets=tuples(st.builds(frames.Ticket, frame_id=numbers, index=st.integers(0, 2**32 - 1))),
+            lease=st.integers(1, 43_200),
+        ),
+    ),
+    "EnvelopeClaims": (
+        frame_shapes.CLAIMS,
+        tuples(
+            st.builds(
+                frames.Claim,
+                ticket=st.builds(frames.Ticket, frame_id=numbers, index=st.integers(0, 2**32 - 1)),
+                until=numbers,
+            )
+        ),
+    ),
+    "Scatter": (
+        scatters.SCATTER,
+        st.builds(
+            scatter.Scatter,
+            body=st.text(min_size=1, max_size=9),
+            recipients=tuples(
+                st.builds(
+                    scatter.Recipient, channel=st.text(min_size=1, max_size=9), name=st.text(max_size=9)
+                )
+            ),
+            topic=st.none() | st.text(min_size=1, max_size=9),
+            where=strings,
+            type=st.text(max_size=9),
+            attributes=st.dictionaries(st.text(max_size=3), st.text(min_size=1, max_size=3), max_size=3),
+            correlation_id=st.none() | st.text(min_size=1, max_size=9),
+            timeout=st.integers(5, 86_400),
+            max_retries=st.integers(0, 10),
+            quorum=st.none() | st.integers(1, 9) | st.floats(0.1, 0.9),
+            user_key=st.text(max_size=9),
+            metadata=strings,
+        ),
+    ),
+    "Scattered": (
+        scatters.SCATTERED,
+        st.builds(
+            scatter.Scattered,
+            batch=batch.map(lambda row: replace(row, items=20)),
+            received=st.integers(0, 10),
+            failed=st.integers(0, 10),
+            retries=numbers,
+            max_retries=numbers,
+            quorum=st.none() | numbers,
+        ),
+    ),
+    "Replies": (
+        scatters.REPLIES,
+        tuples(
+            st.builds(scatter.Reply, payload=json, claim=st.none())
+            | st.builds(scatter.Reply, payload=st.none(), claim=st.text(min_size=1, max_size=9))
+        ),
+    ),
+    "ReplyReceipts": (scatters.REPLY_RECEIPTS, tuples(st.builds(scatter.ReplyReceipt, batch_id=numbers))),
+    "Gathered": (
+        scatters.GATHERED,
+        st.builds(
+            scatter.Gathered,
+            replies=tuples(st.builds(scatter.GatheredReply, ordinal=numbers, payload=json, replied_at=times)),
+        ),
+    ),
+    "MissingRecipients": (
+        scatters.MISSING_RECIPIENTS,
+        st.builds(
+            scatter.MissingRecipients, recipients=tuples(st.builds(scatter.MissingRecipient, ordinal=numbers))
+        ),
+    ),
+    "FailedRecipients": (
+        scatters.FAILED_RECIPIENTS,
+        st.builds(
+            scatter.FailedRecipients, recipients=tuples(st.builds(scatter.FailedRecipient, ordinal=numbers))
+        ),
+    ),
+    "ClaimCheckRequest": (
+        scatters.CLAIM_CHECK_REQUEST,
+        st.builds(
+            scatter.ClaimCheckRequest,
+            size=st.integers(1, 2**30),
+            content_type=st.text(min_size=1, max_size=9),
+        ),
+    ),
+    "ClaimCheck": (
+        scatters.CLAIM_CHECK,
+        st.builds(scatter.ClaimCheck, headers=strings, expires_at=times),
+    ),
+}
