@@ -71,7 +71,7 @@ class Office:
             self.listen(1)
 
     def listen(self, seconds: int) -> None:
-        """Receive events, and wait for them at most so many seconds."""
+        """Receive events, and wait for them for at most ``seconds``."""
         sqs = self._tracker.sqs
         answer = sqs.receive_message(
             QueueUrl=self._queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=seconds

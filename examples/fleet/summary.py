@@ -126,7 +126,7 @@ def _figures(outcomes: Sequence[Outcome]) -> Table:
     for column in ("replied", "trips", "km", "h", "l/100 km", "€", "again", "late"):
         table.add_column(column, justify="right", no_wrap=True)
     for outcome in outcomes:
-        report, total, besides = outcome.report, outcome.report.total, outcome.aftermath
+        report, total, uncounted = outcome.report, outcome.report.total, outcome.aftermath
         table.add_row(
             outcome.title,
             f"{len(report.rows)} of {len(report.fleet.vehicles)}",
@@ -135,7 +135,7 @@ def _figures(outcomes: Sequence[Outcome]) -> Table:
             hours(total.driving_s),
             tenth(total.litres_per_100_km),
             euros(total.cost_cents),
-            str(besides.repeated),
-            str(besides.late),
+            str(uncounted.repeated),
+            str(uncounted.late),
         )
     return table

@@ -42,7 +42,10 @@ def open_batch(
         str | None, typer.Option(help="Item of another batch; it is acknowledged when this batch completes.")
     ] = None,
     retry_of: Annotated[
-        int | None, typer.Option(metavar="BATCH", help="Batch whose failed items this batch does again.")
+        int | None,
+        typer.Option(
+            parser=parsing.batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
+        ),
     ] = None,
     metadata: Metadata = None,
     key: Annotated[
