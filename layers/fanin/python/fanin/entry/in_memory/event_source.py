@@ -70,10 +70,13 @@ class EventSource:
     def run(self) -> bool:
         with self._store.lock:
             queue = self._store.find(self._url)
+            due = queue.next_visible() if queue else None
+            if queue is None or due is None or due > queue.clock.now():
+                return False
             # Not at once again, where the queue hides nothing: what always fails would go on for ever.
-            messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout"))) if queue else []
-        if queue is None or not messages:
-            return False
+            messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout")))
+        if not messages:
+            return True  # they were dead, and are another queue's now
         handles = {message.message_id: message.handle for message in messages}
         again = self._invoke(queue, messages)
         with self._store.lock:

@@ -126,7 +126,7 @@ class Rate:
         every: ms between two calls.
         call: the function; what it raises is forgotten until its next call.
         clock: tells the time.
-        needed: when a call next finds something to do, ms; None if that is not in sight. The calls before it
+        needed: when a call next finds something to do, ms; None if that is not in sight. Calls before then
             are left out, so that a long time passes fast.
     """
 
@@ -157,6 +157,9 @@ class Rate:
         if now < self._next:
             return False
         self._next += ((now - self._next) // self._every + 1) * self._every
+        needed = self._needed()
+        if needed is None or needed > now:
+            return False
         try:
             self._call()
         except Exception:  # the next call sees to it
