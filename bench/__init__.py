@@ -1,1 +1,1 @@
-"""The figures that fanin promises, measured: ``python -m bench``."""
+"""Measures the figures that fanin promises: ``python -m bench``."""

@@ -1,4 +1,4 @@
-"""``python -m bench``: measure every figure, print one table, fail where one falls short."""
+"""Measures every figure, prints them as one table, and exits with 1 if one misses its bound."""
 
 from __future__ import annotations
 
@@ -57,17 +57,19 @@ GROUPS = [*COUNTED, *TIMED]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("groups", nargs="*", metavar="group", help=f"some of: {', '.join(GROUPS)}; else all")
+    parser.add_argument(
+        "groups", nargs="*", metavar="group", help=f"groups to measure, by default all: {', '.join(GROUPS)}"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    full = "spark-speed: 2^27 acknowledgements, not 2^25; spark-audit: 10^7 words, not 10^6"
+    full = "spark-speed with 2^27 acknowledgements instead of 2^25, spark-audit with 10^7 words"
     parser.add_argument("--full", action="store_true", help=full)
     options = parser.parse_args()
     if options.full:
         TIMED["spark-speed"][0] = partial(spark_coalesce.ratios, spark_coalesce.FULL)
         TIMED["spark-audit"][0] = partial(spark_audit.linear, spark_audit.FULL)
     if unknown := set(options.groups) - set(GROUPS):
-        parser.error(f"no such group: {', '.join(sorted(unknown))}")
-    with Console(stderr=True).status("measuring, some two minutes"):
+        parser.error(f"unknown group: {', '.join(sorted(unknown))}; choose from {', '.join(GROUPS)}")
+    with Console(stderr=True).status("measuring; without the Spark groups this takes about two minutes"):
         figures = measure(options.groups or GROUPS)
     if options.json:
         print(json.dumps({**machine(), "figures": [figure.as_json() for figure in figures]}, indent=2))
@@ -77,9 +79,13 @@ def main() -> int:
 
 
 def measure(groups: Iterable[str]) -> list[Figure]:
-    """Measure groups: what is counted on all cores at once, then what is timed, one after the other.
+    """Measure groups of figures: first the counted ones, in parallel, then the timed ones, one by one.
 
-    Each that is timed has a process, and so a JVM, of its own: none finds what another one left.
+    Each timed measurement has a process, and so a JVM, of its own: it finds no caches that another one
+    filled.
+
+    Returns:
+        One figure for each name; of several measurements of a figure, the worst.
     """
     chosen = set(groups)
     with ProcessPoolExecutor() as pool:
@@ -95,7 +101,7 @@ def measure(groups: Iterable[str]) -> list[Figure]:
 
 
 def machine() -> dict[str, str | int | None]:
-    """When and on what this was measured; only the timed figures depend on it."""
+    """When and on which machine this was measured; only the timed figures depend on the machine."""
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""What a put costs with its take, refreshes of the bound included."""
+"""Bounded buffers: what a put and its take cost, including refreshes of the buffer's level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_tens() -> list[Figure]:
 
 
 def _measure(name: str, size: int, held: int, at_most: float) -> Figure:
-    """Put and take by two processes, some work always being in the buffer."""
+    """Put and take in two processes, while ``held`` payloads stay in the buffer."""
     world = World()
     producer, taker = (BufferService(process) for process in (world.process(), world.process()))
     producer.define("jobs", LIMIT)

@@ -1,4 +1,4 @@
-"""Side by side: fanin's conditional expression and compare-and-swap, and other ways to know the end."""
+"""Comparisons: fanin's conditional expression with compare-and-swap, and fanin with its alternatives."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WIDTH = Tree().width
 
 
 class SwappedWords:
-    """A ``WordStore`` that reads a word, clears bits in it, and puts it back if nobody else did meanwhile.
+    """A ``WordStore`` with compare-and-swap: reads a word, clears bits, writes it back if unchanged.
 
-    As kind to compare-and-swap as DynamoDB can be: a refused write brings the new word with it, so only
-    the first try of each word costs a read.
+    This is the best case for compare-and-swap on DynamoDB: a refused write returns the new word, so only the
+    first attempt on each word costs a read.
     """
 
     def __init__(self, accesses: Accesses) -> None:
@@ -36,14 +36,14 @@ class SwappedWords:
         return [self._clear(clear.key, clear.mask) for clear in clears]
 
     def _clear(self, key: WordKey, mask: int) -> Cleared:
-        seen = self._accesses.read("words.read", lambda: self._now(key))
-        while first := mask & seen:
-            wanted = seen ^ first
-            found = self._accesses.write("words.swap", lambda: self._swap(key, seen, wanted))  # noqa: B023
-            if found == seen:
+        known = self._accesses.read("words.read", lambda: self._now(key))
+        while first := mask & known:
+            wanted = known ^ first
+            found = self._accesses.write("words.swap", lambda: self._swap(key, known, wanted))  # noqa: B023
+            if found == known:
                 return Cleared(wanted, first)
-            seen = found
-        return Cleared(seen, 0)
+            known = found
+        return Cleared(known, 0)
 
     def _swap(self, key: WordKey, old: int, new: int) -> int:
         found = self._now(key)
@@ -64,7 +64,7 @@ class SwappedWords:
 
 
 def expressions() -> list[Figure]:
-    """Writes and reads for each item, with the two ways to clear a bit."""
+    """Writes and reads for each item, with either way to clear a bit."""
     figures = []
     for ackers in ACKERS:
         for name, bound, words in (
@@ -78,7 +78,7 @@ def expressions() -> list[Figure]:
 
 
 def alternatives() -> list[Figure]:
-    """What ``fanin plan`` computes for a million items; its first line is what ``single`` measures."""
+    """What ``fanin plan`` computes for a million items; the group ``single`` measures its first line."""
     prices = Prices()
     return [
         Figure(
@@ -91,7 +91,7 @@ def alternatives() -> list[Figure]:
 
 
 def _measure(ackers: int, words: Callable[[Accesses], WordStore] | None) -> tuple[float, float]:
-    """Let all ackers share a word until it is done, then the next, so that none can get out of the way."""
+    """Let all ackers work on the same word until it is done, then on the next, so that they contend."""
     schedule = Interleaving(seed=ackers)
     world = World(schedule.on_call)
     ports = world.memory.ports()

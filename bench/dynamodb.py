@@ -1,4 +1,4 @@
-"""The cross-check on DynamoDB's own interface: an emulator, the real adapters, and a meter on the client."""
+"""Cross-check on DynamoDB's interface: the real adapters on an emulator, with a meter on the client."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
 from fanin.domain.tree import Tree
 from fanin.local import emulator
 
-HOME = Path(__file__).resolve().parent.parent / ".fanin" / "emulator"  # shared with ``fanin local``
+HOME = (
+    Path(__file__).resolve().parent.parent / ".fanin" / "emulator"
+)  # the installation that ``fanin local`` uses
 ITEMS = 2_048
 BATCHES, WORDS, PARTS = "batches", "words", "parts"
 KEYS = {
@@ -41,7 +43,7 @@ KEYS = {
 
 
 def emulated() -> list[Figure]:
-    """Writers in threads on real conditional expressions, and the largest row that a word can have."""
+    """Writers in threads on real conditional expressions, and the size of the largest row of a word."""
     with _emulator() as client:
         for table, key in KEYS.items():
             _create(client, table, key)
@@ -62,18 +64,18 @@ def _shared_words(ports: Ports, meter: Meter) -> list[Figure]:
     producer.close(batch.batch_id)
     ledgers = [LedgerService(ports) for _ in range(WRITERS)]
     for ledger in ledgers:
-        ledger.status(batch.batch_id)  # warm: each process has seen the batch
+        ledger.status(batch.batch_id)  # warm up: each process knows the batch afterwards
     meter.reset()
     items = span(batch, 0, ITEMS)
     in_threads(writer(ledger, share(items, number)) for number, ledger in enumerate(ledgers))
     writes, reads, refused = meter.writes.total(), meter.reads.total(), meter.refused.total()
     if producer.status(batch.batch_id).batch.state is not State.COMPLETE:
-        raise AssertionError("all items are acknowledged, and the batch is not complete")
+        raise AssertionError("all items are acknowledged, but the batch is not complete")
     return contended("DynamoDB adapters", writes, reads, refused, ITEMS)
 
 
 def _largest_word(ports: Ports, client: Any) -> Figure:
-    """The last leaf of the largest batch, every item leased and failed; before and after its last bit."""
+    """The last leaf of the largest batch with every item leased and failed, before and after its last bit."""
     tree = Tree()
     key = WordKey(MAX_BATCH_ID, 0, tree.last(0, MAX_ITEMS))
     ports.words.claim([Claim(key, bit, now=2**32, until=2**33, expires_at=2**35) for bit in range(64)])
@@ -87,9 +89,9 @@ def _largest_word(ports: Ports, client: Any) -> Figure:
 
 
 def _size(item: dict[str, Any]) -> int:
-    """Bytes of an item by the rules of the DynamoDB Developer Guide, "Item sizes and formats".
+    """Size of an item in bytes, by "Item sizes and formats" of the DynamoDB Developer Guide.
 
-    The guide gives no overhead for sets, so that of a list is taken, which is more.
+    The guide does not say the overhead of a set; the overhead of a list is used, which is larger.
     """
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
@@ -103,12 +105,12 @@ def _value_size(typed: dict[str, Any]) -> int:
             return -(-len(value) // 2) + 1
         case "NS":
             return 3 + sum(1 + _value_size({"N": number}) for number in value)
-    raise AssertionError(f"a word's row has no attribute of type {kind}")
+    raise AssertionError(f"the row of a word has an attribute of type {kind}, whose size is unknown here")
 
 
 @contextmanager
 def _emulator() -> Iterator[Any]:
-    """An emulator of its own, and a client of it."""
+    """Start an emulator, yield a client for it, and stop it."""
     python = emulator.install(HOME, lambda message: print(message, file=sys.stderr))
     with TemporaryDirectory() as folder:
         try:

@@ -1,4 +1,4 @@
-"""A figure: what was measured, and what it must be."""
+"""A figure: what was measured, and its bound."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Figure:
 
     Attributes:
         name: what was measured.
-        measured: the value.
-        at_most: the value must not be above this.
-        at_least: the value must not be below this. With neither bound the row only informs.
-        note: where the value comes from, such as the worst case among many.
+        measured: its value.
+        at_most: upper bound.
+        at_least: lower bound. A figure without bounds is for comparison.
+        note: how the value came about, such as the worst case of many.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Figure:
 
 
 def number(value: float) -> str:
-    """Whole numbers as they are, with thousands set apart; others to four places."""
+    """Format a number: whole and large ones with thousands separators, others with four digits."""
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def worst(figures: Iterable[Figure]) -> Figure:
-    """Of several measurements of one figure, the one that is nearest to its bound or furthest beyond it."""
+    """The worst of several measurements: the lowest if there is a lower bound, otherwise the highest."""
     return max(figures, key=lambda figure: figure.measured if figure.at_least is None else -figure.measured)

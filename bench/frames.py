@@ -1,4 +1,4 @@
-"""Guaranteed delivery: what an envelope costs, from the frame that is asked for to its completion."""
+"""Guaranteed delivery: what an envelope costs, from the opening of its frame to its completion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AT_MOST = 2.1
 
 
 def envelopes() -> list[Figure]:
-    """Every envelope claimed and acknowledged alone, by a process that knows the frame; the worst size."""
+    """Each envelope is claimed and acknowledged alone, by a process that knows the frame."""
     return [_measure(size) for size in SIZES]
 
 
@@ -25,7 +25,7 @@ def _measure(size: int) -> Figure:
         for index in range(size):
             (claim,) = frames.claim([Ticket(frame.frame_id, index)])
             if claim.hold is not Hold.CLAIMED:
-                raise AssertionError(f"nobody claimed it before, and it is {claim.hold}")
+                raise AssertionError(f"the claim should be the first one, but its outcome is {claim.hold}")
             receiver.ack([claim.item])
     world.check_complete()
     return Figure(

@@ -1,4 +1,4 @@
-"""How long the functions take to import, over what nearly every Lambda function in Python imports."""
+"""Import time of the functions, relative to what nearly every Lambda function in Python imports."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ print(time.process_time() - start)
 
 
 def imports() -> list[Figure]:
-    """Every function, as it is and with boto3, which it needs at its first call at the latest.
+    """Every function, alone and with boto3, which it needs for its first call at the latest.
 
-    CPU time, since that of other processes is not in it; each sample in a fresh interpreter, after a round
-    that leaves the compiled files behind.
+    This is CPU time, which other processes do not disturb. Each sample is taken in a new interpreter; a first
+    round, which is not counted, compiles the files.
     """
     functions = sorted(path.parent for path in ROOT.glob("functions/*/handler.py"))
     with TemporaryDirectory() as cache:
@@ -58,7 +58,7 @@ def imports() -> list[Figure]:
 
 
 def _seconds(code: str, folder: Path, cache: str) -> float:
-    """CPU seconds of running the code, with the import path that the function has in Lambda."""
+    """CPU seconds for running the code with the import path that the function has in Lambda."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {
         "PYTHONPYCACHEPREFIX": cache,

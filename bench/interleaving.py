@@ -1,4 +1,4 @@
-"""Many processes at once, in one thread and in virtual time: the same seed, the same course of events."""
+"""Simulates concurrent processes in one thread and in virtual time; a seed decides their order."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from itertools import count
 from greenlet import getcurrent, greenlet
 
 LATENCY_MS = (1.0, 5.0)
-"""How long a request, and as long again its answer, is on its way to a row."""
+"""Bounds of the time that a request takes to a row, and again of the time that its answer takes back."""
 
 
 class Interleaving:
-    """Runs actors so that each access to a row takes a seeded time to arrive, and its answer to come back.
+    """Runs actors whose accesses to rows, and the answers, take random times from a seed.
 
-    Pass ``on_call`` to ``Memory``. Between the two moments of a call, and between calls, any other actor
-    may come first; the accesses to a row take place one after the other, as in DynamoDB.
+    Pass ``on_call`` to ``Memory``. Before each access and before each answer other actors may run; the
+    accesses to a row happen one at a time, as in DynamoDB.
+
+    Args:
+        seed: the same seed gives the same order of events.
 
     Attributes:
-        actor: number of the actor that is running.
+        actor: number of the running actor.
     """
 
     def __init__(self, seed: int) -> None:
@@ -33,12 +36,12 @@ class Interleaving:
         self._numbers: dict[greenlet, int] = {}
 
     def on_call(self, _call: str, _moment: str) -> None:
-        if self._numbers:  # nothing is set up but by the hub, which never waits
+        if self._numbers:  # outside of run() only the hub makes calls, and it never waits
             self._wait(getcurrent())
             self._hub.switch()
 
     def run(self, actors: Iterable[Callable[[], None]]) -> None:
-        """Run all actors to their end."""
+        """Run all actors until they have returned; an error of an actor is raised here."""
         for number, actor in enumerate(actors):
             runner = greenlet(actor)
             self._numbers[runner] = number

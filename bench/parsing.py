@@ -1,4 +1,4 @@
-"""How fast item ids are read, on one core."""
+"""How fast one core parses item ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ITEMS = 1_000_000
 
 
 def parsing() -> list[Figure]:
-    """Item ids of one request, in random order, to bits grouped by word; then the same with all else."""
+    """Parse the item ids of one request into bits grouped by word; then acknowledge them as a whole."""
     world = World()
     batch = world.batch(ITEMS)
     prefix = span(batch, 0, ITEMS).prefix
@@ -48,7 +48,7 @@ def parsing() -> list[Figure]:
 
 
 def _median(work: Callable[[], object]) -> float:
-    """CPU seconds, which those of other processes are not in."""
+    """Median of CPU seconds, which other processes do not disturb."""
     times = []
     for _ in range(PARSE_ROUNDS):
         start = time.process_time()

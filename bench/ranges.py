@@ -1,4 +1,4 @@
-"""Ranges: adding any number of items, and acknowledging whole batches and the worst parts of them."""
+"""Ranges: adding any number of items, acknowledging whole batches, and acknowledging the worst ranges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = Tree().width
 
 
 def adding() -> list[Figure]:
-    """One write, however many items; with an idempotency key a transaction of two rows."""
+    """Adding takes one write for any number of items; with an idempotency key a transaction of two rows."""
     plain, keyed = [], []
     for power in range(10):
         world = World()
@@ -35,7 +35,7 @@ def adding() -> list[Figure]:
 
 
 def whole_batches() -> list[Figure]:
-    """A closed batch acknowledged by one range, completion included."""
+    """A closed batch is acknowledged by one range; its completion is included."""
     figures = []
     for items, bound in ((MILLION, 6), (BILLION, 8)):
         world = World()
@@ -48,7 +48,7 @@ def whole_batches() -> list[Figure]:
 
 
 def any_range() -> list[Figure]:
-    """The worst of many ranges; all items around are done, so that ragged words finish and parents settle."""
+    """The worst of many ranges; all items outside are done, so that the words at both ends finish, too."""
     return [
         worst(
             _fresh(items, bound, *ends, closed=closed) for ends in _ranges(items) for closed in (True, False)
@@ -58,9 +58,10 @@ def any_range() -> list[Figure]:
 
 
 def overlapping() -> list[Figure]:
-    """The worst of ranges of which a part is done already, in every word that they touch from a level on.
+    """The worst of many ranges of which a part is done already, in every word touched from a level on.
 
-    Such a word refuses the first write, since the mask meets bits that are clear, and takes a second.
+    Such a word refuses the first write, because some bits of the mask are clear already, and needs a second
+    one.
     """
     return [
         worst(_again(items, bound, *ends, lowest) for ends in _ranges(items) for lowest in range(3))
@@ -83,7 +84,7 @@ def _again(items: int, bound: int, start: int, stop: int, lowest: int) -> Figure
 def _spent(
     items: int, start: int, stop: int, *, closed: bool = True, inside: Iterable[tuple[int, int]] = ()
 ) -> int:
-    """Writes for the range, after all items around it and some within are done."""
+    """Writes that acknowledge a range, when all items outside and some inside are done already."""
     world = World()
     batch = world.batch(items, closed=closed)
     for low, high in [(0, start), (stop, items), *inside]:
@@ -96,7 +97,7 @@ def _spent(
 
 
 def _done_inside(start: int, stop: int, lowest: int) -> Iterator[tuple[int, int]]:
-    """One child of a word of each level from ``lowest`` on, next to either end of the range, within it."""
+    """Ranges inside the range: on each level from ``lowest`` up, one child of the word at either end."""
     span = WIDTH**lowest
     while span < stop - start:
         first, last = -(-start // span) * span, stop // span * span
@@ -108,10 +109,12 @@ def _done_inside(start: int, stop: int, lowest: int) -> Iterator[tuple[int, int]
 
 
 def _ranges(items: int) -> Iterator[tuple[int, int]]:
-    """Ragged at both ends on as many levels as can be; at the edges of words; and seeded ones."""
+    """Ranges with ends within words on as many levels as possible, at edges of words, and at random."""
     seeded = random.Random(items)  # noqa: S311
     levels = range(Tree().root_level(items) + 1)
-    ones = sum(WIDTH**level for level in levels)  # bit 1 of every level, so no end is even with a word
+    ones = sum(
+        WIDTH**level for level in levels
+    )  # bit 1 on every level, so that neither end is the edge of a word
     yield from ((ones + shift, items - ones - shift) for shift in (0, 1, WIDTH, ones // WIDTH))
     edges = [WIDTH**level * k + d for level in levels for k in (1, 2, 63) for d in (-1, 0, 1)]
     ends = [edge for edge in chain(edges, (items - edge for edge in edges)) if 0 <= edge <= items]

@@ -1,4 +1,4 @@
-"""Reading and closing: what they cost at any size."""
+"""What closing and reading cost for batches of any size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = Tree().width
 
 
 def closing() -> list[Figure]:
-    """Close by a process that knows the batch and by one that does not, on trees that are done or not."""
+    """Closing, by a process that knows the batch or does not, with all, some or no items done."""
     return [
         worst(_close(size, *done, warm=warm) for size, done in _batches() for warm in (True, False)),
     ]
@@ -31,12 +31,12 @@ def _close(size: int, start: int, stop: int, *, warm: bool) -> Figure:
     with world.spending() as spent:
         row = closer.close(batch.batch_id)
     if (row.state is State.COMPLETE) != (stop - start == size):
-        raise AssertionError(f"{stop - start} of {size} items are done, and the closed batch is {row.state}")
+        raise AssertionError(f"{stop - start} of {size} items are done, but the closed batch is {row.state}")
     return Figure("reads to close a batch of 1 … 2⁴⁰ items", spent.reads, at_most=7, note=_worst(size))
 
 
 def bounds() -> list[Figure]:
-    """Progress bounds, asked by a process that has seen nothing."""
+    """Bounds of the progress, read by a process that does not know the batch."""
     return [worst(_bounds(size, *done) for size, done in _batches())]
 
 
@@ -47,12 +47,14 @@ def _bounds(size: int, start: int, stop: int) -> Figure:
     with world.spending() as spent:
         progress = world.process().status(batch.batch_id)
     if not progress.done_min <= stop - start <= progress.done_max:
-        raise AssertionError(f"{stop - start} of {size} items are done, not as bounded by {progress}")
+        raise AssertionError(
+            f"{stop - start} of {size} items are done, which is outside the bounds of {progress}"
+        )
     return Figure("reads for the status of 1 … 2⁴⁰ items", spent.reads, at_most=66, note=_worst(size))
 
 
 def missing() -> list[Figure]:
-    """Ten missing of a billion: far apart, so that their paths share the root only, and at random places."""
+    """Ten missing items of a billion: far apart, so that their paths share only the root, and at random."""
     apart = range(1, BILLION, BILLION // MISSING)
     places = [apart, *(random.Random(seed).sample(range(BILLION), MISSING) for seed in range(20))]  # noqa: S311
     return [worst(_missing(sorted(ordinals)) for ordinals in places)]
@@ -66,12 +68,12 @@ def _missing(ordinals: list[int]) -> Figure:
     with world.spending() as spent:
         page = world.process().missing(batch.batch_id)
     if [(span.start, span.stop) for span in page.ranges] != [(i, i + 1) for i in ordinals] or page.cursor:
-        raise AssertionError(f"{ordinals} are missing, not {page}")
+        raise AssertionError(f"the items {ordinals} are missing, but the answer is {page}")
     return Figure(f"reads to list {MISSING} missing of 10⁹", spent.reads, at_most=60)
 
 
 def _batches() -> Iterator[tuple[int, tuple[int, int]]]:
-    """Sizes around those where trees get deeper, up to the most items; each with a range that is done."""
+    """Sizes around those at which a tree gets another level, each with ranges of items that are done."""
     depths = range(1, Tree().root_level(MAX_ITEMS) + 1)
     edges = {WIDTH**depth * k + more for depth in depths for k in (1, 15) for more in (-1, 0, 1)}
     for size in sorted(edges | {1, 2, 10**6, BILLION, MAX_ITEMS - 1, MAX_ITEMS}):

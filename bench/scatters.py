@@ -1,4 +1,4 @@
-"""A scatter from its start to the event of its end, every recipient replying alone."""
+"""A scatter, from its start to the event of its end; each recipient replies in a call of its own."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def quorum() -> list[Figure]:
 
 
 def large_topic() -> list[Figure]:
-    """A start to as many as a scatter may have: listed by the worker, and sent to."""
+    """A start to a topic of the largest size: the worker lists the recipients, and sends to them."""
     world = World()
     world.memory.channels.queues[QUEUE] = []
     now = world.clock.now()
-    there = Registration("fleet", "", QUEUE, {}, 86_400, now, now + 86_400_000)
-    rows = {f"{i:06}": there.value for i in range(LARGE)}
-    world.memory.directory.put_all(directory.TOPIC_PREFIX + "fleet", rows, expires_at=there.expires_at)
+    registration = Registration("fleet", "", QUEUE, {}, 86_400, now, now + 86_400_000)
+    rows = {f"{i:06}": registration.value for i in range(LARGE)}
+    world.memory.directory.put_all(directory.TOPIC_PREFIX + "fleet", rows, expires_at=registration.expires_at)
     ports = world.memory.ports()
     scatters = ScatterService(LedgerService(ports, patterns(ports)))
     with world.spending() as spent:
@@ -46,7 +46,7 @@ def large_topic() -> list[Figure]:
             scatters.work(job["batch_id"], job["chunk"], job["wave"])
     items = {message.attributes[names.ITEM_ATTRIBUTE] for message in world.memory.channels.queues[QUEUE]}
     if not len(items) == ports.batches.read([batch_id])[batch_id].items == LARGE:
-        raise AssertionError(f"of {LARGE:,} recipients {len(items):,} were sent to")
+        raise AssertionError(f"{LARGE:,} recipients should have got a message, but {len(items):,} did")
     return [
         Figure(
             f"writes for one recipient of a scatter to a topic of {LARGE:,}, its reply aside",
@@ -72,7 +72,7 @@ def _measure(size: int, *, quorum: int | None) -> Figure:
         ended = ports.batches.read([batch.batch_id])[batch.batch_id]
         ledger.announce(ended)
     if ended.state is not State.COMPLETE:
-        raise AssertionError(f"all have replied, and the scatter is {ended.state}")
+        raise AssertionError(f"all recipients have replied, but the scatter is {ended.state}")
     how = "all must reply" if quorum is None else "with a quorum, whose replies are counted"
     return Figure(
         f"writes for one recipient of a scatter, its reply included; {how}",

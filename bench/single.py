@@ -1,4 +1,4 @@
-"""Acknowledging a large batch one item at a time, from one warm process."""
+"""Acknowledging a large batch one item at a time, from one process that knows the batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.figures import Figure
 from bench.world import World, span
 
 ITEMS = 1_000_000
-MS_PER_ACK = 1  # so that cached rows grow old and activity falls due, as they do in a process that lives on
+MS_PER_ACK = 1  # so that cached rows expire and activity has to be noted, as in a process that runs for long
 
 WRITES, READS = 1.02, 0.02
 
@@ -23,7 +23,7 @@ def in_order() -> list[Figure]:
 
 
 def across_words() -> list[Figure]:
-    """The first item of every word, then the second, …: words fill up together and finish all at the end."""
+    """The first item of every word, then the second, and so on: all words finish at the end."""
     return _measure("one item of every word in turn", lambda: sorted(range(ITEMS), key=lambda i: i % 64))
 
 
@@ -34,7 +34,7 @@ def _measure(name: str, order: Callable[[], Iterable[int]]) -> list[Figure]:
     with world.spending() as spent:
         for count, ordinal in enumerate(order()):
             if count == ITEMS // 2:
-                world.ledger.close(batch.batch_id)  # by another process; the acker has to find out
+                world.ledger.close(batch.batch_id)  # in another process; the acker does not know of it
             acker.ack([f"{prefix}:{ordinal}"])
             world.clock.advance(MS_PER_ACK)
     world.check_complete()

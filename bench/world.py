@@ -1,4 +1,4 @@
-"""A ledger in memory whose row accesses are counted, and processes that use it."""
+"""A ledger in memory that counts its accesses to rows, and processes that use it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Spent:
 
     Attributes:
         reads: rows read, found or not.
-        writes: rows written, refused ones included: DynamoDB bills those too.
+        writes: rows written, including refused writes, which DynamoDB bills, too.
         refused: writes whose condition failed.
     """
 
@@ -32,10 +32,13 @@ class Spent:
 class World:
     """One set of tables in memory.
 
+    Args:
+        on_call: called before and after each access, as ``Memory`` says.
+
     Attributes:
-        clock: stands still until a measurement moves it.
+        clock: a clock that only measurements move.
         memory: the stores.
-        ledger: a process that opens, fills and closes batches.
+        ledger: the process that opens, fills and closes batches.
     """
 
     def __init__(self, on_call: OnCall | None = None) -> None:
@@ -48,36 +51,36 @@ class World:
         return self.memory.accesses
 
     def process(self) -> LedgerService:
-        """A process that has seen nothing yet."""
+        """A process that has cached nothing yet."""
         return LedgerService(self.memory.ports())
 
     def batch(self, items: int, *, closed: bool = False) -> Batch:
-        """Open a batch and add items, with as many calls as that takes."""
+        """Open a batch and add items, in as many calls as that takes."""
         batch = self.ledger.open(OpenBatch())
         for added in range(0, items, MAX_COUNT):
             self.ledger.add(batch.batch_id, min(items - added, MAX_COUNT))
         return self.ledger.close(batch.batch_id) if closed else batch
 
     def ack_range(self, batch: Batch, start: int, stop: int) -> None:
-        """Acknowledge items start ≤ i < stop in one call, whatever the groups they were added in."""
+        """Acknowledge items start ≤ i < stop in one call, whichever groups they were added in."""
         starts = range(start, stop, MAX_COUNT)
         self.ledger.ack(
             ranges=[ItemRange(span(batch, at, min(stop, at + MAX_COUNT)).prefix) for at in starts]
         )
 
     def state(self) -> State:
-        """The state of the batch that was written last."""
+        """The state of the batch row that was written last."""
         _, row = self.memory.batches.changes[-1]
         return row.state
 
     def check_complete(self) -> None:
-        """Refuse a measurement whose batch did not end as it must."""
+        """Fail the measurement if its batch is not complete."""
         if self.state() is not State.COMPLETE:
-            raise AssertionError(f"all items are acknowledged, and the batch is {self.state()}")
+            raise AssertionError(f"all items are acknowledged, but the batch is {self.state()}")
 
     @contextmanager
     def spending(self) -> Iterator[Spent]:
-        """Count what the block accesses."""
+        """Count the rows that the ``with`` block accesses; the counts are set when it ends."""
         accesses, spent = self.accesses, Spent()
         before = accesses.reads.total(), accesses.writes.total(), accesses.refused.total()
         yield spent
@@ -87,6 +90,6 @@ class World:
 
 
 def span(batch: Batch, start: int, stop: int) -> Group:
-    """The group that stands for items start ≤ i < stop of a batch."""
+    """A group that names the items start ≤ i < stop of a batch."""
     block = ids.issue(batch.batch_id, start, stop - start, batch.salt)
     return Group(batch.batch_id, block.group_id, block.size)

@@ -1,4 +1,4 @@
-"""32 writers on the same words: every word is shared by all of them, at every moment."""
+"""32 writers that work on the same words all the time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from fanin.domain.ids import Group
 
 WRITERS = 32
 ITEMS = 65_536
-TWICE = 50  # every 50th item is delivered to a second writer too
+TWICE = 50  # every 50th item is delivered to a second writer, too
 
 
 def interleaved() -> list[Figure]:
-    """Writers in virtual time, each a process of its own, so that each failed write finds its culprit."""
+    """Writers in virtual time, each a process of its own; each failed write is attributed to its call."""
     schedule = Interleaving(seed=1)
-    blame: Counter[int] = Counter()
+    failed_writes: Counter[int] = Counter()
     refused = 0
 
     def on_call(call: str, moment: str) -> None:
         nonlocal refused
-        if moment == "after":  # the access has just taken place, and nobody else has run since
+        if moment == "after":  # the access has just happened, and no other actor has run since
             total = world.accesses.refused.total()
-            blame[schedule.actor] += total - refused
+            failed_writes[schedule.actor] += total - refused
             refused = total
         schedule.on_call(call, moment)
 
@@ -38,21 +38,21 @@ def interleaved() -> list[Figure]:
     group = span(world.batch(ITEMS, closed=True), 0, ITEMS)
     groundless = duplicates = 0
 
-    def suspect(number: int) -> Callable[[], None]:
+    def acker(number: int) -> Callable[[], None]:
         ledger = world.process()
 
         def acknowledge() -> None:
             nonlocal groundless, duplicates
             for item in _share_and_duplicates(group, number):
-                before = blame[number]
+                before = failed_writes[number]
                 (receipt,) = ledger.ack([item])
                 duplicates += len(receipt.duplicates)
-                groundless += 0 if receipt.duplicates else blame[number] - before
+                groundless += 0 if receipt.duplicates else failed_writes[number] - before
 
         return acknowledge
 
     with world.spending() as spent:
-        schedule.run(suspect(number) for number in range(WRITERS))
+        schedule.run(acker(number) for number in range(WRITERS))
     world.check_complete()
     return [
         Figure(
@@ -65,7 +65,7 @@ def interleaved() -> list[Figure]:
 
 
 def threads() -> list[Figure]:
-    """Writers in real threads, four to a process, no duplicates."""
+    """Writers in real threads, four to a process, without duplicates."""
     world = World()
     group = span(world.batch(ITEMS, closed=True), 0, ITEMS)
     processes = [world.process() for _ in range(WRITERS // 4)]
@@ -76,7 +76,7 @@ def threads() -> list[Figure]:
 
 
 def contended(where: str, writes: int, reads: int, refused: int, items: int) -> list[Figure]:
-    """The figures of writers that shared words and were given no duplicates."""
+    """The figures of writers that shared words and got no duplicates."""
     what, note = f"{WRITERS} writers on the same words, {where}", f"{items:,} items, threads"
     return [
         Figure(f"writes an item, {what}", writes / items, at_most=WRITES, note=note),
@@ -86,7 +86,7 @@ def contended(where: str, writes: int, reads: int, refused: int, items: int) -> 
 
 
 def in_threads(works: Iterable[Callable[[], None]]) -> None:
-    """Run all works at once, a thread for each; raises the first error that one of them met."""
+    """Run all works at the same time, each in a thread; raises the first error of one of them."""
     works = list(works)
     with ThreadPoolExecutor(len(works)) as pool:
         for work in [pool.submit(work) for work in works]:
@@ -94,7 +94,7 @@ def in_threads(works: Iterable[Callable[[], None]]) -> None:
 
 
 def writer(ledger: LedgerService, items: Iterable[str]) -> Callable[[], None]:
-    """One writer's work: its items, one acknowledgement for each."""
+    """The work of one writer: it acknowledges its items one at a time."""
 
     def acknowledge() -> None:
         for item in items:
@@ -104,12 +104,12 @@ def writer(ledger: LedgerService, items: Iterable[str]) -> Callable[[], None]:
 
 
 def share(group: Group, number: int) -> list[str]:
-    """A writer's items: every 32nd, so that all writers stand on the same words all the time."""
+    """The items of a writer: every 32nd, so that all writers work on the same words."""
     return group[number::WRITERS]
 
 
 def _share_and_duplicates(group: Group, number: int) -> list[str]:
-    """A writer's items, and between them those of its neighbour that are delivered twice."""
+    """The items of a writer, and in between those of its neighbour that are delivered twice."""
     neighbour = (number + 1) % WRITERS
     mine = [
         i for i in range(group.upto) if i % WRITERS == number or (i % WRITERS == neighbour and i % TWICE == 0)
@@ -119,7 +119,7 @@ def _share_and_duplicates(group: Group, number: int) -> list[str]:
 
 @contextmanager
 def _eager_switching() -> Iterator[None]:
-    """Let the interpreter switch threads a thousand times as often as it would."""
+    """Make the interpreter switch threads a thousand times more often than usual."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(usual / 1_000)
     try:

@@ -1,4 +1,4 @@
-"""Where examples run: fanin on an emulator, and an example's own stacks beside it."""
+"""Runs an example on this machine: fanin on an emulator, with the stacks of the example beside it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fanin.local import CHECKOUT, CONTEXT, INPUTS, Stack, deploy, down, synthesi
 def deployed(
     root: Path, example: Path, say: Callable[[str], None], *, sources: Sequence[str], auth: bool = False
 ) -> Iterator[tuple[Stack, dict[str, str]]]:
-    """An emulator with fanin and an example deployed to it; gone afterwards.
+    """Start an emulator with fanin and an example deployed to it, and stop it afterwards.
 
     Args:
-        root: where the emulator keeps its state and log.
-        example: the example's folder.
-        say: told what takes time.
-        sources: files and folders in it that its stacks follow from, ``app.py`` among them.
+        root: folder whose ``.fanin`` folder gets the state and the log of the emulator.
+        example: folder of the example.
+        say: called with a line of text before each step that takes long.
+        sources: files and folders of the example from which its stacks follow, including ``app.py``.
         auth: verify signatures and enforce policies.
 
     Yields:
-        fanin, and the outputs of all stacks.
+        The stack of fanin, and the outputs of all stacks.
     """
-    down(root)  # what an earlier run left, had it been killed
+    down(root)  # an earlier run may have been killed
     try:
         stack = up(root, auth=auth, report=say)
         say("deploying the example")
@@ -36,11 +36,11 @@ def deployed(
 
 
 def beside(stack: Stack, example: Path, sources: Sequence[str]) -> dict[str, str]:
-    """Deploy an example to where fanin is.
+    """Deploy an example to the emulator on which fanin runs.
 
     Args:
-        stack: fanin.
-        example: the example's folder.
+        stack: the stack of fanin.
+        example: folder of the example.
         sources: as for ``deployed``.
 
     Returns:

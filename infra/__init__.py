@@ -1,7 +1,7 @@
-"""fanin's infrastructure, as CDK constructs for its own stack and for other people's apps.
+"""fanin's infrastructure as CDK constructs, for its own stacks and for other CDK apps.
 
-``FaninTracker`` is the whole service, ``TrackedQueue`` a queue whose dead messages fail their items, and
-``FaninStack`` the service as a stack of its own; ``PipelineStack`` is the Spark jobs beside it.
+``FaninTracker`` is the whole service, and ``FaninStack`` a stack that contains it. ``TrackedQueue`` is a
+queue whose dead-lettered messages fail their items. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``.
 """
 
 from infra.pipeline import Pipeline

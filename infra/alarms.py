@@ -1,4 +1,4 @@
-"""Alarms: what somebody should look at, because fanin does not put it right by itself."""
+"""Alarms on everything that fanin does not repair by itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,21 @@ from infra.watched import Watched
 
 PERIOD = Duration.minutes(5)
 LATE = Duration.minutes(15)
+"""Age of the oldest message at which a queue counts as late."""
+BEHIND = Duration.minutes(1)
+"""Age of the last record read at which a function counts as behind its stream."""
+FAULTS = 5
+"""Answers of the API with a 5xx status, within one period."""
 
 
 class Alarms(Construct):
-    """The alarms of one tracker; they tell the topic of the settings, if there is one."""
+    """The alarms of one tracker; they notify the SNS topic of the settings, if there is one.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        watched: what to watch.
+    """
 
     def __init__(self, scope: Construct, id: str, watched: Watched) -> None:
         super().__init__(scope, id)
@@ -25,18 +36,28 @@ class Alarms(Construct):
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
         for name, queue in watched.dead_ends.items():
             visible = queue.metric_approximate_number_of_messages_visible(period=PERIOD, statistic="Maximum")
-            self._raise(f"{name}Dead", visible, 1, f"{name}: messages that failed for good wait here")
+            self._raise(f"{name}Dead", visible, 1, f"{name}: messages that failed for good are in this queue")
         for name, queue in watched.drained.items():
             age = queue.metric_approximate_age_of_oldest_message(period=PERIOD, statistic="Maximum")
-            self._raise(f"{name}Late", age, int(LATE.to_seconds()), f"{name}: messages wait too long")
+            self._raise(
+                f"{name}Late",
+                age,
+                int(LATE.to_seconds()),
+                f"{name}: the oldest message has waited for 15 minutes",
+            )
         for name, function in watched.functions.items():
             errors = function.function.metric_errors(period=PERIOD, statistic="Sum")
-            self._raise(f"{name}Errors", errors, 1, f"function {name} fails again and again", periods=2)
+            self._raise(f"{name}Errors", errors, 1, f"function {name} keeps failing", periods=2)
         for name in STREAM_READERS:
             age = watched.functions[name].function.metric("IteratorAge", period=PERIOD, statistic="Maximum")
-            self._raise(f"{name}Behind", age, 60_000, f"function {name} is a minute behind its stream")
+            self._raise(
+                f"{name}Behind",
+                age,
+                int(BEHIND.to_milliseconds()),
+                f"function {name} is a minute behind its stream",
+            )
         faults = watched.api.api.metric_server_error(period=PERIOD, statistic="Sum")
-        self._raise("ApiFaults", faults, 5, "the API answers with faults")
+        self._raise("ApiFaults", faults, FAULTS, "the API answers with 5xx errors")
         self._raise(
             "Stuck",
             cloudwatch.Metric(
@@ -47,7 +68,7 @@ class Alarms(Construct):
                 statistic="Maximum",
             ),
             1,
-            "closed batches were given up, since the rest of their items was never acked",
+            "closed batches were orphaned: some of their items were never acknowledged",
         )
 
     def _raise(

@@ -1,4 +1,4 @@
-"""The HTTP API: a few routes, all to one function, each behind the authorization that was chosen."""
+"""The HTTP API: all routes lead to one function, behind the authorization that the settings choose."""
 
 from __future__ import annotations
 
@@ -41,9 +41,15 @@ ACCESS_LOG = {
 class Api(Construct):
     """The service over HTTPS.
 
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment; ``auth`` and the throttling limits apply here.
+        function: the function that serves all routes.
+
     Attributes:
         api: the HTTP API.
-        stage: its only stage, at the root of the URL.
+        stage: its only stage, ``$default``, which is at the root of the URL.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings, function: Function) -> None:
@@ -80,11 +86,16 @@ class Api(Construct):
 
     @property
     def url(self) -> str:
-        """Root of the API, without a slash at the end."""
+        """URL of the API, without a slash at the end."""
         return self.api.api_endpoint
 
     def grant_invoke(self, grantee: iam.IGrantable, *routes: str) -> None:
-        """Let a role call routes such as ``POST/v1/acks``, or all of them; of use with ``iam``."""
+        """Allow a role to call the API (``execute-api:Invoke``); this matters with ``auth=iam`` only.
+
+        Args:
+            grantee: the role, or a function with one.
+            routes: method and path, such as ``POST/v1/acks``; none means all routes.
+        """
         for route in routes or ("*",):
             arn = Stack.of(self).format_arn(
                 service="execute-api", resource=self.api.api_id, resource_name=f"$default/{route}"

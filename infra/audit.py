@@ -1,4 +1,4 @@
-"""The audit on a schedule: export the tables, wait, run the job, and fail where it finds something wrong."""
+"""The scheduled audit: exports the tables, runs the audit job on them, and fails if that finds errors."""
 
 from __future__ import annotations
 
@@ -24,26 +24,34 @@ from infra.settings import RETENTION
 from infra.tracker import FaninTracker
 
 EXPORTS = "exports"
+"""Folder of the bucket for exports."""
 POLL = 60
-"""Seconds between two looks at an export; DynamoDB takes five minutes at least."""
+"""Seconds between two checks of an export, which takes DynamoDB at least five minutes."""
 LONGEST = Duration.hours(6)
+"""Time after which an execution is stopped."""
 
 
 class AuditSchedule(Construct):
-    """A state machine that exports both tables to the pipeline's bucket and audits them, again and again.
+    """A state machine that exports the tables of batches and words to the pipeline's bucket, and audits them.
 
-    Exports read the backups, so they cost the tables no capacity. An execution fails if the audit finds
-    something wrong, and the alarm tells of it.
+    It runs every ``pipeline_audit_hours``. Exports read the backups, so they use no capacity of the tables.
+    An execution fails if the audit finds something wrong, and then an alarm goes off.
+
+    The role of the state machine may export both tables into ``exports/``, run jobs in the application, and
+    pass the role of the jobs. It may also manage the rule of EventBridge by which Step Functions learns that
+    a job has ended.
 
     Args:
-        tracker: whose tables.
-        bucket: gets the exports below ``exports/``, and what the audits find below ``data/audits/``.
-        application: runs the job.
-        role: what the job runs as.
-        spark_submit: how the job is started, as StartJobRun takes it, but for its arguments.
+        scope: parent construct.
+        id: its id there.
+        tracker: the tracker whose tables are audited.
+        bucket: gets the exports in ``exports/``, and the results of the audits in ``data/audits/``.
+        application: the EMR Serverless application that runs the job.
+        role: the role of the job.
+        spark_submit: ``JobDriver.SparkSubmit`` of StartJobRun, without ``EntryPointArguments``.
 
     Attributes:
-        machine: the state machine; start it for an audit now.
+        machine: the state machine; start an execution to audit at once.
     """
 
     def __init__(
@@ -70,7 +78,7 @@ class AuditSchedule(Construct):
         log_group = logs.LogGroup(
             self,
             "Logs",
-            # Without this prefix the policy of CloudWatch Logs grows with each state machine of the account.
+            # Without this prefix each state machine of the account adds to one policy, whose size is limited.
             log_group_name=f"/aws/vendedlogs/states/{settings.prefix}-audit",
             retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
             removal_policy=settings.removal_policy,
@@ -84,9 +92,13 @@ class AuditSchedule(Construct):
             logs=sfn.LogOptions(destination=log_group, level=sfn.LogLevel.ALL),
         )
         for table in tables.values():
-            self._let_export(table)
-        self._let_run()
-        accept(self.machine.role, "IAM5[Resource::*]", "X-Ray and the delivery of logs know no resources")
+            self._grant_export(table)
+        self._grant_run()
+        accept(
+            self.machine.role,
+            "IAM5[Resource::*]",
+            "the actions of X-Ray and of log delivery do not take resources",
+        )
         scheduler.Schedule(
             self,
             "Schedule",
@@ -107,7 +119,7 @@ class AuditSchedule(Construct):
                 "S3Bucket": self._bucket.bucket_name,
                 "S3Prefix": f"{EXPORTS}/{name}",
                 "ExportFormat": "DYNAMODB_JSON",
-                # A request that is repeated in one execution makes no second export.
+                # A request that is repeated within one execution does not start a second export.
                 "ClientToken.$": f"States.Hash(States.Format('{name} {{}}', $$.Execution.Id), 'SHA-256')",
             },
         )
@@ -155,21 +167,33 @@ class AuditSchedule(Construct):
             self, id, state_json={"Type": "Task", "Resource": resource, "Parameters": parameters}
         )
 
-    def _let_export(self, table: dynamodb.Table) -> None:
+    def _grant_export(self, table: dynamodb.Table) -> None:
         role, bucket = self.machine.role, self._bucket
         allow(role, ["dynamodb:ExportTableToPointInTime"], table.table_arn)
         allow(role, ["dynamodb:DescribeExport"], f"{table.table_arn}/export/*")
-        accept_below(role, table, table.table_arn, "/export/*", "exports get their ids as they start")
+        accept_below(
+            role,
+            table,
+            table.table_arn,
+            "/export/*",
+            "the id of an export is known only after it has started",
+        )
         allow(role, ["s3:AbortMultipartUpload", "s3:PutObject"], bucket.arn_for_objects(f"{EXPORTS}/*"))
-        accept_below(role, bucket, bucket.bucket_arn, f"/{EXPORTS}/*", "DynamoDB names the files")
+        accept_below(
+            role, bucket, bucket.bucket_arn, f"/{EXPORTS}/*", "DynamoDB chooses the names of the files"
+        )
 
-    def _let_run(self) -> None:
+    def _grant_run(self) -> None:
         stack, role = Stack.of(self), self.machine.role
         application = self._application.attr_arn
         allow(role, ["emr-serverless:StartJobRun"], application)
         allow(role, ["emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"], f"{application}/jobruns/*")
         accept_below(
-            role, self._application, application, "/jobruns/*", "job runs get their ids as they start"
+            role,
+            self._application,
+            application,
+            "/jobruns/*",
+            "the id of a job run is known only after it has started",
         )
         passed = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
         allow(role, ["iam:PassRole"], self._role.role_arn, passed)

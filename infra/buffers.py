@@ -1,4 +1,4 @@
-"""Bounded buffers: the queues that the service makes for them, and those that users bring."""
+"""Permissions for bounded buffers: on the queues that the service creates, and on those that users bring."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ MAKE = (
 
 
 class Buffers(Construct):
-    """Where buffers get their queues.
+    """The queues of bounded buffers; the service creates and deletes them at run time.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment; names of queues begin with ``<prefix>-buffer-``.
 
     Attributes:
-        environment: what a function needs to serve buffers.
+        environment: variables of a function that serves buffers.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
@@ -35,7 +40,11 @@ class Buffers(Construct):
         self.environment = {names.ENV_BUFFER_PREFIX: self._prefix}
 
     def grant(self, grantee: iam.IGrantable) -> None:
-        """Let a role make and delete the service's queues, and use all that carry the channel tag."""
+        """Allow a role to serve buffers.
+
+        It may create, configure, tag and delete queues whose names begin with the prefix, and send to,
+        receive from and inspect all queues with the tag ``fanin:channel``.
+        """
         allow_channels(grantee, settings=self._settings)
         batches = ["sqs:DeleteMessageBatch"] if self._settings.local else []
         tagged = (
@@ -45,4 +54,6 @@ class Buffers(Construct):
         allow(grantee, MAKE, Stack.of(self).format_arn(service="sqs", resource=f"{self._prefix}*"))
         if isinstance(role := grantee.grant_principal, iam.Role):
             where = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{self._prefix}*"
-            accept(role, f"IAM5[Resource::{where}]", "queues are named after buffers, which users name")
+            accept(
+                role, f"IAM5[Resource::{where}]", "the queues have the names of buffers, which users choose"
+            )

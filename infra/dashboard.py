@@ -1,4 +1,4 @@
-"""The dashboard: from what users see, down to what carries it."""
+"""The dashboard, from what users notice down to the tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ EVENTS = (names.METRIC_ROUTED, names.METRIC_UNROUTED, names.METRIC_REFUSED, name
 
 
 class Dashboard(Construct):
-    """One page about one tracker: items and batches, the API, the functions, the queues, the tables."""
+    """One page for one tracker: batches and items, patterns, API, functions, queues and tables.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        watched: what to show.
+    """
 
     def __init__(self, scope: Construct, id: str, watched: Watched) -> None:
         super().__init__(scope, id)

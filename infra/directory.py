@@ -1,4 +1,4 @@
-"""The directory and content-based routing: who listens where, and which events go to whom."""
+"""The directory and content-based routing: registrar, router, and the reader of their table's stream."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ RULES = ("events:DeleteRule", "events:PutRule", "events:RemoveTargets")
 
 
 class Directory(Construct):
-    """The functions that keep the directory true, tell its changes and route events.
+    """The functions that keep the directory up to date, announce its changes, and route events.
 
     Attributes:
-        retries: stream records that failed once.
-        registrar_dead_letters: runs of the registrar, and events for it, that failed for good.
-        router_dead_letters: events that the router failed on for good.
-        unrouted: events that nobody got; None unless the settings say to keep them.
-        environment: what a function needs to make routes.
+        retries: queue of stream records that failed once.
+        registrar_dead_letters: queue of invocations of the registrar that failed for good.
+        router_dead_letters: queue of events that the router could not handle.
+        unrouted: queue of events that no registration got; None unless the setting ``unrouted`` is ``keep``.
+        environment: variables of a function that creates routes.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class Directory(Construct):
         make: Callable[..., Function],
         tries: int,
     ) -> None:
-        """Make them.
+        """Create the functions, their queues and their rules.
 
         Args:
-            scope: where they belong.
-            id: their name there.
-            settings: the deployment's settings.
+            scope: parent construct.
+            id: its id there.
+            settings: settings of the deployment.
             storage: the tables.
-            bus: where changes are told, and events come from.
-            parked: keeps events that the registrar cannot handle.
-            make: makes a function of the tracker.
-            tries: how often a parked record is tried.
+            bus: bus on which changes are announced, and whose events are routed.
+            parked: queue for events that the registrar cannot handle.
+            make: ``Functions.make``.
+            tries: how often a parked stream record is received before it becomes a dead letter.
         """
         super().__init__(scope, id)
         self._settings, self._storage, self._bus, self._make = settings, storage, bus, make
@@ -74,17 +74,20 @@ class Directory(Construct):
         self.registrar_dead_letters = self._registrar(parked)
 
     def grant_routes(self, grantee: iam.IGrantable) -> None:
-        """Let a role put events on the bus, and make rules of routes, which may call the router only."""
+        """Allow a role to put events on the bus, and to create and delete rules for routes.
+
+        The name of such a rule begins with the prefix of routes, and its only target may be the router.
+        """
         allow(grantee, ["events:PutEvents"], self._bus.event_bus_arn)
         allow(grantee, RULES, self._rules())
-        if self._settings.local:  # the emulator takes targets for the bus's, and knows no condition on them
+        if self._settings.local:  # the emulator checks targets against the bus, without the condition
             allow(grantee, ["events:PutTargets", "events:RemoveTargets"], self._bus.event_bus_arn)
         else:
             router = {"ArnEquals": {"events:TargetArn": self.environment[names.ENV_ROUTER_ARN]}}
             allow(grantee, ["events:PutTargets"], self._rules(), router)
         if isinstance(role := grantee.grant_principal, iam.Role):
             where = f"arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:{self._rule}"
-            accept(role, f"IAM5[Resource::{where}]", "rules are named after routes, which users name")
+            accept(role, f"IAM5[Resource::{where}]", "the rules have the names of routes, which users choose")
 
     @property
     def _rule(self) -> str:
@@ -98,7 +101,7 @@ class Directory(Construct):
         kept = {names.ENV_UNROUTED_QUEUE_URL: self.unrouted.queue_url} if self.unrouted else {}
         router = self._make(
             "router",
-            "sends events on to those whom their route names",
+            "sends events to the registrations that their routes name",
             ROUTE,
             environment={names.ENV_BUS: self._bus.event_bus_name, **kept},
             on_failure=dead_letters,
@@ -133,7 +136,7 @@ class Directory(Construct):
         )
         function = self._make(
             "directory",
-            "tells the bus of registrations, and makes the rules of routes",
+            "announces registrations on the bus, and creates the rules of routes",
             ROUTE,
             environment={**self.environment, names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url},
         )
@@ -147,7 +150,7 @@ class Directory(Construct):
         dead_letters = dead_end(self, "RegistrarDeadLetters", enforce_ssl=self._tls)
         registrar = self._make(
             "registrar",
-            "drops registrations that are over, and follows instances that come and go",
+            "removes expired registrations, and registers instances that announce themselves",
             REGISTER,
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
             timeout=300,

@@ -1,4 +1,4 @@
-"""What sets functions off: the tables' streams and the queues; and the bus that carries what they say."""
+"""What invokes functions, the tables' streams and the queues; and the event bus."""
 
 from __future__ import annotations
 
@@ -26,26 +26,34 @@ BATCH_ENDED = {
         "NewImage": {names.STATE: {"S": list(names.TERMINAL_STATES)}},
     }
 }
-"""The one record of a batch's life in which it moves to a terminal state."""
+"""Stream filter: the record in which a batch moves to a terminal state; each batch has at most one."""
 
 WORD_FINISHED = {"dynamodb": {"NewImage": {names.WORD: {"N": ["0"]}}}}
-"""Records of words whose last bit was cleared, and of later writes to them."""
+"""Stream filter: records of words that are 0, after their last bit was cleared and after later writes."""
 
 INSTANCE_EVENTS = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
 
 DIRECTORY_CHANGED = {"dynamodb": {"Keys": {names.TOPIC: {"S": [{"prefix": "topic/"}, "routes"]}}}}
-"""Records of registrations and routes; the directory table holds other things too."""
+"""Stream filter: records of registrations and routes; the directory table has rows of other kinds, too."""
 
 STREAM_READERS = ("notifier", "settler", "directory")
+"""The functions that read a stream."""
 STREAM_BATCH = 100
+"""Most records of one invocation."""
 STREAM_RETRIES = 10
+"""How often Lambda retries records for which the function itself crashed."""
 
 
 class Bus(Construct):
-    """The event bus on which the ends of batches are told.
+    """The event bus on which the ends of batches are announced.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment.
 
     Attributes:
-        bus: named after the prefix, so that others can write rules for it.
+        bus: the bus; its name is the prefix of the settings, so that other stacks can write rules for it.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
@@ -61,11 +69,18 @@ def feed_from_stream(
     *,
     settings: Settings,
 ) -> None:
-    """Feed a function from a table's stream, and again from its queue of records that failed.
+    """Feed a function from a table's stream, and from a queue of records that failed there.
 
-    The function parks a failed record in the queue itself, so that the stream never waits for it. What
-    fails even so (a crash, a timeout) is halved, tried again, and in the end leaves a note in the queue's
-    dead letters.
+    The function parks a failed record in the queue by itself, so that the stream goes on. If an invocation
+    fails as a whole (a crash, a timeout), Lambda halves its records and retries them; in the end it leaves a
+    note in the dead-letter queue of the retry queue.
+
+    Args:
+        function: the function; it may then read the stream, and receive from and send to the queue.
+        table: the table with the stream.
+        only: filter for records, as Lambda's event filtering writes it.
+        retries: queue for records that failed once.
+        settings: settings of the deployment.
     """
     function.function.add_event_source(
         sources.DynamoEventSource(
@@ -86,7 +101,14 @@ def feed_from_stream(
 def feed_from_queue(
     function: Function, queue: sqs.Queue, *, batch_size: int = 10, window_seconds: int = 0
 ) -> None:
-    """Feed a function from a queue; it answers with the messages that failed."""
+    """Feed a function from a queue; the function reports the messages that failed.
+
+    Args:
+        function: the function; it may then receive from the queue.
+        queue: the queue.
+        batch_size: most messages of one invocation.
+        window_seconds: how long Lambda may wait for a full batch; 0 does not wait.
+    """
     function.function.add_event_source(
         sources.SqsEventSource(
             queue,

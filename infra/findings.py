@@ -1,4 +1,4 @@
-"""Findings of cdk-nag that are right as they are, each accepted where it arises and with its reason."""
+"""Accepts findings of cdk-nag that are intended, each where it arises and with a reason."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from constructs import IConstruct
 
 
 def accept_below(role: IConstruct, resource: IConstruct, arn: str, below: str, reason: str) -> None:
-    """Accept that a role may use everything below a resource, of its own stack or of another.
+    """Accept that a role may use everything below a resource, in its own stack or in another one.
 
     Args:
-        role: who may.
-        resource: whose ARN it is.
-        arn: the ARN, as the CDK gives it.
-        below: what the policy has after it, such as ``/*``.
-        reason: why it is right.
+        role: the role with the policy.
+        resource: the resource.
+        arn: ARN of the resource, as the CDK gives it.
+        below: what follows the ARN in the policy, such as ``/*``.
+        reason: why this is intended.
     """
     home = Stack.of(resource)
     if home.node.path == Stack.of(role).node.path:
@@ -26,12 +26,12 @@ def accept_below(role: IConstruct, resource: IConstruct, arn: str, below: str, r
 
 
 def accept(construct: IConstruct, finding: str, reason: str) -> None:
-    """Accept one finding on a construct and what is in it.
+    """Accept one finding on a construct and its children.
 
     Args:
         construct: where it was found.
-        finding: the rule, with its subject in brackets where the rule has subjects.
-        reason: why it is right here.
+        finding: id of the rule, followed by its subject in brackets if the rule has subjects.
+        reason: why this is intended.
     """
     Validations.of(construct).acknowledge(
         Acknowledgment(id=f"AwsSolutions::AwsSolutions-{finding}", reason=reason)

@@ -1,4 +1,4 @@
-"""One Lambda function as fanin has them: a folder of functions/, a role of its own, logs that end."""
+"""Lambda functions as fanin deploys them: code from functions/, a role and a log group of their own."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from infra.settings import RETENTION, Settings
 from infra.storage import Access, Storage
 
 TIMEOUT = 30
-"""Seconds that an invocation may take, of most functions; API Gateway waits no longer than that."""
+"""Default timeout of a function in seconds; API Gateway does not wait longer."""
 
 
 def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:
-    """Make a log group that keeps its events for as long as the settings say."""
+    """Create a log group with the retention and the removal policy of the settings."""
     return logs.LogGroup(
         scope,
         id,
@@ -33,10 +33,10 @@ def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup
 
 
 class Function(Construct):
-    """A function of fanin. Its role can write its own log and traces; everything else is granted to it.
+    """A function of fanin. Its role may write its own log and traces; everything else must be granted.
 
     Attributes:
-        function: the Lambda function, to be granted and invoked.
+        function: the Lambda function.
     """
 
     def __init__(
@@ -53,19 +53,20 @@ class Function(Construct):
         memory: int = 512,
         on_failure: sqs.IQueue | None = None,
     ) -> None:
-        """Make the function.
+        """Create the function.
 
         Args:
-            scope: where it belongs.
-            id: its name there.
+            scope: parent construct.
+            id: its id there.
             name: name of its folder in functions/.
-            description: one line for people who find it in the console.
-            settings: the deployment's settings.
-            layers: fanin and what it runs on.
-            environment: what it reads, besides what all functions read.
+            description: one line that the console shows.
+            settings: settings of the deployment.
+            layers: fanin and the packages that it needs.
+            environment: variables, besides those that all functions have.
             timeout: seconds that one invocation may take.
-            memory: MB; the processor's share follows from it.
-            on_failure: where the event of an asynchronous invocation goes that failed for good.
+            memory: MB; Lambda assigns a share of the processor in proportion.
+            on_failure: queue for the events of asynchronous invocations that failed for good; None drops
+                them.
         """
         super().__init__(scope, id)
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -75,7 +76,7 @@ class Function(Construct):
             role,
             "IAM5[Resource::*]",
             "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams, events:TestEventPattern"
-            " know no resources, and the queues of others are known by their tag fanin:channel alone",
+            " do not take resources, and queues of users are known by their tag fanin:channel only",
         )
         self.function = lambda_.Function(
             self,
@@ -106,10 +107,17 @@ class Function(Construct):
 
 
 class Functions(Construct):
-    """Makes the functions of one tracker, and keeps them by name.
+    """Creates the functions of one tracker.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment.
+        layers: fanin and the packages that it needs.
+        storage: the tables.
 
     Attributes:
-        made: all functions so far, by the name of their folder.
+        made: all functions created so far, by the name of their folder.
     """
 
     def __init__(
@@ -130,16 +138,17 @@ class Functions(Construct):
         memory: int = 512,
         on_failure: sqs.IQueue | None = None,
     ) -> Function:
-        """Make a function that knows the tables, with a role that may do no more with them than it says.
+        """Create a function that knows the names of the tables, and whose role has exactly the given access.
 
         Args:
             name: name of its folder in functions/.
-            description: what it does.
-            access: what it may do with the tables.
-            environment: what it reads besides the names of the tables.
+            description: what it does, in one line.
+            access: what its role may do with the tables.
+            environment: variables, besides the names of the tables.
             timeout: seconds that one invocation may take.
             memory: MB.
-            on_failure: where the event of an asynchronous invocation goes that failed for good.
+            on_failure: queue for the events of asynchronous invocations that failed for good; None drops
+                them.
         """
         function = Function(
             self,

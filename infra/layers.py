@@ -1,4 +1,4 @@
-"""The layers: fanin itself, and the third-party packages it runs on, bundled without Docker."""
+"""The Lambda layers: fanin, and the third-party packages that it needs; bundled without Docker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLATFORMS = {
     "arm64": ("manylinux_2_28_aarch64", "manylinux2014_aarch64"),
     "x86_64": ("manylinux_2_28_x86_64", "manylinux2014_x86_64"),
 }
-"""Wheels that run on Amazon Linux 2023, which functions and EMR have."""
+"""Processor → platform tags of wheels that run on Amazon Linux 2023, as Lambda and EMR Serverless do."""
 NOT_IN_FUNCTIONS = (
     "/python/fanin/cli/",
     "/python/fanin/spark/",
@@ -33,17 +33,22 @@ NOT_IN_FUNCTIONS = (
 
 
 def architecture(settings: Settings) -> lambda_.Architecture:
-    """The processor of the functions, as the CDK names it."""
+    """The processor of the functions, as a value of the CDK."""
     return lambda_.Architecture.ARM_64 if settings.architecture == "arm64" else lambda_.Architecture.X86_64
 
 
 class Layers(Construct):
-    """The two layers that every function has.
+    """The two layers of every function.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment; ``architecture`` and ``local`` choose the wheels.
 
     Attributes:
-        package: fanin, less its command line and jobs.
-        runtime: boto3, Powertools and the JSON Schema compiler, pinned.
-        both: the two, in the order in which functions take them.
+        package: fanin without its command line, its local stack and its Spark jobs.
+        runtime: pinned versions of boto3, Powertools and fastjsonschema.
+        both: the two layers, in the order in which functions take them.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
@@ -75,7 +80,7 @@ def _requirements(folder: Path, settings: Settings) -> lambda_.AssetCode:
     bundling = PipInstall(folder / "requirements.txt", target)
     return lambda_.Code.from_asset(
         str(folder),
-        # What is installed follows from the pins and the target alone: synthesizing again installs nothing.
+        # The pins and the target determine what is installed, so synthesizing again does not install again.
         asset_hash_type=cdk.AssetHashType.CUSTOM,
         asset_hash=bundling.digest(),
         bundling=cdk.BundlingOptions(image=RUNTIME.bundling_image, local=bundling),
@@ -83,39 +88,44 @@ def _requirements(folder: Path, settings: Settings) -> lambda_.AssetCode:
 
 
 def foreign(processor: str, python: str) -> list[str]:
-    """Options of pip to install for another machine.
+    """Options of pip that install for another machine than this one.
 
     Args:
         processor: ``arm64`` or ``x86_64``.
-        python: such as ``3.14``.
+        python: version of Python there, such as ``3.14``.
     """
     return [
         *(f"--platform={platform}" for platform in PLATFORMS[processor]),
         *("--only-binary=:all:", "--implementation", "cp", "--python-version", python),
-        # Bytecode of this machine's Python is of no use to another.
+        # The Python there cannot use the bytecode of the Python here.
         "--no-compile",
     ]
 
 
 @jsii.implements(cdk.ILocalBundling)
 class PipInstall:
-    """Bundles a requirements file with pip, for this machine or, given pip's target options, for another."""
+    """Bundles a requirements file with pip.
+
+    Args:
+        requirements: the file.
+        target: options of pip for another machine, from ``foreign``; empty installs for this machine.
+    """
 
     def __init__(self, requirements: Path, target: list[str]) -> None:
         self._requirements = requirements
         self._target = target
 
     def digest(self) -> str:
-        """Name what ``try_bundle`` would install."""
+        """A hash that names what ``try_bundle`` would install."""
         host = [] if self._target else [sys.implementation.cache_tag, sys.platform]
         seed = "\n".join([self._requirements.read_text(), *self._target, *host])
         return hashlib.sha256(seed.encode()).hexdigest()
 
     def try_bundle(self, output_dir: str, *_options: Any, **_more: Any) -> bool:
-        """Install into the layer's ``python`` folder.
+        """Install into the ``python`` folder of the layer; the CDK calls this.
 
         Raises:
-            subprocess.CalledProcessError: pip could not install; it has said why on standard error.
+            subprocess.CalledProcessError: pip failed; it has printed the reason to standard error.
         """
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command += ["--requirement", str(self._requirements), "--target", f"{output_dir}/python"]

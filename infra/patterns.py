@@ -1,4 +1,4 @@
-"""The patterns of one tracker: the directory, scatter-gather and buffers, composed on the ledger's parts."""
+"""The patterns of one tracker: directory and routing, scatter-gather, and bounded buffers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from infra.storage import Storage
 
 
 class Patterns:
-    """Makes the patterns, and says what the functions of the ledger need for them.
+    """Creates the patterns, and grants functions what they need to serve them.
 
-    It is no construct of its own: each pattern is one, in the scope of the tracker.
+    This class is a plain one: each pattern is a construct of its own, directly in the tracker.
 
     Attributes:
-        directory: registrar, router, and the rules of routes.
-        scatter: worker, replies and claims of scatters.
-        buffers: where buffers get their queues.
-        environment: what a function needs to serve the patterns.
-        retries: queues of stream records that failed once, by the function that reads the stream.
-        dead_ends: queues in which a single message is one too many, besides those of the retries.
-        drained: queues that a function should keep empty.
+        directory: registrar, router, and permissions on the rules of routes.
+        scatter: worker, reply queue and claims bucket of scatters.
+        buffers: permissions on the queues of buffers.
+        environment: variables of a function that serves the patterns.
+        retries: name of the function that reads a stream → queue of stream records that failed once.
+        dead_ends: name → queue in which a single message raises an alarm; those of ``retries`` come on top.
+        drained: name → queue that a function should keep empty.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class Patterns:
         parked: sqs.Queue,
         tries: int,
     ) -> None:
-        """Make them.
+        """Create the patterns.
 
         Args:
             scope: the tracker.
-            settings: the deployment's settings.
+            settings: settings of the deployment.
             storage: the tables.
-            functions: makes functions.
-            bus: where changes are told, and events come from.
-            parked: keeps events that the registrar cannot handle.
-            tries: how often a message is tried.
+            functions: creates functions.
+            bus: bus on which changes are announced, and whose events are routed.
+            parked: queue for events that the registrar cannot handle.
+            tries: how often a message is received before it becomes a dead letter.
         """
         self._settings = settings
         self.directory = Directory(
@@ -85,7 +85,11 @@ class Patterns:
         }
 
     def grant_serve(self, grantee: iam.IGrantable) -> None:
-        """Let a role do everything with the patterns that the API offers."""
+        """Allow a role to serve all calls of the API about the patterns.
+
+        It may create routes and test event patterns, send to queues with the tag ``fanin:channel``, serve
+        buffers, start scatters, and sign URLs of claims.
+        """
         self.directory.grant_routes(grantee)
         allow(grantee, ["events:TestEventPattern"], "*")
         allow_channels(grantee, settings=self._settings)

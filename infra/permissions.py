@@ -1,4 +1,4 @@
-"""The one way in which this code gives a permission: some actions, one resource, written out."""
+"""Grants permissions, always in the same form: the actions and the one resource are written out."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from infra.settings import Settings
 
 
 def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings) -> None:
-    """Let a role send messages to a queue, one by one and in batches.
+    """Allow a role to send messages to a queue, one at a time and in batches.
 
-    On AWS ``sqs:SendMessage`` covers both; the emulator has an action of its own for batches.
+    On AWS ``sqs:SendMessage`` covers both; the emulator has a separate action for batches.
     """
     batches = ["sqs:SendMessageBatch"] if settings.local else []
     allow(grantee, ["sqs:SendMessage", *batches], queue_arn)
 
 
 def allow_channels(grantee: iam.IGrantable, *, settings: Settings) -> None:
-    """Let a role look at and send to the queues of others, those only that carry the tag ``fanin:channel``.
+    """Allow a role to inspect and send to all queues with the tag ``fanin:channel``, and to no others.
 
-    The emulator does not know the tags of queues when it checks permissions.
+    The emulator does not check tags of queues; there the role may use every queue.
     """
     actions = ["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"]
     batches = ["sqs:SendMessageBatch"] if settings.local else []
@@ -36,13 +36,13 @@ def allow(
     resource: str,
     conditions: Mapping[str, object] | None = None,
 ) -> None:
-    """Let a role do something with one resource.
+    """Allow a role some actions on one resource.
 
     Args:
-        grantee: a function, a role, or whatever acts as one.
-        actions: such as ``sqs:SendMessage``.
+        grantee: the role, or a function or another construct with a role.
+        actions: IAM actions, such as ``sqs:SendMessage``.
         resource: ARN of the resource.
-        conditions: of the statement, as IAM writes them.
+        conditions: conditions of the statement, in the syntax of IAM.
     """
     grantee.grant_principal.add_to_principal_policy(
         iam.PolicyStatement(actions=list(actions), resources=[resource], conditions=conditions)

@@ -1,4 +1,4 @@
-"""The Spark jobs on EMR Serverless: the application, the role of its jobs, their bucket and their code."""
+"""The Spark jobs on EMR Serverless: their application, role, bucket and code."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from infra.tracker import FaninTracker
 
 EMR = "emr-serverless.amazonaws.com"
 PYTHON = "3.11"
-"""The Python of EMR that jobs run on, which their dependencies are built for."""
+"""Version of Python that runs the jobs on EMR; their dependencies are built for it."""
 UNPACKED = "dependencies"
-"""Where Spark unpacks them, below each process's folder."""
+"""Folder into which Spark unpacks the dependencies, in the working directory of each process."""
 CODE = ROOT / "layers" / "fanin" / "python"
 ENTRY = CODE / "fanin" / "spark" / "jobs" / "__main__.py"
 NOT_IN_JOBS = tuple(
@@ -40,22 +40,29 @@ NOT_IN_JOBS = tuple(
 class Pipeline(Construct):
     """An EMR Serverless application for the jobs of ``fanin.spark``; it costs nothing while no job runs.
 
-    In a stack of your own give it the tracker, and grant the role what your data needs::
+    In a stack of your own pass it the tracker, and grant its role access to your data::
 
         pipeline = Pipeline(self, "Pipeline", tracker=tracker)
         lake.grant_read(pipeline.role)
         orders.grant_send_messages(pipeline.role)
 
+    Args:
+        scope: parent construct.
+        id: its id there.
+        tracker: the tracker that the jobs use.
+
     Attributes:
         application: runs the jobs.
-        role: what they run as. It may use the tables, send to the tracker's queue and to tagged queues, read
-            and write ``data/`` in the bucket, and read the inputs that the settings name.
-        bucket: ``code/`` is what submit uploads, ``exports/`` the tables' exports, ``data/`` what jobs make.
-        package: fanin, as a zip for ``--py-files``.
+        role: the role of the jobs. It may read, scan and write the tables, set deadlines, start scatters,
+            send to the tracker's work queue and to queues with the tag ``fanin:channel``, read the bucket,
+            write and delete in ``data/`` there, read the inputs that the settings name, and write its log.
+        bucket: has ``code/`` for what ``fanin spark submit`` uploads (kept for 90 days), ``exports/`` for
+            exports of the tables (7 days), and ``data/`` for the results of jobs (kept).
+        package: fanin, as a zip file for ``--py-files``.
         entry: the script that starts any job.
-        conf: Spark properties of every job: dependencies, Python, and where the tracker is.
-        spark_submit: how a job is started, as StartJobRun takes it in ``JobDriver``; the job's name and its
-            arguments go with it, as ``EntryPointArguments``.
+        conf: Spark properties of all jobs: dependencies, Python, and the tracker's environment.
+        spark_submit: ``JobDriver.SparkSubmit`` of StartJobRun, without ``EntryPointArguments``; these are the
+            name of the job and its arguments.
     """
 
     def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
@@ -101,7 +108,7 @@ class Pipeline(Construct):
         accept(
             bucket,
             "S1",
-            "only the jobs' role, the exports and whoever submits use it, all seen by CloudTrail",
+            "only jobs, exports and those who submit jobs use it, and CloudTrail records them",
         )
         return bucket
 
@@ -175,23 +182,23 @@ class Pipeline(Construct):
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
         allow(role, ["logs:DescribeLogGroups"], everywhere)
-        self._explain(role, log_group)
+        self._accept_findings(role, log_group)
         return role
 
-    def _explain(self, role: iam.Role, log_group: logs.LogGroup) -> None:
+    def _accept_findings(self, role: iam.Role, log_group: logs.LogGroup) -> None:
         bucket = self.bucket
-        accept_below(role, bucket, bucket.bucket_arn, "/*", "code, exports and data are the pipeline's own")
-        accept_below(role, bucket, bucket.bucket_arn, "/data/*", "jobs name what they make")
-        accept_below(role, log_group, log_group.log_group_arn, ":*", "streams are named after job runs")
+        accept_below(role, bucket, bucket.bucket_arn, "/*", "the whole bucket belongs to the pipeline")
+        accept_below(role, bucket, bucket.bucket_arn, "/data/*", "jobs choose the names of their results")
+        accept_below(role, log_group, log_group.log_group_arn, ":*", "log streams have the names of job runs")
         groups = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:*"
-        accept(role, f"IAM5[Resource::{groups}]", "DescribeLogGroups knows no single group")
-        accept(role, "IAM5[Resource::*]", "channels are others' queues: only those that carry the tag")
+        accept(role, f"IAM5[Resource::{groups}]", "DescribeLogGroups does not take a single log group")
+        accept(role, "IAM5[Resource::*]", "queues of users, and only those with the tag fanin:channel")
         for place in self._settings.pipeline_input_places:
             objects = f"arn:<AWS::Partition>:s3:::{_objects(place)}"
             accept(role, f"IAM5[Resource::{objects}]", "an input that the settings name")
 
     def _application_arn(self) -> str:
-        # Of any application here: the role of the one that is being made cannot name it.
+        # Any application of the account: the application refers to this role, so the role cannot refer to it.
         return Stack.of(self).format_arn(
             service="emr-serverless", resource="/applications", resource_name="*"
         )
@@ -219,7 +226,7 @@ class Pipeline(Construct):
             "spark.archives": f"{dependencies.s3_object_url}#{UNPACKED}",
             **{f"spark.emr-serverless.driverEnv.{name}": value for name, value in driver.items()},
             **{f"spark.executorEnv.{name}": value for name, value in python.items()},
-            # Spark makes room for what it hands to Python: Arrow need not look again for every value.
+            # Spark allocates what it passes to Python, so Arrow need not check the bounds of every value.
             "spark.executorEnv.ARROW_ENABLE_UNSAFE_MEMORY_ACCESS": "true",
         }
 
@@ -232,6 +239,6 @@ class Pipeline(Construct):
 
 
 def _objects(place: str) -> str:
-    """The objects of an input, as ``<bucket>/<prefix>*``."""
+    """The objects of an input, as ``<bucket>/<prefix>*`` for an ARN."""
     name, _, prefix = place.partition("/")
     return f"{name}/{prefix}*"

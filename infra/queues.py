@@ -1,4 +1,4 @@
-"""Queues: encrypted, closed to plain HTTP unless for an emulator, never without a place for what failed."""
+"""Queues: encrypted, over HTTPS only unless they are for an emulator, and with a dead-letter queue."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from constructs import Construct
 from infra.findings import accept
 
 RETENTION = Duration.days(14)
+"""How long a queue keeps a message; the most that SQS offers."""
 
 
 def six_runs(timeout: int) -> Duration:
-    """How long a queue hides a message while a function has it: six of its timeouts, as Lambda advises.
+    """The visibility timeout for a queue that feeds a function: six times its timeout, as Lambda recommends.
 
     Args:
-        timeout: the function's, seconds.
+        timeout: timeout of the function in seconds.
     """
     return Duration.seconds(6 * timeout)
 
@@ -28,7 +29,15 @@ def plain_queue(
     dead_letter_queue: sqs.DeadLetterQueue | None = None,
     enforce_ssl: bool = True,
 ) -> sqs.Queue:
-    """Make a queue that keeps its messages as long as SQS can, two weeks."""
+    """Create a queue that keeps its messages for two weeks.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        visibility_timeout: how long a received message stays invisible; 30 seconds by default.
+        dead_letter_queue: where messages go that were received too often; None keeps them in the queue.
+        enforce_ssl: refuse plain HTTP.
+    """
     queue = sqs.Queue(
         scope,
         id,
@@ -39,21 +48,31 @@ def plain_queue(
         dead_letter_queue=dead_letter_queue,
     )
     if not enforce_ssl:
-        accept(queue, "SQS4", "it is for an emulator, which listens to plain HTTP")
+        accept(queue, "SQS4", "it is for an emulator, which serves plain HTTP")
     return queue
 
 
 def dead_end(scope: Construct, id: str, *, enforce_ssl: bool = True) -> sqs.Queue:
-    """Make a queue for what failed for good; an alarm watches it, and people empty it."""
+    """Create a queue for what failed for good; an alarm watches it, and people empty it."""
     queue = plain_queue(scope, id, enforce_ssl=enforce_ssl)
     accept(
-        queue, "SQS3", "it is itself the dead-letter queue, of a function, a schedule or a dead-letter queue"
+        queue,
+        "SQS3",
+        "it is itself a dead-letter queue, of a function, a schedule or another dead-letter queue",
     )
     return queue
 
 
 class RedrivenQueue(Construct):
-    """A queue that gives a message up after some tries, and the dead-letter queue it then goes to.
+    """A queue and its dead-letter queue.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        visibility_timeout: how long a received message stays invisible.
+        max_receive_count: how often a message is received before it moves to the dead-letter queue.
+        dead_letter_visibility_timeout: the same for the dead-letter queue; 30 seconds by default.
+        enforce_ssl: refuse plain HTTP.
 
     Attributes:
         queue: the queue.

@@ -1,4 +1,4 @@
-"""Scatter-gather: the worker that sends, the queue and function of replies, and the bucket of large ones."""
+"""Scatter-gather: the worker that sends, the queue and function for replies, and the claims bucket."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from infra.settings import Settings
 from infra.storage import GATHER, SCATTER
 
 TIMEOUT = 60
-"""Seconds for ten jobs of a hundred messages each, or for ten messages of replies."""
+"""Seconds for ten jobs of a hundred messages each, or for ten messages with replies."""
 DAY = 86_400
+"""Seconds."""
 
 
 class ScatterGather(Construct):
     """What scatters need besides the tables.
 
     Attributes:
-        jobs: the queue of the worker.
-        replies: the queue that the messages of scatters name for replies.
-        claims: the bucket of payloads that are too large for a reply.
-        environment: what a function needs to start scatters and to take replies.
+        jobs: queue of the worker.
+        replies: queue for replies; each message of a scatter names it.
+        claims: bucket for payloads that are too large for a reply. They are deleted a day after the default
+            lifetime of a batch.
+        environment: variables of a function that starts scatters or takes replies.
     """
 
     def __init__(
@@ -43,14 +45,14 @@ class ScatterGather(Construct):
         make: Callable[..., Function],
         tries: int,
     ) -> None:
-        """Make them.
+        """Create the queues, the bucket and the functions.
 
         Args:
-            scope: where they belong.
-            id: their name there.
-            settings: the deployment's settings.
-            make: makes a function of the tracker.
-            tries: how often a message is tried.
+            scope: parent construct.
+            id: its id there.
+            settings: settings of the deployment.
+            make: ``Functions.make``.
+            tries: how often a message is received before it becomes a dead letter.
         """
         super().__init__(scope, id)
         self._settings = settings
@@ -78,20 +80,23 @@ class ScatterGather(Construct):
         self._allow_claims(gatherer.function, "s3:GetObject")
 
     def grant_start(self, grantee: iam.IGrantable) -> None:
-        """Let a role start scatters, take replies and sign for claims."""
+        """Allow a role to start scatters and take replies: send jobs to the worker, read and write claims."""
         self.grant_resend(grantee)
         self._allow_claims(grantee, "s3:GetObject", "s3:PutObject")
 
     def grant_resend(self, grantee: iam.IGrantable) -> None:
-        """Let a role ask the worker to send."""
+        """Allow a role to send jobs to the worker."""
         allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)
 
     def grant_reply(self, grantee: iam.IGrantable) -> None:
-        """Let a role reply through the queue."""
+        """Allow a role to send replies to the reply queue."""
         allow_sending(grantee, self.replies.queue.queue_arn, settings=self._settings)
 
     def grant_postpone(self, function: Function, deadlines: Deadlines) -> None:
-        """Let a function that meets deadlines give a scatter another one."""
+        """Allow a function that handles deadlines to postpone that of a scatter, and to send its jobs again.
+
+        Also sets the variables that the function needs for it.
+        """
         deadlines.grant_set(function.function)
         self.grant_resend(function.function)
         url = self.jobs.queue.queue_url
@@ -117,19 +122,22 @@ class ScatterGather(Construct):
             enforce_ssl=not settings.local,
             lifecycle_rules=[
                 s3.LifecycleRule(
-                    # As long as the default lifetime of a batch, and the day that it can still be read.
+                    # The default lifetime of a batch, and the day after it on which the batch can still be
+                    # read.
                     expiration=Duration.days(-(-settings.lifetime // DAY) + 1),
                     abort_incomplete_multipart_upload_after=Duration.days(1),
                 )
             ],
             removal_policy=settings.removal_policy,
         )
-        accept(bucket, "S1", "every URL is signed by the API, whose access log says for whom")
+        accept(bucket, "S1", "the API signs every URL, and its access log records for whom")
         if settings.local:
-            accept(bucket, "S10", "it is for an emulator, which listens to plain HTTP")
+            accept(bucket, "S10", "it is for an emulator, which serves plain HTTP")
         return bucket
 
     def _allow_claims(self, grantee: iam.IGrantable, *actions: str) -> None:
         allow(grantee, actions, self.claims.arn_for_objects("*"))
         if isinstance(role := grantee.grant_principal, iam.Role):
-            accept_below(role, self.claims, self.claims.bucket_arn, "/*", "objects are named after replies")
+            accept_below(
+                role, self.claims, self.claims.bucket_arn, "/*", "the objects have the names of replies"
+            )

@@ -1,4 +1,4 @@
-"""Time: one-time schedules for the deadlines of batches, and the rate at which the reaper runs."""
+"""Schedules: one-time ones for the deadlines of batches, and rates for the reaper and the registrar."""
 
 from __future__ import annotations
 
@@ -23,12 +23,19 @@ SCHEDULER = "scheduler.amazonaws.com"
 
 
 class Deadlines(Construct):
-    """Where the API makes one schedule for each batch with a deadline, which calls the timer.
+    """The schedules for deadlines: each batch with a deadline has one, which calls the timer function.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment.
+        timer: the function that handles a deadline; it gets the name ``<prefix>-timer``.
+        dead_letters: queue for calls of the timer that failed.
 
     Attributes:
-        group: the group of these schedules and of no others.
-        role: what the schedules run as; it may invoke the timer and report failures.
-        environment: what a function needs to make and delete schedules.
+        group: the schedule group, which contains only these schedules.
+        role: the role of the schedules; it may invoke the timer and send to the dead-letter queue.
+        environment: variables of a function that creates or deletes schedules.
     """
 
     def __init__(
@@ -57,7 +64,7 @@ class Deadlines(Construct):
                 },
             ),
         )
-        # By a name of its own the timer can be told its own ARN, which it needs to be called again.
+        # The timer needs its own ARN to set further schedules; with a fixed name the ARN is known beforehand.
         name = f"{settings.prefix}-timer"
         cast("lambda_.CfnFunction", timer.function.node.default_child).function_name = name
         timer_arn = Stack.of(self).format_arn(
@@ -71,7 +78,7 @@ class Deadlines(Construct):
             ("sqs:SendMessage", dead_letters.queue_arn),
         ):
             allow(self.role, [action], arn)
-        # The emulator takes every schedule for one of the default group when it checks permissions.
+        # When the emulator checks permissions, it assumes the default group for every schedule.
         everything = "schedule/default/*" if settings.local else f"schedule/{settings.prefix}/*"
         self._schedules = Stack.of(self).format_arn(service="scheduler", resource=everything)
         self._finding = (
@@ -85,26 +92,37 @@ class Deadlines(Construct):
         }
 
     def grant_set(self, grantee: iam.IGrantable) -> None:
-        """Let a role make and change schedules, and hand them the role they run as."""
+        """Allow a role to create and update schedules of the group, and to pass them their role."""
         self._grant(grantee, "scheduler:CreateSchedule", "scheduler:UpdateSchedule")
         condition = {"StringEquals": {"iam:PassedToService": SCHEDULER}}
         allow(grantee, ["iam:PassRole"], self.role.role_arn, condition)
 
     def grant_clear(self, grantee: iam.IGrantable) -> None:
-        """Let a role delete schedules."""
+        """Allow a role to delete schedules of the group."""
         self._grant(grantee, "scheduler:DeleteSchedule")
 
     def _grant(self, grantee: iam.IGrantable, *actions: str) -> None:
         allow(grantee, actions, self._schedules)
         if isinstance(role := grantee.grant_principal, iam.Role):
-            accept(role, self._finding, "schedules are named after batches, so only their group is known")
+            accept(
+                role,
+                self._finding,
+                "the schedules have the names of batches, so only their group is known beforehand",
+            )
 
 
 class Rate(Construct):
-    """Runs a function again and again.
+    """Invokes a function at a fixed rate.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        function: the function.
+        minutes: minutes between two invocations.
+        dead_letters: queue for invocations that failed.
 
     Attributes:
-        rule: the rule that does, on the account's default bus.
+        rule: the rule, on the default bus of the account.
     """
 
     def __init__(

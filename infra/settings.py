@@ -1,6 +1,6 @@
-"""The settings of a deployment, read from the CDK context in one place and checked before anything is built.
+"""The settings of a deployment: read from the CDK context, and checked before anything is built.
 
-Every setting is documented in docs/settings.md.
+docs/settings.md documents every setting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from constructs import Node
 
 from fanin import names
 
-# The retention periods that CloudWatch Logs knows, in days, with the CDK's names for them.
+# The retention periods that CloudWatch Logs offers: days → name in the CDK.
 RETENTION = {
     1: "ONE_DAY",
     3: "THREE_DAYS",
@@ -43,7 +43,7 @@ CHOICES: dict[str, tuple[str | int, ...]] = {
     "unrouted": ("ignore", "count", "keep"),
     "architecture": ("arm64", "x86_64"),
 }
-# Durations have the bounds that the API gives to a batch; the batching ones are SQS event sources'.
+# Durations have the same bounds as in the API; those of batching are the bounds of SQS event sources.
 RANGES: dict[str, tuple[int, int]] = {
     "open_idle_ttl": (60, 365 * 86_400),
     "closed_idle_ttl": (60, 365 * 86_400),
@@ -68,11 +68,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
 }
 WITH_JWT = ("jwt_issuer", "jwt_audience")
-LARGEST_WITHOUT_WINDOW = 10  # messages; Lambda asks for a window above that
+LARGEST_WITHOUT_WINDOW = 10  # messages; for larger batches Lambda requires a batching window
 
 
 class BadSetting(ValueError):
-    """A setting is not what it can be; the message names it, what it is, and what it may be."""
+    """A setting has an invalid value; the message gives its name, its value, and the valid values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,31 +80,31 @@ class Settings:
     """How one deployment of fanin differs from another.
 
     Attributes:
-        prefix: name of the stack, of the event bus and of the ``service`` in logs and metrics.
-        auth: who may call the API: ``iam`` (SigV4), ``jwt``, or ``none``.
-        jwt_issuer: issuer URL of the tokens; with ``jwt`` only.
-        jwt_audience: audiences of the tokens, comma-separated; with ``jwt`` only.
-        open_idle_ttl: seconds without activity until an open batch is orphaned.
-        closed_idle_ttl: seconds without activity until a closed batch is orphaned.
-        lifetime: seconds until the hard end of a batch that does not say its own.
+        prefix: name of the stack, of the event bus, and of the ``service`` in logs and metrics.
+        auth: authorization of the API: ``iam`` (SigV4), ``jwt``, or ``none``.
+        jwt_issuer: issuer URL of the tokens; required with ``jwt``, otherwise unused.
+        jwt_audience: audiences of the tokens, separated by commas; required with ``jwt``, otherwise unused.
+        open_idle_ttl: seconds without activity after which an open batch is orphaned.
+        closed_idle_ttl: seconds without activity after which a closed batch is orphaned.
+        lifetime: default lifetime of a batch in seconds.
         reaper_rate_minutes: minutes between two runs of the reaper.
         registrar_rate_minutes: minutes between two runs of the registrar.
-        unrouted: what becomes of events on the bus that match no route: ``ignore``, ``count`` or ``keep``.
-        log_retention_days: days that logs are kept.
-        log_level: level of the functions' logs.
-        removal: what deleting the stack does to tables and logs: ``retain`` or ``destroy``.
+        unrouted: what happens to events on the bus that match no route: ``ignore``, ``count`` or ``keep``.
+        log_retention_days: days for which logs are kept.
+        log_level: log level of the functions.
+        removal: what happens to tables and logs when the stack is deleted: ``retain`` or ``destroy``.
         architecture: processor of the functions: ``arm64`` or ``x86_64``.
         ack_batch_size: most messages of the ack queue in one invocation.
-        ack_batching_window_seconds: how long acks may wait for company.
-        api_throttle_rate: requests a second that the API lets in.
-        api_throttle_burst: requests that may come at once.
-        alarm_topic_arn: SNS topic told about alarms; empty for none.
-        pipeline: whether the Spark jobs have a stack, ``<prefix>-pipeline``.
-        pipeline_release: release of EMR that runs the jobs.
-        pipeline_max_vcpu: most vCPUs that all jobs have at a time.
-        pipeline_inputs: places in S3 that jobs may read, comma-separated.
+        ack_batching_window_seconds: seconds that Lambda may wait for a full batch of acknowledgements.
+        api_throttle_rate: requests per second that the API accepts.
+        api_throttle_burst: concurrent requests that the API accepts.
+        alarm_topic_arn: SNS topic that alarms notify; empty for none.
+        pipeline: whether to deploy the stack of the Spark jobs, ``<prefix>-pipeline``.
+        pipeline_release: EMR release that runs the jobs.
+        pipeline_max_vcpu: most vCPUs that all jobs together use at a time.
+        pipeline_inputs: places in S3 that jobs may read, separated by commas.
         pipeline_audit_hours: hours between two audits; 0 for none.
-        local: build for the machine at hand, to deploy to an emulator.
+        local: build for this machine, to deploy to an emulator.
     """
 
     prefix: str = "fanin"
@@ -137,7 +137,7 @@ class Settings:
         """Check every value.
 
         Raises:
-            BadSetting: one is out of its range, or does not go with another.
+            BadSetting: a value is invalid, or conflicts with another setting.
         """
         for name, value in self._values().items():
             if name in CHOICES and value not in CHOICES[name]:
@@ -157,7 +157,7 @@ class Settings:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the functions and the library read of the settings: durations in seconds."""
+        """Environment variables with the settings that functions and library read; durations in seconds."""
         return {
             names.ENV_OPEN_IDLE_TTL: str(self.open_idle_ttl),
             names.ENV_CLOSED_IDLE_TTL: str(self.closed_idle_ttl),
@@ -174,18 +174,18 @@ class Settings:
 
     @property
     def pipeline_input_places(self) -> list[str]:
-        """The inputs as ``<bucket>/<prefix>``, or ``<bucket>`` where all of it is meant."""
+        """The inputs as ``<bucket>/<prefix>``, or as ``<bucket>`` for a whole bucket."""
         places = [place.strip() for place in self.pipeline_inputs.split(",") if place.strip()]
         return [place.removeprefix("s3://") for place in places]
 
     @classmethod
     def from_context(cls, node: Node) -> Self:
-        """Read the settings from the context of a construct; what is not there has its default.
+        """Read the settings from the context of a construct; those that are missing get their defaults.
 
-        Values given on the command line (``-c lifetime=3600``) are text, and are read as what they stand for.
+        Values from the command line (``-c lifetime=3600``) are text, and are parsed.
 
         Raises:
-            BadSetting: a value cannot be read, or is not what it may be.
+            BadSetting: a value cannot be parsed, or is invalid.
         """
         given = {field.name: node.try_get_context(field.name) for field in fields(cls)}
         defaults = cls()
@@ -211,5 +211,5 @@ def _read(name: str, value: object, kind: type) -> Any:
     return str(value)
 
 
-def _bad(name: str, value: object, meaning: str) -> BadSetting:
-    return BadSetting(f"setting {name} is {value!r}; it must be {meaning}")
+def _bad(name: str, value: object, expected: str) -> BadSetting:
+    return BadSetting(f"setting {name} is {value!r}; it must be {expected}")

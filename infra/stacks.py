@@ -1,4 +1,4 @@
-"""fanin as stacks of its own: the service, and the Spark jobs beside it."""
+"""fanin's own stacks: the service, and the Spark jobs beside it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from infra.tracker import FaninTracker
 
 
 class FaninStack(Stack):
-    """One tracker, and what others need to find it as outputs of the stack.
+    """A stack with one tracker; its outputs are what clients need to find it.
+
+    Args:
+        scope: the app.
+        id: name of the stack.
+        settings: settings of the deployment; None takes the defaults.
 
     Attributes:
-        tracker: everything that is in it.
+        tracker: the tracker, which contains all resources.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings | None = None) -> None:
@@ -45,14 +50,19 @@ class FaninStack(Stack):
             names.OUTPUT_ROUTER: tracker.functions["router"].function.function_arn,
             names.OUTPUT_BUFFER_PREFIX: tracker.buffers.environment[names.ENV_BUFFER_PREFIX],
         }
-        _give(self, outputs)
+        _add_outputs(self, outputs)
 
 
 class PipelineStack(Stack):
-    """The jobs beside a tracker of the same app, and the outputs that ``fanin spark submit`` reads.
+    """A stack with the Spark jobs of a tracker in the same app; ``fanin spark submit`` reads its outputs.
+
+    Args:
+        scope: the app.
+        id: name of the stack.
+        tracker: the tracker that the jobs use.
 
     Attributes:
-        pipeline: everything that is in it.
+        pipeline: the pipeline, which contains all resources.
     """
 
     def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
@@ -69,9 +79,9 @@ class PipelineStack(Stack):
             names.PIPELINE_OUTPUT_PACKAGE: pipeline.package.s3_object_url,
             names.PIPELINE_OUTPUT_CONF: self.to_json_string(pipeline.conf),
         }
-        _give(self, outputs)
+        _add_outputs(self, outputs)
 
 
-def _give(stack: Stack, outputs: Mapping[str, str]) -> None:
+def _add_outputs(stack: Stack, outputs: Mapping[str, str]) -> None:
     for name, value in outputs.items():
         CfnOutput(stack, name, value=value)

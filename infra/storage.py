@@ -1,4 +1,4 @@
-"""The tables, and who may do what with them."""
+"""The tables, and the access that each role has to them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ PROGRESS = (
     *("acked", "ended_at", "mode", "partial"),
     *("deadline", "kind", "retries"),
 )
-"""Attributes of a batch row that an ack may name: what moves a batch forward, and what guards that move.
+"""Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.
 
-A request that names another (its salt, its limit, its parent) is denied, whatever the code says.
+IAM denies a request that names any other attribute (such as salt, limit or parent), whatever the code does.
 """
 BEGIN = (*PROGRESS, "closed_at", "items")
-"""The same, and what says that all items of a batch are known."""
+"""The same, and the attributes that say that all items of a batch are known."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a role may do with the tables, as names of DynamoDB actions.
+    """What a role may do with the tables, as names of DynamoDB actions without ``dynamodb:``.
 
     Attributes:
-        batches: actions on whole rows of the batches table.
-        progress: attributes that it may update there.
-        listing: whether it may query the index by state.
+        batches: actions on the batches table, on all attributes.
+        progress: attributes that UpdateItem may name there; empty grants no such update.
+        listing: whether the role may query the index by state.
         words: actions on the words table.
         parts: actions on the parts table.
         directory: actions on the directory table.
@@ -48,27 +48,27 @@ class Access:
 
 
 SETTLE = Access()
-"""Finish words and end batches: the settler."""
+"""The settler: finish words and end batches."""
 WAKE = Access(parts=("BatchGetItem", "Query"))
-"""The same at a deadline, which a pattern may put off: the timer."""
+"""The timer: the same at a deadline, which a pattern may postpone."""
 REAP = Access(listing=True, parts=("BatchGetItem", "Query"))
-"""The same for batches found by state."""
+"""The reaper: the same for batches that it finds by state."""
 ACK = Access(parts=("BatchWriteItem",))
-"""Mark items done or failed, with a note of the reason."""
+"""Consumers: mark items done or failed, and note why they failed."""
 NOTIFY = Access(parts=("BatchGetItem", "BatchWriteItem", "Query"), directory=("BatchGetItem", "DeleteItem"))
-"""Tell the world, the failures included, ack the parent item, and let go of a correlation id."""
+"""The notifier: announce ends with their failures, acknowledge parent items, release correlation ids."""
 SCATTER = Access(
     progress=BEGIN,
     parts=("BatchGetItem", "BatchWriteItem", "UpdateItem"),
     directory=("Query",),
 )
-"""List whom a scatter goes to, read what it sends, and fail those who cannot be reached."""
+"""The worker of scatters: list recipients, read the message, fail recipients that cannot be reached."""
 GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
-"""Store replies, mark them, and count."""
+"""The function for replies: store replies, mark their items done, and count them."""
 ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
-"""Read who is registered, and the routes."""
+"""The router: read registrations and routes."""
 REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
-"""Register and drop instances."""
+"""The registrar: add and remove registrations."""
 SERVE = Access(
     batches=("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
     progress=(),
@@ -77,7 +77,7 @@ SERVE = Access(
     parts=("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
 )
-"""Everything the ledger does: the API, and whoever uses the library straight on the tables."""
+"""The API, and clients that use the library directly on the tables: everything the services do."""
 PIPELINE = Access(
     batches=("BatchGetItem", "GetItem", "PutItem", "Scan", "UpdateItem"),
     progress=(),
@@ -86,19 +86,24 @@ PIPELINE = Access(
     parts=SERVE.parts,
     directory=SERVE.directory,
 )
-"""The same for Spark jobs, which also read whole tables."""
+"""The Spark jobs: the same, and scans of the tables of batches and words."""
 
 
 class Storage(Construct):
-    """The tables of the ledger: on-demand, encrypted, restorable, and emptied by time to live.
+    """The four tables: billed on demand, encrypted, with point-in-time recovery and time to live.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment; ``removal`` applies to the tables.
 
     Attributes:
-        batches: the batch rows, with the index by state and a stream of both images.
+        batches: the batch rows, with an index by state, and a stream of old and new images.
         words: the words of the trees, with a stream of new images.
         parts: what else belongs to a batch: failures, idempotency keys, recipients and replies.
-        directory: registrations, routes and buffers, with a stream of both images.
-        tables: the four, by name.
-        environment: the tables' names, for the functions.
+        directory: registrations, routes and buffers, with a stream of old and new images.
+        tables: the four tables by name.
+        environment: variables with the names of the tables.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
@@ -177,7 +182,12 @@ class Storage(Construct):
         )
 
     def grant(self, grantee: iam.IGrantable, access: Access) -> None:
-        """Let a role do what the access says, and nothing else."""
+        """Allow a role exactly what the access says.
+
+        Args:
+            grantee: the role, or a function or another construct with a role.
+            access: one of the constants of this module, or one of your own.
+        """
         batches, words, parts = self.batches.table_arn, self.words.table_arn, self.parts.table_arn
         if access.batches:
             allow(grantee, _actions(*access.batches), batches)

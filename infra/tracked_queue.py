@@ -1,4 +1,4 @@
-"""A queue whose dead messages fail their items, so that a batch always ends."""
+"""A queue whose dead-lettered messages fail their items, so that every batch ends."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ CONSUME = (
 
 
 class TrackedQueue(RedrivenQueue):
-    """A queue for the messages of a batch, and a dead-letter queue that is emptied by failing items.
+    """A queue for the messages of a batch, and a dead-letter queue whose messages fail their items.
 
-    A consumer that dies on a message for good would leave its batch waiting for ever. Here such a message
-    goes to the dead-letter queue, whence the tracker's function marks its item failed, and the batch
-    completes with one failure more. Messages are sent with the item id as an attribute, as
-    ``batch.send(queue_url, messages)`` does.
+    If no attempt to handle a message succeeds, its batch would wait for ever. Here such a message moves to
+    the dead-letter queue, where a function of the tracker marks its item failed; the batch then completes
+    with this failure. Each message must carry its item id as an attribute, as ``batch.send(queue_url,
+    messages)`` does.
 
-    It may live in another stack than the tracker: the tracker's stack does not come to depend on it.
+    The queue may be in another stack than the tracker; the tracker's stack does not depend on it. The role of
+    the function may receive from and delete in the dead-letter queue.
 
     Example:
-        A queue of one's own beside a tracker, and a consumer on it::
+        A queue of your own beside a tracker, and a consumer of it::
 
             tracker = FaninTracker(self, "Fanin")
             orders = TrackedQueue(self, "Orders", dead_letters_function=tracker.dead_letters.function)
@@ -39,8 +40,8 @@ class TrackedQueue(RedrivenQueue):
             tracker.grant_consumer(consumer)
 
     Attributes:
-        queue: send work here, consume it from here.
-        dead_letters: where messages go that were received too often; nobody needs to look at it.
+        queue: the queue for work.
+        dead_letters: the queue for messages that were received too often; the function empties it.
     """
 
     def __init__(
@@ -54,17 +55,18 @@ class TrackedQueue(RedrivenQueue):
         enforce_ssl: bool = True,
         channel: bool = False,
     ) -> None:
-        """Make the two queues, and set the function on the second.
+        """Create both queues, and feed the function from the dead-letter queue.
 
         Args:
-            scope: where it belongs.
-            id: its name there.
-            dead_letters_function: ``tracker.dead_letters.function``; an imported one must bring its role.
-            visibility_timeout: how long a message is hidden while a consumer has it, 3 minutes by default;
-                for a Lambda consumer six times its timeout is advised.
-            max_receive_count: tries that a message has.
+            scope: parent construct.
+            id: its id there.
+            dead_letters_function: ``tracker.dead_letters.function``; an imported function needs its role.
+            visibility_timeout: how long a received message stays invisible, 3 minutes by default; for a
+                Lambda consumer AWS recommends six times its timeout.
+            max_receive_count: how often a message is received before it moves to the dead-letter queue.
             enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``.
-            channel: let the service send to it and take from it: it can be registered, and be a buffer's.
+            channel: tag the queue ``fanin:channel``: the service may then send to it and receive from it, so
+                that it can be registered in the directory or belong to a buffer.
 
         Raises:
             ValueError: the function was imported without its role.
@@ -78,10 +80,14 @@ class TrackedQueue(RedrivenQueue):
             enforce_ssl=enforce_ssl,
         )
         if dead_letters_function.role is None:
-            raise ValueError("import the function with its role, by Function.from_function_attributes")
+            raise ValueError(
+                "dead_letters_function has no role; import the function with its role, "
+                "by Function.from_function_attributes"
+            )
         if channel:
             Tags.of(self.queue).add(names.CHANNEL_TAG, "work")
-        # A policy of this construct's own, so that the function's stack need not know of the queue.
+        # The policy belongs to this construct, so that the stack of the function does not depend on the
+        # queue.
         policy = iam.Policy(
             self,
             "Consume",
@@ -104,14 +110,19 @@ class TrackedQueue(RedrivenQueue):
         max_concurrency: int | None = None,
         batch_size: int = 10,
     ) -> lambda_.EventSourceMapping:
-        """Set a function on the queue, never more than so many of it at a time.
+        """Feed a consumer from the queue, with limited concurrency.
 
-        Where the queue is a buffer's, this is how fast work leaves it, and so how fast producers may go on.
+        If the queue belongs to a buffer, the concurrency limits how fast work leaves the buffer, and thereby
+        how fast producers may put more.
 
         Args:
-            consumer: a function made with ``tracker.sqs_handler``, or one that reports partial failures too.
-            max_concurrency: 2 to 1,000 invocations at a time; None for as many as the account has.
+            consumer: a function that reports partial failures, as one made with ``tracker.sqs_handler`` does;
+                it may then receive from the queue.
+            max_concurrency: most invocations at a time, 2 to 1,000; None sets no limit but the account's.
             batch_size: most messages of one invocation.
+
+        Returns:
+            The event source mapping.
         """
         self.queue.grant_consume_messages(consumer)
         return lambda_.EventSourceMapping(

@@ -10,32 +10,30 @@ from fanin import names
 from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
-from infra.events import (
-    BATCH_ENDED,
-    WORD_FINISHED,
-    Bus,
-    feed_from_queue,
-    feed_from_stream,
-)
-from infra.functions import TIMEOUT, Function, Functions
+from infra.events import Bus, feed_from_queue
+from infra.functions import Function, Functions
 from infra.layers import Layers
 from infra.patterns import Patterns
-from infra.permissions import allow, allow_channels, allow_sending
+from infra.permissions import allow_channels, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
-from infra.storage import ACK, NOTIFY, REAP, SERVE, SETTLE, WAKE, Storage
+from infra.storage import ACK, REAP, SERVE, WAKE, Storage
+from infra.streams import stream_readers
 from infra.tracked_queue import TrackedQueue
 from infra.watched import Watched
 
 TRIES = 10
-"""How often a message of the service's own queues is tried, over half an hour or more."""
+"""How often a message in a queue of the service is received before it becomes a dead letter.
+
+With the visibility timeouts of these queues that takes half an hour at least.
+"""
 ACK_TIMEOUT = 60
-"""Seconds for a whole window of acks."""
+"""Seconds that one invocation may take for a full batch of acknowledgements."""
 
 
 class FaninTracker(Construct):
-    """fanin, ready to be told about batches: tables, functions, API, queues, bus, schedules and alarms.
+    """The whole service: tables, functions, API, queues, event bus, schedules, alarms and dashboard.
 
     Example:
         In a stack of your own, with a function that opens batches and one that consumes their messages::
@@ -52,26 +50,31 @@ class FaninTracker(Construct):
                 targets=[LambdaFunction(on_completion)],
             )
 
-        Both functions take ``tracker.environment`` for ``Tracker.from_env()`` and ``tracker.layers.both``.
+        Both functions need ``tracker.layers.both``, and ``tracker.environment`` for ``Tracker.from_env()``.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        settings: settings of the deployment; None takes the defaults.
 
     Attributes:
-        settings: how it is set up.
+        settings: settings of the deployment.
         storage: the tables.
-        layers: fanin and what it runs on, for functions of your own.
-        bus: where the ends of batches are told.
-        work: a queue to send work to, whose dead messages fail their items.
-        acks: the queue of acks that need not be answered.
-        parked: messages that neither a consumer nor the function for dead messages could handle.
+        layers: fanin and the packages that it needs, also for functions of your own.
+        bus: event bus on which the ends of batches are announced.
+        work: a queue for work; a message in its dead-letter queue fails its item.
+        acks: queue for acknowledgements that need no answer.
+        parked: queue for messages that neither a consumer nor the function for dead letters could handle.
         api: the service over HTTPS.
-        directory: registrar, router, and the rules of routes.
-        scatter: worker, replies and claims of scatters.
-        buffers: where buffers get their queues.
-        deadlines: the group and role of the schedules.
-        timer_dead_letters: deadlines that did not reach the timer.
-        reaper_dead_letters: runs of the reaper that failed for good.
-        retries: the queues of stream records that failed once, by the function that reads the stream.
+        directory: registrar, router, and permissions on the rules of routes.
+        scatter: worker, reply queue and claims bucket of scatters.
+        buffers: permissions on the queues of buffers.
+        deadlines: group and role of the schedules for deadlines.
+        timer_dead_letters: queue for calls of the timer that failed.
+        reaper_dead_letters: queue for invocations of the reaper that failed for good.
+        retries: name of the function that reads a stream → queue of stream records that failed once.
         functions: all functions, by the name of their folder.
-        environment: what ``Tracker.from_env()`` reads, to work straight on the tables.
+        environment: variables with which ``Tracker.from_env()`` works directly on the tables.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings | None = None) -> None:
@@ -87,7 +90,15 @@ class FaninTracker(Construct):
         self._tls = not self.settings.local
         self.deadlines, self.timer_dead_letters = self._deadlines()
         self.acks, self.work, self.parked = self._queues()
-        self.retries = self._streams()
+        self.retries = stream_readers(
+            self,
+            settings=self.settings,
+            storage=self.storage,
+            functions=self._functions,
+            bus=self.bus,
+            deadlines=self.deadlines,
+            tries=TRIES,
+        )
         self._patterns = Patterns(
             self,
             settings=self.settings,
@@ -117,18 +128,26 @@ class FaninTracker(Construct):
 
     @property
     def dead_letters(self) -> Function:
-        """The function that fails the items of dead messages, for ``TrackedQueue``."""
+        """The function that fails the items of dead-lettered messages; ``TrackedQueue`` takes it."""
         return self.functions["dead_letters"]
 
     def grant_producer(self, grantee: iam.IGrantable) -> None:
-        """Let a role do everything with batches, over the API or straight on the tables."""
+        """Allow a role everything about batches and scatters, over the API or directly on the tables.
+
+        It may call all routes of the API, read and write the tables, set deadlines, send jobs to the worker
+        of scatters, and read and write claims.
+        """
         self.api.grant_invoke(grantee)
         self.storage.grant(grantee, SERVE)
         self.deadlines.grant_set(grantee)
         self.scatter.grant_start(grantee)
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
-        """Let a role claim, ack, fail and reply: over the API, on the tables, or through the queues."""
+        """Allow a role to claim, acknowledge, fail and reply: over the API, on the tables, or through queues.
+
+        It may call ``POST /v1/acks``, ``claims``, ``failures`` and ``replies``, update the progress of
+        batches and words, write notes of failures, and send to the ack queue and the reply queue.
+        """
         routes = ("acks", "claims", "failures", "replies")
         self.api.grant_invoke(grantee, *(f"POST/v1/{route}" for route in routes))
         self.scatter.grant_reply(grantee)
@@ -143,7 +162,7 @@ class FaninTracker(Construct):
 
     def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
         function = self._functions.make(
-            "acks", "marks the items of queued acks done", ACK, timeout=ACK_TIMEOUT, memory=1024
+            "acks", "marks items done, for messages of the ack queue", ACK, timeout=ACK_TIMEOUT, memory=1024
         )
         acks = RedrivenQueue(
             self,
@@ -161,7 +180,7 @@ class FaninTracker(Construct):
         parked = dead_end(self, "Parked", enforce_ssl=self._tls)
         dead_letters = self._functions.make(
             "dead_letters",
-            "fails the items of dead messages",
+            "fails the items of dead-lettered messages",
             ACK,
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
         )
@@ -170,44 +189,6 @@ class FaninTracker(Construct):
             self, "WorkQueue", dead_letters_function=dead_letters.function, enforce_ssl=self._tls
         )
         return acks, work, parked
-
-    def _streams(self) -> dict[str, RedrivenQueue]:
-        retries = {
-            name: RedrivenQueue(
-                self,
-                f"{name.title()}Retries",
-                visibility_timeout=six_runs(TIMEOUT),
-                max_receive_count=TRIES,
-                enforce_ssl=self._tls,
-            )
-            for name in ("notifier", "settler")
-        }
-        notifier = self._functions.make(
-            "notifier",
-            "tells the bus and the parent batch how a batch ended",
-            NOTIFY,
-            environment={
-                **self.deadlines.environment,
-                names.ENV_BUS: self.bus.event_bus_name,
-                names.ENV_RETRY_QUEUE_URL: retries["notifier"].queue.queue_url,
-            },
-        )
-        allow(notifier.function, ["events:PutEvents"], self.bus.event_bus_arn)
-        allow_channels(notifier.function, settings=self.settings)
-        self.deadlines.grant_clear(notifier.function)
-        feed_from_stream(
-            notifier, self.storage.batches, BATCH_ENDED, retries["notifier"], settings=self.settings
-        )
-        settler = self._functions.make(
-            "settler",
-            "carries finished words on towards the end of their batch",
-            SETTLE,
-            environment={names.ENV_RETRY_QUEUE_URL: retries["settler"].queue.queue_url},
-        )
-        feed_from_stream(
-            settler, self.storage.words, WORD_FINISHED, retries["settler"], settings=self.settings
-        )
-        return retries
 
     def _api(self) -> Api:
         environment = {**self.deadlines.environment, **self._patterns.environment}
@@ -222,7 +203,11 @@ class FaninTracker(Construct):
     def _reaper(self) -> sqs.Queue:
         dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)
         reaper = self._functions.make(
-            "reaper", "ends idle batches", REAP, timeout=300, on_failure=dead_letters
+            "reaper",
+            "settles and ends batches that are idle or overdue",
+            REAP,
+            timeout=300,
+            on_failure=dead_letters,
         )
         self.scatter.grant_postpone(reaper, self.deadlines)
         allow_channels(reaper.function, settings=self.settings)

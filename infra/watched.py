@@ -1,4 +1,4 @@
-"""What alarms and the dashboard look at, as one value."""
+"""What the alarms and the dashboard watch, as one value."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from infra.settings import Settings
 
 @dataclass(frozen=True)
 class Watched:
-    """The parts of one tracker that can be in trouble, by the names that people see.
+    """The parts of one tracker that can fail, by the names that alarms and dashboard show.
 
     Attributes:
-        settings: the deployment's settings.
+        settings: settings of the deployment.
         api: the service over HTTPS.
         functions: all functions.
         tables: all tables.
         work: queues that consumers empty, at their own pace.
         drained: queues that a function should keep empty.
-        dead_ends: queues in which a single message is one too many.
+        dead_ends: queues in which a single message raises an alarm.
     """
 
     settings: Settings
@@ -37,6 +37,6 @@ class Watched:
 
     @property
     def queues(self) -> dict[str, sqs.IQueue]:
-        """All queues."""
+        """All queues, by the name that the dashboard shows."""
         dead = {f"{name} dead letters": queue for name, queue in self.dead_ends.items()}
         return {**self.work, **self.drained, **dead}

@@ -1,10 +1,10 @@
-"""Fans a catalog out on the local stack, watches it come in, and checks that everything adds up.
+"""Fans a catalog out on the local stack, shows its progress, and checks that all counts agree.
 
     make demo            5,000 airports
     make demo ITEMS=all  all 28,000
 
-The functions are those that go to AWS, deployed from the same templates to an emulator of this demo's own,
-which is stopped at the end, also by Ctrl-C.
+The functions are the same as on AWS, deployed from the same templates to an emulator of this demo. It is
+stopped at the end, also after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from fanin import FaninError, Tracker
 from fanin.local import CHECKOUT
 
 HOME = CHECKOUT / ".fanin" / "demo"
-LONGEST = 900  # seconds; the demo gives up then
+LONGEST = 900  # seconds after which the demo gives up
 SETTLING = 30  # seconds that the last duplicates may take after the event
 WORKERS = 8
 
 
 class Listener(threading.Thread):
-    """Whoever waits for the end of the batch: receives from a queue that the bus feeds.
+    """A subscriber that waits for the end of the batch, on a queue that the bus feeds.
 
     Attributes:
-        heard: (time of arrival in ms, event), in order.
+        heard: (time of arrival in ms since 1970, event), in order of arrival.
     """
 
     def __init__(self, sqs: Any, queue_url: str) -> None:
@@ -57,7 +57,7 @@ class Listener(threading.Thread):
             while not self._over.is_set():
                 self._listen()
         except BotoCoreError:
-            return  # the emulator is gone, which the main thread finds out and reports
+            return  # the emulator has stopped; the main thread notices that, too, and reports it
 
     def _listen(self) -> None:
         answer = self._sqs.receive_message(QueueUrl=self._queue_url, WaitTimeSeconds=1)
@@ -72,7 +72,7 @@ class Listener(threading.Thread):
 
 
 def fan_out(tracker: Tracker, queue_url: str, catalog: Catalog, sent: Callable[[int], None]) -> int:
-    """Send the catalog as one batch, every twentieth message twice.
+    """Send the catalog as one batch, with every twentieth message twice.
 
     Returns:
         The batch id.
@@ -96,10 +96,10 @@ def fan_out(tracker: Tracker, queue_url: str, catalog: Catalog, sent: Callable[[
 
 
 def settled_counts(place: Site, catalog: Catalog) -> Counts:
-    """The counts of acknowledgements, once the last repeated messages have been acknowledged too.
+    """The counts of acknowledgements, after the last repeated messages have been acknowledged, too.
 
-    They are read from the log. The emulator may hold back the last lines of a worker until its next
-    invocation, so the workers are called with nothing to do.
+    They are read from the log. The emulator may keep the last lines of a worker until its next invocation, so
+    the function is invoked with no records.
     """
     lambdas = place.stack.client("lambda")
     patience = time.monotonic() + SETTLING
@@ -115,20 +115,20 @@ def settled_counts(place: Site, catalog: Catalog) -> Counts:
 
 
 def imported(place: Site) -> int:
-    """Airports in the example's table."""
+    """Number of airports in the table of the example."""
     pages = place.stack.client("dynamodb").get_paginator("scan")
     found = pages.paginate(TableName=place.outputs["AirportsTable"], Select="COUNT")
     return sum(page["Count"] for page in found)
 
 
 def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
-    """Fan out, wait for the event, and print what came of it.
+    """Fan out, wait for the event, and print the results.
 
     Returns:
-        Whether everything added up.
+        Whether all counts agree.
 
     Raises:
-        TimeoutError: the batch has not ended in a quarter of an hour.
+        TimeoutError: the batch has not ended after 15 minutes.
     """
     tracker = Tracker.local(root)
     listener = Listener(place.stack.client("sqs"), place.outputs["ToldQueueUrl"])
@@ -176,13 +176,15 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
 
 
 def main() -> int:
-    """Run the demo; the exit code is 0 only if everything added up."""
+    """Run the demo; the exit code is 0 only if all counts agree."""
     parser = argparse.ArgumentParser(description="Fan a catalog out on the local stack.")
-    parser.add_argument("--items", default="5000", help="how many airports, or all")
-    parser.add_argument("--root", type=Path, default=HOME, help="where the emulator keeps its state and log")
+    parser.add_argument("--items", default="5000", help="number of airports, or all")
+    parser.add_argument(
+        "--root", type=Path, default=HOME, help="folder for the state and the log of the emulator"
+    )
     options = parser.parse_args()
     if options.items != "all" and not options.items.isdecimal():
-        parser.error("--items takes a number, or all")
+        parser.error(f"--items is {options.items!r}; it must be a number, or all")
     catalog = Catalog.load(None if options.items == "all" else max(1, int(options.items)))
     console = Console()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C

@@ -1,4 +1,4 @@
-"""Counts what fanin's functions write to DynamoDB, as DynamoDB would bill it: row by row, refused or not."""
+"""Counts the rows that fanin's functions write to DynamoDB, as DynamoDB bills them: refused ones, too."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ HOP_BY_HOP = ("connection", "transfer-encoding", "content-length", "date", "serv
 
 
 class Meter:
-    """A proxy between functions and the emulator's DynamoDB.
+    """A proxy between functions and DynamoDB in the emulator; it runs inside a ``with`` block.
+
+    Args:
+        endpoint_url: URL of the emulator.
 
     Attributes:
-        url: give it to the functions as ``AWS_ENDPOINT_URL_DYNAMODB``.
-        writes: table → rows written, those included whose condition failed: DynamoDB bills them too.
+        url: URL of the proxy; pass it to the functions as ``AWS_ENDPOINT_URL_DYNAMODB``.
+        writes: table → number of rows written. Writes whose condition failed count, since DynamoDB bills
+            them.
     """
 
     def __init__(self, endpoint_url: str) -> None:
@@ -45,7 +49,7 @@ class Meter:
 
 
 def rows_written(operation: str, request: dict[str, Any]) -> Iterator[str]:
-    """The table of each row that a request of DynamoDB writes."""
+    """The name of the table for each row that a request to DynamoDB writes."""
     match operation:
         case "UpdateItem" | "PutItem" | "DeleteItem":
             yield request["TableName"]
@@ -77,7 +81,7 @@ def _proxy(upstream: str, count: Any) -> type[BaseHTTPRequestHandler]:
             try:
                 self._forward(body)
             except (OSError, HTTPException):
-                self.close_connection = True  # one of the two is gone; the client makes what it can of it
+                self.close_connection = True  # client or emulator has hung up; the client handles the error
 
         def _forward(self, body: bytes) -> None:
             self.emulator.request("POST", self.path, body, dict(self.headers))
@@ -92,6 +96,6 @@ def _proxy(upstream: str, count: Any) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing: standard error belongs to the progress bar."""
+            """Log nothing: standard error belongs to the progress bar."""
 
     return Proxy

@@ -1,4 +1,4 @@
-"""What came of a run of the demo: the event, the counts, and whether they add up."""
+"""The results of a run of the demo: the event, the counts, and whether they agree."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ from examples.catalog.rows import Catalog
 from fanin import Progress, State, Verdict, names
 from fanin.local import Stack
 
-SHOWN = 3  # failures of the event that are printed
+SHOWN = 3  # number of the event's failures that are printed
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the function behind the ack queue says of the acknowledgements, in its own metrics."""
+    """Counts of acknowledgements, from the metrics of the function that reads the ack queue.
+
+    Attributes:
+        first: items that an acknowledgement marked done.
+        duplicate: acknowledgements of items that were done already.
+        failed: items that failed.
+    """
 
     first: int
     duplicate: int
@@ -29,7 +35,7 @@ class Counts:
 
 
 def metrics(stack: Stack, function: str) -> Counts:
-    """Sum the metrics that a function wrote to its log, in CloudWatch's embedded metric format."""
+    """Sum the metrics that a function wrote to its log in CloudWatch's embedded metric format."""
     configuration = stack.client("lambda").get_function_configuration(FunctionName=function)
     pages = (
         stack.client("logs")
@@ -48,18 +54,18 @@ def metrics(stack: Stack, function: str) -> Counts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything that was seen.
+    """Everything that the demo measured.
 
     Attributes:
         catalog: what was sent.
-        progress: of the batch, at the end.
-        verdict: of the batch, recomputed from its items up.
-        events: that the subscriber received.
-        event_ms: from the last acknowledgement to the arrival of the event.
-        counts: from the metrics of the function behind the ack queue.
+        progress: progress of the batch at the end.
+        verdict: the batch, recomputed from its items up.
+        events: the events that the subscriber received.
+        event_ms: milliseconds from the last acknowledgement to the arrival of the event.
+        counts: counts of acknowledgements.
         writes: table → rows written by fanin.
-        imported: rows in the example's own table.
-        seconds: from the first message to the event.
+        imported: rows in the table of the example.
+        seconds: seconds from the first message to the event.
     """
 
     catalog: Catalog
@@ -73,7 +79,7 @@ class Outcome:
     seconds: float
 
     def checks(self) -> Iterator[tuple[str, bool]]:
-        """What must hold, each with whether it does."""
+        """Each promise, and whether it holds."""
         items, spoilt, batch = len(self.catalog.rows), self.catalog.spoilt, self.progress.batch
         detail = self.events[0]["detail"]
         yield (
@@ -113,7 +119,7 @@ def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
     """Print the event, the figures and the checks.
 
     Returns:
-        Whether every check holds.
+        Whether all checks hold.
     """
     event = outcome.events[0]
     console.rule(f"{event['detail-type']}, as the subscriber received it")

@@ -1,4 +1,4 @@
-"""The catalog: real airports, some of them spoilt on purpose."""
+"""The catalog: real airports, some of them malformed on purpose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fanin import Message
 
 SPOILT_EVERY = 500  # 0.2 % of the rows
 AGAIN_EVERY = 20  # 5 % of the messages are sent twice
-AGAIN_AT = 10  # so that no spoilt row is among them
+AGAIN_AT = 10  # so that no malformed row is sent twice
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,18 @@ class Catalog:
     """Rows to import.
 
     Attributes:
-        rows: columns as text.
+        rows: one dictionary for each airport: column → text.
     """
 
     rows: list[dict[str, str]]
 
     @classmethod
     def load(cls, count: int | None) -> Catalog:
-        """Take airports from all over the world; None takes all 28,000."""
+        """Take airports from all over the world.
+
+        Args:
+            count: how many; None takes all 28,000.
+        """
         airports = list(airportsdata.load().values())
         if count is not None:
             airports = airports[:: max(1, len(airports) // count)][:count]
@@ -47,7 +51,7 @@ class Catalog:
         return len(range(AGAIN_AT, len(self.rows), AGAIN_EVERY))
 
     def messages(self) -> Iterator[Message]:
-        """One message for each row, with the row's number as an attribute."""
+        """One message for each row, with the number of the row as an attribute."""
         for number, row in enumerate(self.rows):
             yield Message(row, attributes={"row": number})
 

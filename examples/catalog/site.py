@@ -1,4 +1,4 @@
-"""Where the demo happens: an emulator of its own, with fanin and the example deployed to it."""
+"""Sets up the demo: an emulator with fanin and the example deployed to it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Site:
     """Where everything is.
 
     Attributes:
-        stack: fanin.
-        outputs: of the example's own stack.
+        stack: the stack of fanin.
+        outputs: outputs of the example's stack.
         functions: names of fanin's functions.
-        acks: the one among them behind the ack queue.
+        acks: ARN of the function that reads the ack queue.
     """
 
     stack: Stack
@@ -34,9 +34,14 @@ class Site:
 
 @contextmanager
 def site(root: Path, say: Callable[[str], None]) -> Iterator[Site]:
-    """An emulator with fanin and the example deployed to it; gone afterwards."""
+    """Start an emulator with fanin and the example deployed to it, and stop it afterwards.
+
+    Args:
+        root: folder whose ``.fanin`` folder gets the state and the log of the emulator.
+        say: called with a line of text before each step that takes long.
+    """
     with deployed(root, HERE, say, sources=SOURCES) as (stack, outputs):
-        yield Site(stack, outputs, _functions(stack), _behind(stack, stack.ack_queue_url))
+        yield Site(stack, outputs, _functions(stack), _reader(stack, stack.ack_queue_url))
 
 
 def _functions(stack: Stack) -> list[str]:
@@ -49,8 +54,8 @@ def _functions(stack: Stack) -> list[str]:
     ]
 
 
-def _behind(stack: Stack, queue_url: str) -> str:
-    """The function that a queue feeds."""
+def _reader(stack: Stack, queue_url: str) -> str:
+    """ARN of the function that reads a queue."""
     attributes = stack.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
     arn = attributes["Attributes"]["QueueArn"]
     (source,) = stack.client("lambda").list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
@@ -59,7 +64,7 @@ def _behind(stack: Stack, queue_url: str) -> str:
 
 @contextmanager
 def metered(place: Site) -> Iterator[Meter]:
-    """Send what fanin's functions ask of DynamoDB by way of a meter."""
+    """Redirect the requests of fanin's functions to DynamoDB through a meter."""
     lambdas = place.stack.client("lambda")
     with Meter(place.stack.endpoint_url) as meter:
         for name in place.functions:

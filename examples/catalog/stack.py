@@ -1,4 +1,4 @@
-"""What an application adds to fanin: a queue of its own, a consumer, a table, and who is told of the end."""
+"""What an application adds to fanin: a queue, a consumer, a table, and a rule for the completion event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONSUMER = Path(__file__).with_name("consumer")
 
 
 class CatalogStack(Stack):
-    """Rows come in by a queue and go to a table; that the last one is in, is told to another queue."""
+    """Rows arrive in a queue and go to a table; after the last one, a second queue gets fanin's event."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""The CDK app of the example: fanin, and beside it a small stack that uses it.
+"""The CDK app of the example: the stack of fanin, and a small stack that uses it.
 
-From the top of the checkout::
+To deploy it, run this in the root of the checkout::
 
     npx aws-cdk@2.1148.1 deploy --all --app ".venv/bin/python examples/fleet/app.py"
 """
@@ -12,7 +12,7 @@ import aws_cdk as cdk
 
 sys.path.insert(
     0, str(Path(__file__).resolve().parents[2])
-)  # infra belongs to the checkout, not to a package
+)  # infra is a folder of the checkout, not an installed package
 
 from examples.fleet.stack import FleetStack
 from infra import FaninStack, Settings

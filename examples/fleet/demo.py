@@ -1,11 +1,11 @@
-"""Asks two fleets for their week, one of them for two weeks at once, and checks what comes of it.
+"""Asks two fleets for their weekly reports, one of them for two weeks at once, and checks the results.
 
     make demo-fleet                   the week before this one
-    make demo-fleet WEEK=2026-W46     another
+    make demo-fleet WEEK=2026-W46     another week
 
-The vehicles are threads that poll queues of their own; some are slow, some dead. The functions are those that
-go to AWS, deployed from the same templates to an emulator of this demo's own, which checks signatures and
-policies and is stopped at the end, also by Ctrl-C.
+The vehicles are threads, each with a queue of its own; some are slow, some dead. The functions are the same
+as on AWS, deployed from the same templates to an emulator of this demo. It verifies signatures, enforces
+policies, and is stopped at the end, also after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ HERE = Path(__file__).parent
 SOURCES = ("app.py", "stack.py", "wording.py")
 HOME = CHECKOUT / ".fanin" / "demo-fleet"
 MAX_RETRIES = 2
-LEAST = timedelta(seconds=5)  # the shortest timeout that fanin takes
+LEAST = timedelta(seconds=5)  # the shortest timeout of a scatter
 MOST = timedelta(seconds=15)
-PATIENCE = 5  # times what a report takes where nobody is slow
+PATIENCE = 5  # the timeout, in multiples of the time that a report takes when no vehicle is slow
 LONGEST = timedelta(seconds=90)
 WAITING: Final = "ApproximateNumberOfMessages"
 
@@ -53,44 +53,44 @@ WAITING: Final = "ApproximateNumberOfMessages"
 def run(
     stack: Stack, outputs: dict[str, str], week: Week, folder: Path, say: Callable[[str], None]
 ) -> tuple[list[Outcome], dict[str, bool]]:
-    """Ask, wait, report; then let those answer who are late, and look again.
+    """Ask for the reports, wait for them, write them; then let late vehicles answer, and check again.
 
-    The environment must name the stack, as ``fanin.local.environment`` gives it.
+    The environment must have the variables from ``fanin.local.environment``.
 
     Args:
-        stack: fanin.
-        outputs: of the example's stack.
-        week: which to ask for.
-        folder: where the pages go.
-        say: told what happens.
+        stack: the stack of fanin.
+        outputs: outputs of the example's stack.
+        week: the week to ask for.
+        folder: folder for the pages.
+        say: called with a line of text on each step.
 
     Returns:
-        What came of each report, and checks on all of them together.
+        The outcome of each report, and checks on all of them together: promise → whether it holds.
 
     Raises:
-        TimeoutError: a report is not ready, or a vehicle does not do what it should.
+        TimeoutError: a report is not ready in time, or a vehicle does not do what it should.
         Misdirected: a reply is in the wrong report.
     """
     operator = Tracker.from_env()
     vehicles, clerk = (_as(stack, outputs[role]) for role in ("VehiclesRoleArn", "OfficeRoleArn"))
     office = Office(clerk, outputs["ReadyQueueUrl"], max_retries=MAX_RETRIES)
     with Road((HARBOUR, ALPINE, WORKSHOP), vehicles) as road:
-        say(f"{len(road.units)} vehicles are connected; two leases run out, a queue is deleted")
+        say(f"{len(road.units)} vehicles are connected; two leases expire, and one queue is deleted")
         timeout = _pace(office, week)
         road.age(lambda: {one.name for one in operator.directory.members(TOPIC)})
         wanted = [(HARBOUR, week), (ALPINE, week), (HARBOUR, week - 1)]
         asked = {office.ask(*one, timeout): one for one in wanted}
         say(
-            f"{len(asked)} reports are asked for at once;"
-            f" the silent are asked {MAX_RETRIES} times more, each time after {timeout.seconds} s"
+            f"requested {len(asked)} reports at once; vehicles that do not answer are asked"
+            f" {MAX_RETRIES} more times, after {timeout.seconds} s each"
         )
         office.wait(asked, (1 + MAX_RETRIES) * timeout + LONGEST)
         reports = {batch_id: office.report(*one, batch_id) for batch_id, one in asked.items()}
         for report in reports.values():
             _write(folder, report, None)
-        say("all are ready; now the late ones answer")
+        say("all reports are ready; now the late vehicles answer")
         road.end_of_tunnel(sum(_affected(fleet, road) for fleet, _ in wanted))
-        office.listen(2)  # a second event would be on its way by now
+        office.listen(2)  # a second event, if there were one, would arrive by now
         outcomes = []
         for batch_id, one in asked.items():
             again = office.report(*one, batch_id)
@@ -104,15 +104,15 @@ def run(
     ids = {outcome.report.correlation_id for outcome in outcomes}
     together = {
         "each report has a correlation id of its own": len(ids) == len(outcomes),
-        "in the queues of the dead wait all the messages that nobody took": unheard == due,
+        "the queues of dead vehicles still have all their messages": unheard == due,
     }
     return outcomes, together
 
 
 def _pace(office: Office, week: Week) -> timedelta:
-    """How long vehicles get to answer, on this machine and under its load.
+    """Measure how long vehicles need to answer on this machine, and derive the timeout.
 
-    The first report starts functions that are cold, and is not measured.
+    The first report is not measured, because it starts cold functions.
     """
     took = timedelta()
     for _ in range(2):
@@ -123,7 +123,7 @@ def _pace(office: Office, week: Week) -> timedelta:
 
 
 def _as(stack: Stack, role: str) -> Tracker:
-    """A tracker with the credentials of a role."""
+    """A tracker that uses the credentials of a role."""
     keys = stack.client("sts").assume_role(RoleArn=role, RoleSessionName="demo")["Credentials"]
     session = boto3.Session(
         keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], region_name=stack.region
@@ -159,17 +159,19 @@ def _write(folder: Path, report: Report, aftermath: Aftermath | None) -> Path:
 def _week(text: str) -> Week:
     week = Week.parse(text) if text else Week.of(datetime.now(UTC).date()) - 1
     if week <= FIRST:
-        raise argparse.ArgumentTypeError(f"logs begin in {FIRST}; take a later week")
+        raise argparse.ArgumentTypeError(f"logs begin in {FIRST}; pass a later week")
     return week
 
 
 def main() -> int:
-    """Run the demo; the exit code is 0 only if every promise held."""
+    """Run the demo; the exit code is 0 only if every promise holds."""
     parser = argparse.ArgumentParser(
         description="Gather the weekly reports of two fleets on the local stack."
     )
-    parser.add_argument("--week", type=_week, default="", help="such as 2026-W46; by default the last one")
-    parser.add_argument("--root", type=Path, default=HOME, help="where the emulator keeps its state and log")
+    parser.add_argument("--week", type=_week, default="", help="week, such as 2026-W46; by default last week")
+    parser.add_argument(
+        "--root", type=Path, default=HOME, help="folder for the state and the log of the emulator"
+    )
     options = parser.parse_args()
     console = Console()
     say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False)  # noqa: E731

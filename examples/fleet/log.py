@@ -1,6 +1,6 @@
-"""A vehicle's log: its trips and fill-ups, week by week, made up but always the same.
+"""The log of a vehicle: its trips and fill-ups, week by week. They are invented, but always the same.
 
-All figures are whole numbers in small units, so that sums are exact: metres, seconds, millilitres, cents.
+All figures are integers in small units, so that sums are exact: metres, seconds, millilitres, cents.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, Self
 
 from examples.fleet.roster import Vehicle
 
-PRICES = {"diesel": 1_629, "petrol": 1_749}  # thousandths of a euro a litre
+PRICES = {"diesel": 1_629, "petrol": 1_749}  # thousandths of a euro per litre
 WORKDAYS = 6
-RESERVE = 0.1  # of the tank; nobody drives on less
-FULL = 0.97
+RESERVE = 0.1  # share of the tank below which a vehicle fills up
+FULL = 0.97  # share of the tank after a fill-up
 
 
 @dataclass(frozen=True, order=True)
 class Week:
-    """A week by ISO 8601, Monday to Sunday; ``str`` gives and ``parse`` takes ``2026-W46``."""
+    """A week of ISO 8601, Monday to Sunday; ``str`` and ``parse`` use the form ``2026-W46``."""
 
     year: int
     number: int
@@ -33,10 +33,10 @@ class Week:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a week.
+        """Parse a week such as ``2026-W46``.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not a week.
         """
         year, _, number = text.partition("-W")
         return cls.of(date.fromisocalendar(int(year), int(number), 1))
@@ -56,12 +56,12 @@ class Week:
 
 
 FIRST = Week(2025, 1)
-"""Where all logs begin."""
+"""The first week of all logs."""
 
 
 @dataclass(frozen=True)
 class Trip:
-    """A trip; local times in ISO 8601."""
+    """A trip; start and end are local times in ISO 8601."""
 
     start: str
     end: str
@@ -75,7 +75,7 @@ class Trip:
 
 @dataclass(frozen=True)
 class FillUp:
-    """A fill-up; its price is in thousandths of a euro a litre."""
+    """A fill-up; the price is in thousandths of a euro per litre."""
 
     at: str
     volume_ml: int
@@ -89,12 +89,12 @@ class FillUp:
 
 @dataclass(frozen=True)
 class WeekLog:
-    """What happened in a week.
+    """What happened in one week.
 
     Attributes:
-        trips: in order.
-        fill_ups: in order.
-        odometer_m: at the end of the week.
+        trips: the trips, in order.
+        fill_ups: the fill-ups, in order.
+        odometer_m: odometer at the end of the week, in metres.
     """
 
     trips: tuple[Trip, ...]
@@ -102,15 +102,15 @@ class WeekLog:
     odometer_m: int
 
     def encode(self) -> dict[str, Any]:
-        """As JSON."""
+        """The log as a JSON object."""
         return asdict(self)
 
     @classmethod
     def decode(cls, value: dict[str, Any]) -> Self:
-        """Read what ``encode`` made.
+        """Read a log that ``encode`` made.
 
         Raises:
-            KeyError, TypeError: it was made by something else.
+            KeyError, TypeError: the value has another form.
         """
         trips = tuple(Trip(**trip) for trip in value["trips"])
         return cls(trips, tuple(FillUp(**fill_up) for fill_up in value["fill_ups"]), value["odometer_m"])
@@ -118,13 +118,13 @@ class WeekLog:
 
 @cache
 def week_log(vehicle: Vehicle, week: Week) -> WeekLog:
-    """What a vehicle has of a week.
+    """The log of a vehicle for one week.
 
     Raises:
-        ValueError: the week is before all logs.
+        ValueError: the week is before the first one.
     """
     if week < FIRST:
-        raise ValueError(f"logs begin in {FIRST}, not in {week}")
+        raise ValueError(f"logs begin in {FIRST}; there is none for {week}")
     for at, log in _weeks(vehicle):
         if at == week:
             return log
@@ -132,8 +132,8 @@ def week_log(vehicle: Vehicle, week: Week) -> WeekLog:
 
 
 def _weeks(vehicle: Vehicle) -> Iterator[tuple[Week, WeekLog]]:
-    """A vehicle's life: tank and odometer go on from week to week."""
-    start = Random(vehicle.plate)  # noqa: S311 - made up, not secret
+    """All weeks of a vehicle, from the first; fuel and odometer continue from week to week."""
+    start = Random(vehicle.plate)  # noqa: S311 - invented data, not a secret
     odometer, tank = start.randrange(4_000_000, 90_000_000), vehicle.model.tank_ml // 2
     week = FIRST
     while True:

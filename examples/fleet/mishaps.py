@@ -1,4 +1,4 @@
-"""How vehicles misbehave: slow, too late, repeating themselves, dead in three ways."""
+"""Vehicles that misbehave: slow, too late, repeating themselves, or dead in one of three ways."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAY: Final = 86_400
 
 
 class Slow(OnBoardUnit):
-    """Has its answer only after the deadline, when it is asked again."""
+    """Does not answer before the deadline, but when it is asked again."""
 
     def answer(self, message: ReceivedMessage) -> None:
         self.asked[message.item or ""] += 1
@@ -22,7 +22,7 @@ class Slow(OnBoardUnit):
 
 
 class Stuttering(OnBoardUnit):
-    """Says everything twice, as one does whose first answer seems to be lost."""
+    """Answers twice, as if its first answer had been lost."""
 
     def reply(self, message: ReceivedMessage, report: dict[str, Any]) -> None:
         super().reply(message, report)
@@ -30,7 +30,7 @@ class Stuttering(OnBoardUnit):
 
 
 class Wavering(OnBoardUnit):
-    """Thinks better of it: answers again, with other figures."""
+    """Answers a second time, with other figures."""
 
     def reply(self, message: ReceivedMessage, report: dict[str, Any]) -> None:
         super().reply(message, report)
@@ -39,7 +39,7 @@ class Wavering(OnBoardUnit):
 
 
 class InTunnel(OnBoardUnit):
-    """Hears everything, and can answer only once it is out."""
+    """Receives everything, but cannot answer before ``out`` is set."""
 
     def __init__(self, *args: Any, out: threading.Event, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -59,19 +59,19 @@ class InTunnel(OnBoardUnit):
 
 
 class Mute(OnBoardUnit):
-    """Died, and its lease is a long one: it is asked in vain."""
+    """Died with a long lease: it is asked, but never answers."""
 
     lease = DAY
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Do nothing, for ever."""
+        """Never poll, and return at once."""
 
 
 class Gone(Mute):
-    """Died a while ago: its lease runs out, and it is not asked any more."""
+    """Died some time ago: its lease expires, and it is not asked."""
 
     lease = 10
 
 
 class Scrapped(Mute):
-    """Its queue is deleted, and nobody has told the directory: it cannot be asked."""
+    """Its queue is deleted, but its registration is still there: it cannot be asked."""

@@ -1,4 +1,4 @@
-"""The office: asks a fleet for its week, is told when everything is in, and puts the report together."""
+"""The office: asks a fleet for a week, waits for the event Gather Ready, and builds the report."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fanin import Tracker
 
 
 class Office:
-    """Those who want reports.
+    """Requests and builds reports.
 
     Args:
-        tracker: with the credentials of an office.
-        ready_queue_url: the queue that the bus feeds with Gather Ready.
+        tracker: a tracker with the credentials of the office.
+        ready_queue_url: queue that gets the events Gather Ready from the bus.
         max_retries: how often vehicles are asked again.
 
     Attributes:
-        heard: the events of each scatter, by batch id; more than one would be one too many.
+        heard: batch id of a scatter → its events; there should be one.
     """
 
     def __init__(self, tracker: Tracker, ready_queue_url: str, *, max_retries: int) -> None:
@@ -37,12 +37,12 @@ class Office:
         """Ask all registered vehicles of a fleet for a week.
 
         Args:
-            fleet: whose.
-            week: which.
-            timeout: until a vehicle is asked again, or given up.
+            fleet: the fleet to ask.
+            week: the week to ask for.
+            timeout: time after which a vehicle is asked again, or counts as missing.
 
         Returns:
-            The scatter's batch id.
+            The batch id of the scatter.
         """
         started = self._tracker.scatters.start(
             TOPIC,
@@ -57,19 +57,21 @@ class Office:
         return started.batch.batch_id
 
     def wait(self, batch_ids: Collection[int], patience: timedelta) -> None:
-        """Wait until all of these scatters are told to be ready.
+        """Wait for the events of all these scatters.
 
         Raises:
-            TimeoutError: one was not.
+            TimeoutError: an event did not arrive in time; the message names its scatter.
         """
         until = time.monotonic() + patience.total_seconds()
         while not self.heard.keys() >= set(batch_ids):
             if time.monotonic() > until:
-                raise TimeoutError(f"not told to be ready: {set(batch_ids) - self.heard.keys()}")
+                raise TimeoutError(
+                    f"no event Gather Ready within {patience} for {set(batch_ids) - self.heard.keys()}"
+                )
             self.listen(1)
 
     def listen(self, seconds: int) -> None:
-        """Receive what the bus has told, waiting for it a while."""
+        """Receive events, and wait for them at most so many seconds."""
         sqs = self._tracker.sqs
         answer = sqs.receive_message(
             QueueUrl=self._queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=seconds
@@ -80,7 +82,7 @@ class Office:
             sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
 
     def report(self, fleet: Fleet, week: Week, batch_id: int) -> Report:
-        """Put the report of a scatter together that is ready.
+        """Build the report of a scatter that is ready.
 
         Raises:
             Misdirected: a reply belongs to another report.

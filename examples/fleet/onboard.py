@@ -1,4 +1,4 @@
-"""What runs in a vehicle: it has a queue, registers it, keeps its lease alive, and answers."""
+"""What runs in a vehicle: it registers its queue, renews its lease, and answers."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LEASE: Final = 30
-"""Seconds; a vehicle that says nothing for so long is taken for gone."""
+"""Seconds after which the registration of a silent vehicle expires."""
 WAIT: Final = 2
-"""Seconds of a long poll; the heartbeat comes between two."""
+"""Seconds of a long poll; heartbeats are sent between two polls."""
 
 
 class OnBoardUnit:
-    """A vehicle's side of the weekly report.
+    """The vehicle's part of the weekly report.
 
     Args:
-        vehicle: the one that it is in.
-        tracker: with the credentials of a vehicle.
-        via: answer over HTTPS, and know what became of it; or leave the answer in a queue.
+        vehicle: the vehicle.
+        tracker: a tracker with the credentials of a vehicle.
+        via: ``https`` answers over the API, which returns a receipt; ``queue`` sends answers to the reply
+            queue.
 
     Attributes:
-        channel: URL of its queue, once it is connected.
-        asked: how often each message came, by item id.
-        receipts: what became of answers over HTTPS, in order.
+        channel: URL of the vehicle's queue, after ``connect``.
+        asked: item id → how often its message arrived.
+        receipts: receipts of the answers over HTTPS, in order.
     """
 
     lease: int = LEASE
@@ -58,7 +59,7 @@ class OnBoardUnit:
         self._beat_at = 0.0
 
     def connect(self) -> None:
-        """Make the channel, which carries the tag that lets fanin send to it, and register it."""
+        """Create a queue, with the tag that allows fanin to send to it, and register it."""
         made = self._tracker.sqs.create_queue(
             QueueName=CHANNELS + self.vehicle.plate, tags={names.CHANNEL_TAG: TOPIC}
         )
@@ -66,7 +67,7 @@ class OnBoardUnit:
         self._register()
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Answer until told to stop, then leave."""
+        """Answer messages until ``until`` returns true, then leave."""
 
         def over() -> bool:
             self.between()
@@ -76,34 +77,38 @@ class OnBoardUnit:
         self.leave()
 
     def leave(self) -> None:
-        """End the registration, and remove the channel."""
+        """End the registration, and delete the queue."""
         self._tracker.directory.deregister(TOPIC, self.vehicle.plate)
         self.scrap()
 
     def scrap(self) -> None:
-        """Remove the channel alone."""
+        """Delete the queue, but leave the registration."""
         with suppress(self._tracker.sqs.exceptions.QueueDoesNotExist):
             self._tracker.sqs.delete_queue(QueueUrl=self.channel)
 
     def between(self) -> None:
-        """What is done between two polls: the heartbeat, some times a lease."""
+        """Send a heartbeat if one is due; this is called between two polls."""
         if time.monotonic() >= self._beat_at:
-            with suppress(ServiceUnavailable, Throttled):  # the lease is longer than some heartbeats
+            with suppress(
+                ServiceUnavailable, Throttled
+            ):  # a lost heartbeat does no harm: a lease lasts for four
                 self._register()
 
     def answer(self, message: ReceivedMessage) -> None:
-        """Handle a message of the office."""
+        """Handle a message from the office."""
         self.asked[message.item or ""] += 1
         self.reply(message, self.report(message))
 
     def report(self, message: ReceivedMessage) -> dict[str, Any]:
-        """What to answer: the week that is asked for, from the vehicle's own log.
+        """The answer: the requested week from the vehicle's log.
 
         Raises:
-            ItemFailed: no vehicle can answer that, so that nobody need ask again.
+            ItemFailed: the request is invalid; asking again would not help.
         """
         if (kind := message.attributes.get(names.ATTRIBUTE_TYPE)) != WEEKLY_REPORT:
-            raise ItemFailed(f"{self.vehicle.plate} knows no {kind!r}")
+            raise ItemFailed(
+                f"{self.vehicle.plate} does not know the type {kind!r}; it answers to {WEEKLY_REPORT!r}"
+            )
         try:
             week = Week.parse(message.json()["week"])
             log = week_log(self.vehicle, week)

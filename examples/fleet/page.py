@@ -1,4 +1,4 @@
-"""The report as a page: one file, nothing to load, everything escaped."""
+"""Renders the report as an HTML page: one file that loads nothing, with everything escaped."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NOTHING: Final = "\N{EN DASH}"
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What vehicles said besides, none of which counts.
+    """Replies that do not count.
 
     Attributes:
-        repeated: replies that came again.
-        different: those of them that said something else.
-        late: replies after the report was ready.
+        repeated: how many replies were repeated.
+        different: how many of these differed from the first reply.
+        late: how many replies came after the report was ready.
     """
 
     repeated: int = 0
@@ -33,8 +33,8 @@ def page(report: Report, aftermath: Aftermath | None = None) -> str:
     """Render a report as HTML.
 
     Args:
-        report: what to show.
-        aftermath: what came besides; None while nobody knows.
+        report: the report.
+        aftermath: the replies that do not count; None if they are not known yet.
     """
     last_day = report.week.monday + timedelta(days=6)
     return (
@@ -50,7 +50,7 @@ def page(report: Report, aftermath: Aftermath | None = None) -> str:
 
 
 def km(metres: int) -> str:
-    """Kilometres with a tenth."""
+    """Kilometres with one decimal."""
     return f"{metres / 1000:,.1f}"
 
 
@@ -66,17 +66,17 @@ def hours(seconds: int) -> str:
 
 
 def litres(millilitres: int) -> str:
-    """Litres with a tenth."""
+    """Litres with one decimal."""
     return f"{millilitres / 1000:,.1f}"
 
 
 def tenth(value: float | None) -> str:
-    """A number with a tenth, or a dash where there is none."""
+    """A number with one decimal, or a dash for None."""
     return NOTHING if value is None else f"{value:,.1f}"
 
 
 def euros(cents: int) -> str:
-    """Euros with cents."""
+    """Euros with two decimals."""
     return f"{cents / 100:,.2f}"
 
 

@@ -1,4 +1,4 @@
-"""The weekly report of a fleet: what the replies to a scatter add up to."""
+"""The weekly report of a fleet: the sums of the replies to a scatter, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fanin import GatheredReply
 
 
 class Misdirected(ValueError):
-    """A reply is of another fleet, vehicle or week than the report."""
+    """A reply belongs to another fleet, vehicle or week than the report."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Sums of trips and fill-ups: metres, seconds, millilitres, cents."""
+    """Sums of trips and fill-ups, in metres, seconds, millilitres and cents."""
 
     trips: int = 0
     distance_m: int = 0
@@ -30,7 +30,7 @@ class Figures:
 
     @classmethod
     def of(cls, log: WeekLog) -> Self:
-        """Add a week up."""
+        """Sum up a week."""
         return cls(
             trips=len(log.trips),
             distance_m=sum(trip.distance_m for trip in log.trips),
@@ -46,7 +46,7 @@ class Figures:
 
     @property
     def litres_per_100_km(self) -> float | None:
-        """What was burnt; None if nobody drove."""
+        """Consumption; None if no distance was driven."""
         return self.fuel_ml * 100 / self.distance_m if self.distance_m else None
 
 
@@ -55,9 +55,9 @@ class Row:
     """A vehicle that replied.
 
     Attributes:
-        vehicle: which.
-        figures: its week.
-        odometer_m: at the end of it.
+        vehicle: the vehicle.
+        figures: its sums of the week.
+        odometer_m: its odometer at the end of the week, in metres.
         asked: how often it had been asked when it replied.
     """
 
@@ -69,12 +69,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Missing:
-    """A vehicle that is not in the sums.
+    """A vehicle that is missing from the sums.
 
     Attributes:
-        vehicle: which.
-        why: in words.
-        asked: how often it was asked; None where it cannot be said.
+        vehicle: the vehicle.
+        why: the reason, in words.
+        asked: how often it was asked; None if it could not be asked.
     """
 
     vehicle: Vehicle
@@ -84,18 +84,18 @@ class Missing:
 
 @dataclass(frozen=True)
 class Report:
-    """A fleet's week.
+    """The report of a fleet for one week.
 
     Attributes:
-        fleet: whose.
-        week: which.
-        batch_id: of the scatter.
-        correlation_id: of the scatter.
-        ready_at: when nothing more was waited for, ISO 8601.
-        recipients: how many were asked.
-        retries: how often those missing were asked again.
-        rows: those that replied, by plate.
-        missing: those that did not, by plate.
+        fleet: the fleet.
+        week: the week.
+        batch_id: batch id of the scatter.
+        correlation_id: correlation id of the scatter.
+        ready_at: when the scatter ended, ISO 8601.
+        recipients: how many vehicles were asked.
+        retries: how often missing vehicles were asked again.
+        rows: vehicles that replied, sorted by plate.
+        missing: vehicles that did not reply, sorted by plate.
     """
 
     fleet: Fleet
@@ -110,23 +110,23 @@ class Report:
 
     @property
     def total(self) -> Figures:
-        """Of the whole fleet, as far as it replied."""
+        """The sums over all vehicles that replied."""
         return reduce(Figures.__add__, (row.figures for row in self.rows), Figures())
 
     @classmethod
     def of(
         cls, fleet: Fleet, week: Week, detail: Mapping[str, Any], replies: Iterable[GatheredReply]
     ) -> Self:
-        """Put a report together.
+        """Build a report.
 
         Args:
-            fleet: that was asked.
-            week: that it was asked for.
-            detail: of the event Gather Ready.
-            replies: all that counted.
+            fleet: the fleet that was asked.
+            week: the week that it was asked for.
+            detail: detail of the event Gather Ready.
+            replies: all replies that count.
 
         Raises:
-            Misdirected: a reply does not belong here.
+            Misdirected: a reply belongs to another report.
         """
         rows = {row.vehicle.plate: row for row in (_row(fleet, week, reply) for reply in replies)}
         silent = dict.fromkeys(detail["missing_recipients"], ("did not answer", 1 + detail["retries"]))
@@ -153,6 +153,9 @@ class Report:
 def _row(fleet: Fleet, week: Week, reply: GatheredReply) -> Row:
     said = reply.payload
     if (said["fleet"], said["week"], said["vehicle"]) != (fleet.key, str(week), reply.name):
-        raise Misdirected(f"{reply.name} answered for {said['vehicle']}, {said['fleet']} {said['week']}")
+        raise Misdirected(
+            f"{reply.name} was asked for {fleet.key} {week}, but answered for"
+            f" {said['vehicle']}, {said['fleet']} {said['week']}"
+        )
     log = WeekLog.decode(said["log"])
     return Row(fleet.vehicles[reply.name], Figures.of(log), log.odometer_m, said["asked"])

@@ -1,4 +1,4 @@
-"""All vehicles of all fleets, each in a thread of its own, with the mishaps that befall some."""
+"""Runs all vehicles of all fleets, each in a thread of its own, some of them with a mishap."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ CONNECTING: Final = 8
 
 
 class Road:
-    """The vehicles on the road; leave the ``with`` block to stop them.
+    """The vehicles on the road; they run inside a ``with`` block.
 
     Args:
-        fleets: whose vehicles.
-        tracker: with the credentials of a vehicle; threads may share it.
+        fleets: the fleets whose vehicles are on the road.
+        tracker: a tracker with the credentials of a vehicle; all threads share it.
 
     Attributes:
-        units: by plate.
+        units: plate → the unit on board.
     """
 
     def __init__(self, fleets: Iterable[Fleet], tracker: Tracker) -> None:
@@ -49,7 +49,7 @@ class Road:
         self.units = {vehicle.plate: self._unit(i, vehicle) for i, vehicle in enumerate(vehicles)}
 
     def __enter__(self) -> Self:
-        """Connect all; those whose lease runs out first, since that is waited for."""
+        """Connect all vehicles, and start their threads; those with the shortest lease come first."""
         order = sorted(self.units.values(), key=lambda unit: unit.lease)
         with ThreadPoolExecutor(CONNECTING) as pool:
             for _ in pool.map(OnBoardUnit.connect, order):
@@ -67,43 +67,47 @@ class Road:
         if failed is None:
             for unit in self.units.values():
                 if isinstance(unit, Mute):
-                    unit.leave()  # all others have done so themselves
+                    unit.leave()  # all others have left by themselves
 
     def of(self, kind: type[OnBoardUnit]) -> list[Any]:
-        """The units with a mishap."""
+        """The units of the vehicles with a mishap."""
         return [unit for unit in self.units.values() if type(unit) is kind]
 
     def age(self, registered: Callable[[], set[str]], patience: float = 60) -> None:
-        """Let what happens to vehicles happen: leases run out, a queue is deleted.
+        """Wait until the leases of dead vehicles have expired, and delete the queue of the scrapped one.
 
         Args:
-            registered: plates that the directory lists.
-            patience: seconds.
+            registered: returns the plates that the directory lists.
+            patience: seconds to wait.
 
         Raises:
-            TimeoutError: a lease does not run out.
+            TimeoutError: a lease did not expire in time.
         """
         gone = {unit.vehicle.plate for unit in self.of(Gone)}
-        eventually(lambda: not gone & registered(), "a lease does not run out", patience)
+        eventually(lambda: not gone & registered(), "a lease has not expired", patience)
         for unit in self.of(Scrapped):
             unit.scrap()
 
     def end_of_tunnel(self, answers: int, patience: float = 60) -> None:
-        """Let those in the tunnel answer, and wait for it.
+        """Let the vehicles in the tunnel answer, and wait until they have.
 
         Args:
-            answers: that they owe in all.
-            patience: seconds.
+            answers: how many answers they owe together.
+            patience: seconds to wait.
 
         Raises:
-            TimeoutError: they do not.
+            TimeoutError: an answer did not arrive in time.
         """
         self._tunnel_ends.set()
         late = self.of(InTunnel)
-        eventually(lambda: sum(len(u.receipts) for u in late) >= answers, "no late answers", patience)
+        eventually(
+            lambda: sum(len(u.receipts) for u in late) >= answers,
+            "the late answers have not arrived",
+            patience,
+        )
 
     def receipts(self, batch_id: int) -> list[ReplyReceipt]:
-        """What became of the answers to a scatter, of those sent over HTTPS."""
+        """The receipts of all answers to a scatter that were sent over HTTPS."""
         return [one for unit in self.units.values() for one in unit.receipts if one.batch_id == batch_id]
 
     def _unit(self, number: int, vehicle: Vehicle) -> OnBoardUnit:
@@ -116,13 +120,18 @@ class Road:
 
 
 def eventually(holds: Callable[[], bool], or_else: str, patience: float) -> None:
-    """Look until something holds.
+    """Wait until something holds.
+
+    Args:
+        holds: checks it.
+        or_else: begins the message of the error.
+        patience: seconds to wait.
 
     Raises:
-        TimeoutError: it does not in so many seconds.
+        TimeoutError: it did not hold in time.
     """
     until = time.monotonic() + patience
     while not holds():
         if time.monotonic() > until:
-            raise TimeoutError(f"{or_else}, not in {patience:.0f} s")
+            raise TimeoutError(f"{or_else} after {patience:.0f} s")
         time.sleep(0.2)

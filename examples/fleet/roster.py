@@ -1,4 +1,4 @@
-"""The fleets and their vehicles, as the office has them in its books."""
+"""The fleets and their vehicles, as the office lists them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Model:
-    """A kind of vehicle.
+    """A model of vehicles.
 
     Attributes:
-        name: as people say it.
-        fuel: what it burns.
-        tank_ml: what fits in.
-        ml_per_km: what it burns on the whole.
-        trips_a_day: on a working day.
-        usual_km: length of a usual trip.
+        name: its name.
+        fuel: ``diesel`` or ``petrol``.
+        tank_ml: capacity of the tank in millilitres.
+        ml_per_km: average consumption in millilitres per kilometre.
+        trips_a_day: average number of trips on a working day.
+        usual_km: typical length of a trip in kilometres.
     """
 
     name: str
@@ -32,9 +32,9 @@ class Vehicle:
     """A vehicle.
 
     Attributes:
-        plate: its name everywhere: in the directory, in replies, in the report.
+        plate: its number plate, which is its name in the directory, in replies and in the report.
         fleet: key of its fleet.
-        model: what it is.
+        model: its model.
     """
 
     plate: str
@@ -43,7 +43,7 @@ class Vehicle:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What the directory knows of it."""
+        """The attributes of its registration in the directory."""
         return {"fleet": self.fleet, "model": self.model.name, "fuel": self.model.fuel}
 
 
@@ -54,7 +54,7 @@ class Fleet:
     Attributes:
         key: short name.
         name: full name.
-        vehicles: by plate.
+        vehicles: plate → vehicle.
     """
 
     key: str
@@ -77,5 +77,5 @@ def _fleet(key: str, name: str, sign: str, models: tuple[Model, ...], size: int)
 
 HARBOUR: Final = _fleet("harbour", "Harbour Couriers", "HC", (CADDY, KANGOO, TRANSIT, YARIS), 12)
 WORKSHOP: Final = _fleet("workshop", "The Workshop's Loan Cars", "WLC", (CADDY, KANGOO), 2)
-"""Nothing ever happens to these."""
+"""These vehicles have no mishaps."""
 ALPINE: Final = _fleet("alpine", "Alpine Huts & Supplies", "AHS", (SPRINTER, DUSTER), 8)

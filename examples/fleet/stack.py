@@ -1,4 +1,4 @@
-"""What the application adds to fanin: where the office hears that a report is ready, and who may do what."""
+"""What the application adds to fanin: a queue for Gather Ready, and roles for office and vehicles."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ CHANNEL = (
 
 
 class FleetStack(Stack):
-    """The office's queue for Gather Ready, a role for the office and one for the vehicles.
+    """The queue of the office for Gather Ready, a role for the office, and one for the vehicles.
 
-    Vehicles come and go, so they make their channels themselves: a queue each, with the tag that lets
-    fanin send to it.
+    The office may start scatters, read them, and receive from its queue. Vehicles may register, reply and
+    fail items. Since vehicles come and go, they create their queues themselves, with the tag that allows
+    fanin to send to them; their role may do so for names with the prefix ``CHANNELS``.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class FleetStack(Stack):
         vehicles = iam.Role(self, "Vehicles", assumed_by=iam.AccountRootPrincipal())
         tracker.api.grant_invoke(vehicles, *VEHICLE)
         tracker.scatter.grant_reply(vehicles)
-        batches = ["sqs:DeleteMessageBatch"] if local else []  # the emulator has an action of its own for it
+        batches = (
+            ["sqs:DeleteMessageBatch"] if local else []
+        )  # the emulator has a separate action for batches
         vehicles.add_to_policy(
             iam.PolicyStatement(
                 actions=[*CHANNEL, *batches],

@@ -1,4 +1,4 @@
-"""What came of a run of the demo: the reports, and whether every promise held."""
+"""The results of a run of the demo: the reports, and whether every promise holds."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ABSENT = (*ASKED_IN_VAIN, Gone, Scrapped)
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything that was seen of one report.
+    """Everything that the demo knows about one report.
 
     Attributes:
-        report: as it was put together when the office was told that it was ready.
-        again: the same, put together anew after late answers.
-        aftermath: what became of answers that do not count.
-        events: that the office received of it.
-        file: the page.
+        report: the report, built when the event Gather Ready arrived.
+        again: the same report, built again after late answers.
+        aftermath: the replies that do not count.
+        events: the events that the office received about it.
+        file: path of the page.
     """
 
     report: Report
@@ -45,7 +45,7 @@ class Outcome:
         return f"{self.report.fleet.key} {self.report.week}"
 
     def checks(self) -> dict[str, bool]:
-        """What must hold of this report, each with whether it does."""
+        """Each promise about this report, and whether it holds."""
         report = self.report
         mishaps = {plate: MISHAPS.get(plate) for plate in report.fleet.vehicles}
         absent = {plate for plate, mishap in mishaps.items() if mishap in ABSENT}
@@ -55,28 +55,28 @@ class Outcome:
         total = report.total
         return {
             "one Gather Ready, once": [event["detail-type"] for event in self.events] == [names.GATHER_READY],
-            "exactly those are missing who must be": (
+            "exactly the vehicles that must be missing are missing": (
                 asked.keys() == absent and replied.keys() == mishaps.keys() - absent
             ),
-            "the silent were asked again, as often as they may be": all(
+            "vehicles without an answer were asked again, as often as allowed": all(
                 asked.get(plate) == 1 + report.retries
                 for plate, mishap in mishaps.items()
                 if mishap in ASKED_IN_VAIN
             ),
-            "only the slow had to be asked twice to reply": all(
+            "only slow vehicles had to be asked twice": all(
                 row.asked == 1 + (mishaps[plate] is Slow) for plate, row in replied.items()
             ),
-            "every row is what that vehicle's log says of the week": all(
+            "every row agrees with the log of its vehicle": all(
                 (row.figures, row.odometer_m) == (Figures.of(log), log.odometer_m)
                 for row, log in zip(report.rows, logs, strict=True)
             ),
-            "the total is that of the logs": (total.distance_m, total.fuel_ml, total.cost_cents)
+            "the total agrees with the logs": (total.distance_m, total.fuel_ml, total.cost_cents)
             == (
                 sum(trip.distance_m for log in logs for trip in log.trips),
                 sum(trip.fuel_ml for log in logs for trip in log.trips),
                 sum(fill_up.cost_cents for log in logs for fill_up in log.fill_ups),
             ),
-            "an answer came too late, and changed nothing": (
+            "late answers were recognized, and changed nothing": (
                 self.aftermath.late == sum(mishap is InTunnel for mishap in mishaps.values())
                 and self.again == report
             ),
@@ -87,12 +87,12 @@ def summary(outcomes: Sequence[Outcome], together: dict[str, bool], console: Con
     """Print the reports and the checks.
 
     Args:
-        outcomes: of the reports.
-        together: checks on all of them.
-        console: where to.
+        outcomes: the outcome of each report.
+        together: checks on all reports together: promise → whether it holds.
+        console: where to print.
 
     Returns:
-        Whether every check holds.
+        Whether all checks hold.
     """
     console.rule("reports")
     console.print(_figures(outcomes))

@@ -1,14 +1,14 @@
-"""What office, vehicles and infrastructure call things among themselves."""
+"""Names on which office, vehicles and infrastructure agree."""
 
 from __future__ import annotations
 
 from typing import Final
 
 TOPIC: Final = "vehicles"
-"""Every vehicle of every fleet registers under it; the attribute ``fleet`` tells them apart."""
+"""Topic in which all vehicles register; the attribute ``fleet`` says to which fleet one belongs."""
 WEEKLY_REPORT: Final = "Weekly Report"
 """Type of the message that asks for a week."""
 APP: Final = "fleet-report"
-"""In the metadata of the office's scatters, so that its queue hears of these only."""
+"""Metadata of the office's scatters, by which its queue gets the events of no others."""
 CHANNELS: Final = "fleet-channel-"
-"""What the names of vehicles' queues begin with, for the role that may make them."""
+"""Prefix of the names of vehicles' queues; the role of vehicles may create queues with it."""

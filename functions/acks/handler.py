@@ -1,4 +1,4 @@
-"""The ack queue: a window of messages becomes one acknowledgement, so each word is written once for all."""
+"""Reads the ack queue: a batch of messages becomes one acknowledgement, which writes each word once."""
 
 from __future__ import annotations
 

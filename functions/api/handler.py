@@ -1,4 +1,4 @@
-"""The HTTP API."""
+"""Serves the HTTP API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead-letter queues: items whose messages died are failed, so that their batches end."""
+"""Reads the dead-letter queues of tracked queues: fails the items of the messages, so that batches end."""
 
 from __future__ import annotations
 

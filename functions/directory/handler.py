@@ -1,4 +1,4 @@
-"""The stream of the directory table: changes of registrations are told, rules follow their routes."""
+"""Reads the stream of the directory table: announces registrations, and creates the rules of routes."""
 
 from __future__ import annotations
 

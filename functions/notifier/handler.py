@@ -1,4 +1,4 @@
-"""The stream of the batches table: every batch that ends is announced."""
+"""Reads the stream of the batches table: announces every batch that ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reaper, called at a rate: ends the batches that nobody ends."""
+"""Runs at a fixed rate: settles or ends the batches that are due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registrar: keeps the directory as the world is, at a rate and as the bus tells it."""
+"""Keeps the directory up to date: at a fixed rate, and on events of instances that come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue of replies to scatters."""
+"""Reads the queue of replies to scatters: stores them, and acknowledges their items."""
 
 from __future__ import annotations
 

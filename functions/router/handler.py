@@ -1,4 +1,4 @@
-"""The router: what matches a route goes to those whom it names."""
+"""Sends an event that matches a route to the registrations that the route names."""
 
 from __future__ import annotations
 

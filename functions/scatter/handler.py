@@ -1,4 +1,4 @@
-"""The queue of jobs: each sends a scatter's message to a hundred recipients, or to those of them missing."""
+"""Reads the queue of jobs: a job sends the message of a scatter to up to a hundred recipients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream of the words table: finished words are settled again, in case whoever finished them crashed."""
+"""Reads the stream of the words table: settles finished words again, in case their writer crashed."""
 
 from __future__ import annotations
 

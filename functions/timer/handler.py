@@ -1,4 +1,4 @@
-"""The alarm of a batch, called by Scheduler at its deadline."""
+"""EventBridge Scheduler calls this at the deadline of a batch: completes the batch, or times it out."""
 
 from __future__ import annotations
 

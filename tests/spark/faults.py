@@ -1,6 +1,6 @@
-"""Tasks that die in the middle, twice each: their worker is gone, as with an executor that is lost.
+"""Tasks that die in the middle, twice each: their worker is gone, as if an executor were lost.
 
-Tests put what is here in the place of what does not die. A death leaves a file that tells of it.
+Tests use these in place of the real ones. Each death leaves a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEATHS = 2
 
 
 def die(folder: str, what: str) -> None:
-    """Die, unless this is an attempt of a task that died often enough."""
+    """Die, unless the task has died often enough."""
     attempt = TaskContext.get().attemptNumber()
     if attempt < DEATHS:
         Path(folder, f"{what}-{attempt}").touch()
@@ -36,12 +36,12 @@ def happened(folder: Path) -> set[str]:
 
 
 def dying_of(*what: str) -> set[str]:
-    """What ``happened`` says when all tasks died as often as they should."""
+    """What ``happened`` gives if all tasks died as often as they should."""
     return {f"{one}-{attempt}" for one in what for attempt in range(DEATHS)}
 
 
 def half_way(folder: str, what: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Gives a task half of a page, and lets it die."""
+    """Give a task half of a page, then let it die."""
 
     def through(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for page in pages:
@@ -54,7 +54,7 @@ def half_way(folder: str, what: str) -> Callable[[Iterable[pa.RecordBatch]], Ite
 
 
 def at_page(number: int, folder: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Gives the task of the first partition its pages, and lets it die before one of them."""
+    """Give the task of the first partition its pages, and let it die before one of them."""
 
     def through(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for at, page in enumerate(pages):
@@ -67,10 +67,10 @@ def at_page(number: int, folder: str) -> Callable[[Iterable[pa.RecordBatch]], It
 
 @dataclass(frozen=True)
 class DyingService(Service):
-    """A stack with which tasks die in the middle of what they do to it: after they wrote, before they tell.
+    """A stack on which tasks die in the middle of their work: after they wrote, before they say so.
 
     Attributes:
-        folder: where deaths are told.
+        folder: gets a file for each death.
     """
 
     folder: str
@@ -86,8 +86,8 @@ class DyingService(Service):
     def ledger(self) -> Any:
         return _Ledger(self._well.ledger(), self.folder)
 
-    def tracker(self) -> Tracker:
-        return self._well.tracker()
+    def tracker(self) -> Any:
+        return _Tracker(self._well.tracker(), self.folder)
 
     def meter(self) -> Meter:
         return self._well.meter()
@@ -99,7 +99,7 @@ class DyingService(Service):
 
 @dataclass(frozen=True)
 class _Client:
-    """DynamoDB, to a task that dies when it has read rows."""
+    """DynamoDB, for a task that dies when it has read rows."""
 
     inner: Any
     folder: str
@@ -136,6 +136,26 @@ class _Ledger:
         die(self._folder, "verify")
         return verdict
 
-    def failures(self, *asked: Any, **how: Any) -> Any:
+
+class _Tracker:
+    """A tracker, to a task that dies when it asks which recipients of a scatter failed."""
+
+    def __init__(self, inner: Tracker, folder: str) -> None:
+        self._inner = inner
+        self.scatters = _Scatters(inner.scatters, folder)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class _Scatters:
+    def __init__(self, inner: Any, folder: str) -> None:
+        self._inner = inner
+        self._folder = folder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def failed_recipients(self, batch_id: int) -> Iterator[Any]:
         die(self._folder, "failures")
-        return self._inner.failures(*asked, **how)
+        yield from self._inner.failed_recipients(batch_id)

@@ -84,3 +84,12 @@ def test_every_error_is_shown():
 def test_other_names_are_refused(module):
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Nothing'"):
         _ = module.Nothing
+
+
+def test_importing_the_package_imports_nothing_of_it():
+    code = "import sys, fanin; print([m for m in sys.modules if m.startswith('fanin.') or m == 'boto3'])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"  # noqa: S603
+
+
+def test_a_failed_send_says_why_for_each_item():
+    assert fanin.SendFailed("x", items={"1:g:0": "why"}).items == {"1:g:0": "why"}

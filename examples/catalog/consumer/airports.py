@@ -1,4 +1,4 @@
-"""What a row of the catalog must be, and what is worked out of it."""
+"""Checks a row of the catalog, and computes the nearest hub."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ HUBS: Final = {
 
 
 class Malformed(ValueError):
-    """A row that no repetition makes right; says which column is wrong."""
+    """A row that fails each time, however often it is tried; the message says which column is wrong."""
 
 
 def parse(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Check a row, and add the nearest hub and the way there.
+    """Check a row, and add the nearest hub with its distance.
 
     Args:
-        row: columns as text, as in the catalog's file.
+        row: the columns as text, as in the file of the catalog.
 
     Returns:
-        The item for the table, its key being ``icao``.
+        The item for the table, with ``icao`` as its key; distance in km, elevation in feet.
 
     Raises:
-        Malformed: a column is missing or cannot be what it says.
+        Malformed: a column is missing or invalid.
     """
     latitude, longitude = _number(row, "lat", 90), _number(row, "lon", 180)
-    hub, way = min(
+    hub, distance = min(
         ((name, distance_km(float(latitude), float(longitude), *place)) for name, place in HUBS.items()),
         key=lambda found: found[1],
     )
@@ -52,12 +52,12 @@ def parse(row: Mapping[str, Any]) -> dict[str, Any]:
         "longitude": longitude,
         "elevation_ft": _number(row, "elevation", 30_000),
         "hub": hub,
-        "hub_km": round(way),
+        "hub_km": round(distance),
     }
 
 
 def distance_km(latitude: float, longitude: float, to_latitude: float, to_longitude: float) -> float:
-    """Great-circle distance of two points in degrees (haversine formula), in km."""
+    """Great-circle distance in km between two points, given in degrees (haversine formula)."""
     phi, to_phi = radians(latitude), radians(to_latitude)
     half_chord = (
         sin((to_phi - phi) / 2) ** 2

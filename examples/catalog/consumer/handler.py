@@ -1,4 +1,4 @@
-"""Imports one airport of the catalog: checks the row, finds the nearest hub, and puts it into the table."""
+"""Imports one airport of the catalog: checks the row, finds the nearest hub, and writes to the table."""
 
 import os
 from functools import cache
@@ -22,5 +22,5 @@ def handler(message: ReceivedMessage) -> None:
     try:
         airport = parse(message.json())
     except Malformed as error:
-        raise ItemFailed(str(error)) from error  # this row will never be right: do not send it again
-    table().put_item(Item=airport)  # any other error: SQS sends the message again
+        raise ItemFailed(str(error)) from error  # the row is wrong for good: SQS need not send it again
+    table().put_item(Item=airport)  # after any other error SQS sends the message again

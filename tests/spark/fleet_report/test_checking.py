@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.errors import InvalidRequest
-from fanin.spark.fleet_report.checking import checked, counted, left_out, read
+from fanin.spark.fleet_report.checking import check, read, rejected_rows, valid_rows
 from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
 from fanin.spark.runtime.formats import DatasetFormat
 
@@ -31,10 +31,10 @@ CASES = [
     ({"vehicle": "  "}, "null", "vehicle is null"),
     ({"fleet": None, "vehicle": None}, "null", "fleet is null"),
     ({"distance_m": None}, "null", "distance_m is null"),
-    ({"distance_m": "far"}, "malformed", "distance_m is no bigint"),
-    ({"distance_m": "NaN"}, "malformed", "distance_m is no bigint"),
-    ({"duration_s": "1e300"}, "malformed", "duration_s is no bigint"),
-    ({"started_at": "yesterday"}, "malformed", "started_at is no timestamp"),
+    ({"distance_m": "far"}, "malformed", "distance_m is not a bigint"),
+    ({"distance_m": "NaN"}, "malformed", "distance_m is not a bigint"),
+    ({"duration_s": "1e300"}, "malformed", "duration_s is not a bigint"),
+    ({"started_at": "yesterday"}, "malformed", "started_at is not a timestamp"),
     ({"started_at": "1969-12-31T23:59:59Z"}, "implausible", "started_at is not within 1970 to 2199"),
     ({"started_at": "+54000-01-01"}, "implausible", "started_at is not within 1970 to 2199"),
     ({"distance_m": "-1"}, "implausible", "distance_m is not within 0 to 25,000,000 m"),
@@ -57,7 +57,7 @@ def written(rows: list[dict], path: Path, form: str) -> str:
 
 
 def verdicts(judged: DataFrame) -> list[tuple]:
-    return sorted(tuple(row) for row in left_out(judged).select("reason", "detail").collect())
+    return sorted(tuple(row) for row in rejected_rows(judged).select("reason", "detail").collect())
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
@@ -68,7 +68,7 @@ def test_each_row_counts_or_says_why_not(
     path = written([{**GOOD, **change} for change, *_ in CASES], tmp_path, form)
 
     # When they are checked
-    judged = checked(read(spark, path, TRIPS), TRIPS).cache()
+    judged = check(read(spark, path, TRIPS), TRIPS).cache()
 
     # Then the bad ones have their reason, and each of all is there once
     assert verdicts(judged) == sorted((why, detail) for _, why, detail in CASES if why)
@@ -82,7 +82,7 @@ def test_each_row_counts_or_says_why_not(
         ],
         TRIPS.schema,
     )
-    assertDataFrameEqual(counted(judged, TRIPS), expected)
+    assertDataFrameEqual(valid_rows(judged, TRIPS), expected)
 
 
 def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: N
     rows.write.parquet(str(tmp_path / "trips"))
 
     # When they are checked
-    judged = checked(read(spark, str(tmp_path / "trips"), TRIPS), TRIPS)
+    judged = check(read(spark, str(tmp_path / "trips"), TRIPS), TRIPS)
 
     # Then the first counts
-    (row,) = counted(judged, TRIPS).collect()
+    (row,) = valid_rows(judged, TRIPS).collect()
     assert (row["vehicle"], row["distance_m"]) == ("1", 12_000)
-    assert verdicts(judged) == [("malformed", "distance_m is no bigint"), ("null", "distance_m is null")]
+    assert verdicts(judged) == [("malformed", "distance_m is not a bigint"), ("null", "distance_m is null")]
 
 
 def test_of_rows_with_one_key_the_smallest_counts(spark: SparkSession) -> None:
@@ -116,13 +116,13 @@ def test_of_rows_with_one_key_the_smallest_counts(spark: SparkSession) -> None:
     ]
     schema = ", ".join(f"{name} string" for name in [*TRIPS.sources, "_corrupt"])
     ways = [
-        checked(spark.createDataFrame(some, schema).repartition(partitions), TRIPS)
+        check(spark.createDataFrame(some, schema).repartition(partitions), TRIPS)
         for some, partitions in ((rows, 1), (rows[::-1], 3))
     ]
 
     # When they are checked, then one of each counts, whatever the order
     for judged in ways:
-        found = counted(judged, TRIPS).select("vehicle", "distance_m").collect()
+        found = valid_rows(judged, TRIPS).select("vehicle", "distance_m").collect()
         assert sorted(map(tuple, found)) == [("n1", 11000), ("n2", 12000)]
         assert verdicts(judged) == [
             *[("duplicate", "another row has the same trip_id")] * 2,
@@ -136,11 +136,11 @@ def test_a_line_that_is_no_json_is_kept_as_it_came(spark: SparkSession, tmp_path
     file.write_text(json.dumps(GOOD) + '\n{"fleet": "nor\n')
 
     # When it is checked
-    judged = checked(read(spark, str(file), TRIPS), TRIPS)
+    judged = check(read(spark, str(file), TRIPS), TRIPS)
 
     # Then the line is among those left out, as text
-    assert [tuple(row) for row in left_out(judged).collect()] == [
-        ('{"fleet": "nor', "malformed", "the line is no JSON object")
+    assert [tuple(row) for row in rejected_rows(judged).collect()] == [
+        ('{"fleet": "nor', "malformed", "the line is not a JSON object")
     ]
 
 
@@ -150,7 +150,7 @@ def test_an_empty_folder_is_a_dataset_without_rows(
     spark: SparkSession, tmp_path: Path, feed: Feed, form: str
 ) -> None:
     # Given a folder without a file, when it is read and checked, then there are no rows
-    assert checked(read(spark, str(tmp_path), feed, DatasetFormat(form)), feed).count() == 0
+    assert check(read(spark, str(tmp_path), feed, DatasetFormat(form)), feed).count() == 0
 
 
 def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_files_of_one_dataset_may_not_disagree(spark: SparkSession, tmp_path: Pa
 
     # When they are read, then they are refused
     with pytest.raises(Exception, match="CSV header does not conform to the schema"):
-        checked(read(spark, str(tmp_path), TRIPS, DatasetFormat.CSV), TRIPS).collect()
+        check(read(spark, str(tmp_path), TRIPS, DatasetFormat.CSV), TRIPS).collect()
 
 
 def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
@@ -191,10 +191,10 @@ def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
     schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])
 
     # When they are checked
-    judged = checked(spark.createDataFrame(rows, schema), FILL_UPS)
+    judged = check(spark.createDataFrame(rows, schema), FILL_UPS)
 
     # Then the first counts
-    assert [row["fill_up_id"] for row in counted(judged, FILL_UPS).collect()] == ["1"]
+    assert [row["fill_up_id"] for row in valid_rows(judged, FILL_UPS).collect()] == ["1"]
     assert [detail for _, detail in verdicts(judged)] == [
         "cost is not within 0 to 100,000,000 hundredths",
         "volume_ml is not within 1 to 2,000,000 ml",

@@ -8,11 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
-from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report import asking
 from fanin.spark.fleet_report import rollups as fleet
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS
-from fanin.spark.fleet_report.weeks import SECONDS, Period, label, monday, week_of
+from fanin.spark.fleet_report.weeks import SECONDS, Period
 
 W9, W10, W11 = date(2024, 2, 26), date(2024, 3, 4), date(2024, 3, 11)
 WEEK10 = Period.parse("2024-W10", "2024-W10")
@@ -58,7 +57,7 @@ def weeks(trips: DataFrame, fill_ups: DataFrame) -> DataFrame:
 def vehicles(spark: SparkSession, weeks: DataFrame) -> DataFrame:
     """All vehicles; the directory knows one more of the south."""
     asked = spark.createDataFrame([("south", "s9")], "fleet string, vehicle string")
-    return fleet.books(weeks, WEEK10, asked).cache()
+    return fleet.vehicle_totals(weeks, WEEK10, asked).cache()
 
 
 def test_fill_ups_do_not_multiply_trips(weeks: DataFrame, spark: SparkSession) -> None:
@@ -81,7 +80,7 @@ def test_fill_ups_do_not_multiply_trips(weeks: DataFrame, spark: SparkSession) -
 def test_the_books_have_every_vehicle_and_only_the_periods_sums(
     vehicles: DataFrame, spark: SparkSession
 ) -> None:
-    # Given the weeks of before and after, and a vehicle that never sent anything, when the books are made
+    # Given the weeks of before and after, and a vehicle that never sent anything, when the totals are made
     # Then all vehicles are in them, with what they did in week 10
     expected = spark.createDataFrame(
         [
@@ -122,7 +121,7 @@ def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark: SparkSessio
         "fleet string, vehicle string, week date, trips long, distance_m long, duration_s long,"
         " fill_ups long, volume_ml long, cost long",
     )
-    vehicles = fleet.books(weeks, WEEK10, asking.nobody(spark))
+    vehicles = fleet.vehicle_totals(weeks, WEEK10, asking.no_answers(spark))
 
     # When the fleet is rolled up, then it takes 6 l per 100 km, not 3
     for rolled in (fleet.fleet_weeks(weeks, vehicles), fleet.fleets(vehicles, 1)):
@@ -148,7 +147,7 @@ def test_fleets_add_up_to_their_vehicles(spark: SparkSession) -> None:
     weeks = fleet.vehicle_weeks(
         spark.createDataFrame(trips, TRIPS.schema), spark.createDataFrame(fill_ups, FILL_UPS.schema)
     ).cache()
-    vehicles = fleet.books(weeks, period, asking.nobody(spark)).cache()
+    vehicles = fleet.vehicle_totals(weeks, period, asking.no_answers(spark)).cache()
     within = weeks.where(period.holds("week"))
 
     # Then every sum is the same at each level, and what the lists say
@@ -196,49 +195,3 @@ def test_a_vehicle_that_answered_and_did_not_drive_is_idle(vehicles: DataFrame, 
     missing = fleet.missing(vehicles, spark.createDataFrame(said, asking.ANSWERS))
     found = missing.where("fleet = 'north'").select("vehicle", "why").collect()
     assert [tuple(row) for row in found] == [("n2", "idle")]
-
-
-@pytest.mark.parametrize(
-    ("moment", "week"),
-    [
-        ("2018-12-31T00:00:00Z", "2019-W01"),
-        ("2018-12-30T23:59:59Z", "2018-W52"),
-        ("2018-12-31T01:00:00+02:00", "2018-W52"),
-        ("2021-01-03T23:00:00Z", "2020-W53"),
-        ("2021-01-03T23:00:00-02:00", "2021-W01"),
-        ("2024-12-30T00:00:00Z", "2025-W01"),
-        ("2012-12-31T12:00:00Z", "2013-W01"),
-    ],
-)
-def test_weeks_are_those_of_iso_8601_in_utc(spark: SparkSession, moment: str, week: str) -> None:
-    # Given a moment at the turn of a year, when Spark and Python are asked for its week
-    found = (
-        spark.range(1).select(F.lit(moment).cast("timestamp").alias("at")).select(week_of("at").alias("week"))
-    )
-
-    # Then both say the same Monday
-    (row,) = found.collect()
-    assert label(row["week"]) == week
-    assert row["week"] == monday(week)
-
-
-@pytest.mark.parametrize(
-    "text", ["2019-W53", "2020-W54", "2024-W00", "2024-10", "2024-W1", "last", "\u0662024-W10"]
-)
-def test_what_is_no_week_is_refused(text: str) -> None:
-    # Given text, when it is taken for a week, then the error shows what one looks like
-    with pytest.raises(InvalidRequest, match="write 2013-W46"):
-        monday(text)
-
-
-def test_a_period_has_its_weeks_also_across_years() -> None:
-    # Given a period over a year of 53 weeks, and one that leaves its ends to the data
-    period = Period.parse("2020-W52", "2021-W01")
-
-    # When it is asked for its weeks, then they follow each other
-    assert [label(day) for day in period.within(W9, W9)] == ["2020-W52", "2020-W53", "2021-W01"]
-    assert Period().within(W9, W11) == [W9, W10, W11]
-
-    # And a period that ends before it begins is refused
-    with pytest.raises(InvalidRequest, match="after its end"):
-        Period.parse("2024-W11", "2024-W10")

@@ -15,7 +15,7 @@ from tests.spark.tables import FULL, Tables
     [
         ("lose a file", "lacks a data file"),
         ("lose a row", "holds 1 rows, and its manifest says 2"),
-        ("lose the summary", "no finished export"),
+        ("lose the summary", "not a finished export"),
         ("another sum", "lists 3 rows, and the summary 4"),
         ("incremental", "export the table in full"),
         ("another's file", "a data file of another export"),

@@ -27,7 +27,9 @@ def s3() -> Iterator[Any]:
 
 
 def test_an_upload_is_signed_for_its_size_and_type_and_for_a_quarter_of_an_hour(s3) -> None:
-    claim = S3Claims(BUCKET, FixedClock(5), lambda: s3).upload("8/0/a", size=7, content_type="text/plain")
+    claim = S3Claims(lambda: BUCKET, FixedClock(5), lambda: s3).upload(
+        "8/0/a", size=7, content_type="text/plain"
+    )
 
     query = parse_qs(urlsplit(claim.url).query)
     assert query["X-Amz-Expires"] == ["900"]
@@ -37,7 +39,7 @@ def test_an_upload_is_signed_for_its_size_and_type_and_for_a_quarter_of_an_hour(
 
 
 def test_what_was_uploaded_is_there_and_can_be_downloaded(s3) -> None:
-    claims = S3Claims(BUCKET, FixedClock(), lambda: s3)
+    claims = S3Claims(lambda: BUCKET, FixedClock(), lambda: s3)
     assert not claims.exists("8/0/a")
 
     s3.put_object(Bucket=BUCKET, Key="8/0/a", Body=b"x")

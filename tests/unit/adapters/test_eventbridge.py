@@ -31,7 +31,7 @@ def test_an_event_carries_its_own_id(client: Any, aws: Stubber) -> None:
         "put_events", {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}, {"Entries": [entry]}
     )
 
-    EventBridgeEvents("bus", lambda: client).publish(EVENT)
+    EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT)
 
     aws.assert_no_pending_responses()
 
@@ -45,4 +45,4 @@ def test_an_event_the_bus_did_not_take_is_an_error(
     aws.add_response("put_events", {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code}]})
 
     with pytest.raises(expected):
-        EventBridgeEvents("bus", lambda: client).publish(EVENT)
+        EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT)

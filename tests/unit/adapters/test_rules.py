@@ -1,4 +1,4 @@
-"""Rules of routes: as EventBridge is asked for them, and as the memory keeps them."""
+"""Rules of routes, as EventBridge is asked for them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ def client() -> Any:
     return boto3.client("events")
 
 
+def missing() -> str:
+    raise NotConfigured("the environment variable FANIN_ROUTER_ARN is not set")
+
+
 @pytest.fixture
 def rules(client: Any) -> EventBridgeRules:
-    return EventBridgeRules("bus", ROUTER, lambda: client)
+    return EventBridgeRules(lambda: "bus", lambda: ROUTER, lambda: client)
 
 
 def test_a_rule_hands_the_event_to_the_router_with_the_name_of_its_route(
@@ -62,8 +66,20 @@ def test_a_rule_that_is_refused_says_why(
 
 
 def test_who_knows_no_router_makes_no_rules(client: Any, aws: Stubber) -> None:
-    with pytest.raises(NotConfigured):
-        EventBridgeRules("bus", None, lambda: client).put("orders", PATTERN)
+    rules = EventBridgeRules(lambda: "bus", missing, lambda: client)
+    with pytest.raises(NotConfigured, match="FANIN_ROUTER_ARN"):
+        rules.put("orders", PATTERN)
+
+
+def test_who_knows_no_bus_learns_it_before_a_pattern_is_taken(client: Any, aws: Stubber) -> None:
+    rules = EventBridgeRules(missing, lambda: ROUTER, lambda: client)
+    for call in (
+        lambda: rules.matches(PATTERN, {}),
+        lambda: rules.put("a", PATTERN),
+        lambda: rules.delete("a"),
+    ):
+        with pytest.raises(NotConfigured):
+            call()
 
 
 def test_a_rule_goes_after_its_target_and_may_be_gone(aws: Stubber, rules: EventBridgeRules) -> None:

@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock
-from fanin.adapters.scheduler import SchedulerTimers
+from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.errors import Throttled
 
 NOW = 1_790_000_000_123  # 2026-09-21T14:13:20.123Z
@@ -23,12 +23,14 @@ def scheduler() -> Any:
 
 def timers(client: Any) -> SchedulerTimers:
     return SchedulerTimers(
-        group="alarms",
-        role_arn="arn:aws:iam::123456789012:role/r",
-        target_arn="arn:aws:lambda:eu-west-1:123456789012:function:timer",
-        dead_letter_arn="arn:aws:sqs:eu-west-1:123456789012:dead",
-        clock=FixedClock(NOW),
-        client=lambda: client,
+        lambda: Schedules(
+            group="alarms",
+            role_arn="arn:aws:iam::123456789012:role/r",
+            timer_arn="arn:aws:lambda:eu-west-1:123456789012:function:timer",
+            dead_letter_arn="arn:aws:sqs:eu-west-1:123456789012:dead",
+        ),
+        FixedClock(NOW),
+        lambda: client,
         backoff=Backoff(tries=2, sleep=lambda _: None),
     )
 

@@ -19,7 +19,7 @@ def sqs() -> Any:
 
 
 def queue(client: Any, url: str = URL) -> SqsQueue:
-    return SqsQueue(url, lambda: client, backoff=Backoff(tries=2, sleep=lambda _: None))
+    return SqsQueue(lambda: url, lambda: client, backoff=Backoff(tries=2, sleep=lambda _: None))
 
 
 @pytest.fixture

@@ -45,6 +45,23 @@ def ack_queue(sqs: Any) -> str:
     return sqs.create_queue(QueueName="acks")["QueueUrl"]
 
 
+class Recorder:
+    """A ledger that passes on to another and counts the calls."""
+
+    def __init__(self, ledger):
+        self.ledger = ledger
+        self.calls: list[tuple[str, tuple, dict]] = []
+
+    def __getattr__(self, name):
+        method = getattr(self.ledger, name)
+
+        def call(*args, **kwargs):
+            self.calls.append((name, args, kwargs))
+            return method(*args, **kwargs)
+
+        return call
+
+
 class Faulty:
     """A client whose named calls pass through a function that may answer in its place.
 

@@ -1,3 +1,5 @@
+"""Chunks of a stream, and the pages of an answer."""
+
 from __future__ import annotations
 
 from itertools import count, islice, pairwise
@@ -36,3 +38,25 @@ def test_pages_are_followed_to_the_last_even_over_an_empty_one():
         return SimpleNamespace(things=things, cursor=following)
 
     assert [page.things for page in follow_cursor(read)] == [[1], [], [2, 3]]
+
+
+def test_a_thing_larger_than_a_chunk_may_be_is_a_chunk_of_its_own():
+    cut = chunks(["a", "long", "b", "c"], max_items=9, size_of=len, max_bytes=3)
+    assert list(cut) == [["a"], ["long"], ["b", "c"]]
+
+
+def test_an_empty_stream_has_no_chunks():
+    assert list(chunks([], max_items=3)) == []
+
+
+def test_a_page_is_read_when_it_is_asked_for():
+    asked = []
+
+    def read(cursor):
+        asked.append(cursor)
+        return SimpleNamespace(cursor="more")
+
+    endless = follow_cursor(read)
+    next(endless)
+    next(endless)
+    assert asked == [None, "more"]

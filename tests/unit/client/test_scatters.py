@@ -19,7 +19,15 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import ScatterCalls
-from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
+from fanin.domain.acks import Failure
+from fanin.domain.scatter import (
+    ClaimCheckRequest,
+    FailedRecipient,
+    MissingRecipient,
+    Recipient,
+    Reply,
+    Scatter,
+)
 from fanin.errors import CorrelationIdAlive, InvalidRequest, ServiceUnavailable
 from fanin.wire import scatters as wire
 from tests.unit.client.https.test_ledger import URL, Script, ok, problem
@@ -176,3 +184,19 @@ def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None
 def test_scatters_are_reached_as_their_ledger_is() -> None:
     assert isinstance(HttpsServices(api(Script())).scatters, HttpsScatters)
     assert isinstance(Services(Memory().ports()).scatters, ScatterService)
+
+
+def test_missing_and_failed_recipients_are_read_page_by_page(
+    memory: Memory, scatters: ScatterService, calls: ScatterCalls
+) -> None:
+    # Given a scatter to 250 recipients of whom some failed
+    batch_id = calls.start([Recipient(f"{n}", QUEUE) for n in range(250)], "x").batch.batch_id
+    for job in list(memory.jobs.waiting):
+        scatters.send(job["batch_id"], job["chunk"], job["wave"])
+    items = [message.attributes[names.ITEM_ATTRIBUTE] for message in memory.channels.queues[QUEUE]]
+    LedgerService(memory.ports()).fail([Failure(items[n], f"reason {n}") for n in range(0, 250, 2)])
+
+    missing, failed = list(calls.missing_recipients(batch_id)), list(calls.failed_recipients(batch_id))
+
+    assert missing == [MissingRecipient(n, f"{n}") for n in range(1, 250, 2)]
+    assert failed == [FailedRecipient(n, f"{n}", f"reason {n}") for n in range(0, 250, 2)]

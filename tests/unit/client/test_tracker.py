@@ -1,35 +1,19 @@
-"""The tracker's calls, on the ledger in memory."""
+"""The tracker: batches in a with block, and what it makes for producers and consumers."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
-import fanin
-from fanin import Count, Failure, ItemFailed, ItemRange, SendFailed, Tracker
+from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import Mode, State
-from fanin.errors import BatchClosed, InvalidRequest, NotConfigured, ServiceUnavailable
-
-
-class Recorder:
-    """A ledger that passes on to another and counts the calls."""
-
-    def __init__(self, ledger):
-        self.ledger = ledger
-        self.calls: list[tuple[str, tuple, dict]] = []
-
-    def __getattr__(self, name):
-        method = getattr(self.ledger, name)
-
-        def call(*args, **kwargs):
-            self.calls.append((name, args, kwargs))
-            return method(*args, **kwargs)
-
-        return call
+from fanin.app.services import Services
+from fanin.client.consuming.acknowledging import ItemOutcome, LedgerAcknowledger, QueueAcknowledger
+from fanin.domain.batch import State
+from fanin.errors import BatchClosed, BatchNotFound, NotConfigured, ServiceUnavailable
+from tests.unit.client.conftest import Recorder
 
 
 @pytest.fixture
@@ -80,141 +64,6 @@ class TestWithBatch:
             pass
 
 
-class TestFriendlyTypes:
-    def test_times_are_taken_as_people_write_them(self, tracker, memory):
-        deadline = datetime.fromtimestamp(memory.clock.now() / 1000 + 3600, UTC)
-        batch = tracker.open(
-            mode="estimated", idle_ttl=timedelta(hours=1), lifetime=timedelta(days=2), deadline=deadline
-        )
-        assert batch.mode is Mode.ESTIMATED
-        assert batch.open_idle_ttl == 3600
-        assert batch.expires_at == tracker.open(lifetime=2 * 86_400).expires_at
-        assert batch.deadline == int(deadline.timestamp() * 1000)
-
-    def test_a_time_without_a_zone_is_refused(self, tracker):
-        with pytest.raises(InvalidRequest, match="time zone"):
-            tracker.open(deadline=datetime(2026, 11, 21))  # noqa: DTZ001 - that is the point
-
-    @pytest.mark.parametrize("call", [lambda t: t.open(mode="sloppy"), lambda t: t.list("shut")])
-    def test_a_choice_that_is_none_names_those_that_are(self, tracker, call):
-        with pytest.raises(InvalidRequest, match=r"not one of .*e"):
-            call(tracker)
-
-    def test_expire_takes_a_time_ago(self, tracker, memory):
-        tracker.open()
-        memory.clock.advance(10 * 60_000)
-        assert tracker.expire("open", idle_since=memory.clock.now()).batches == 1
-
-
-class TestAcks:
-    def test_one_id_many_ids_and_a_whole_group(self, tracker):
-        batch = tracker.attach(tracker.open().batch_id)
-        group = batch.add(10)
-        other = batch.add(2**20)
-        assert tracker.ack(group[0])[0].first == 1
-        assert tracker.ack(iter(group[1:4]))[0].first == 3
-        assert tracker.ack(group[:2])[0].duplicates == tuple(group[:2])
-        assert tracker.ack(other)[0].ranged == 2**20
-        assert tracker.ack(ranges=[ItemRange(group.prefix, 4)])[0].ranged == 6
-        assert batch.close().state is State.COMPLETE
-
-    def test_a_stream_longer_than_a_request_is_paged_and_answered_as_one(self, tracker, ledger):
-        # Given
-        group = tracker.add(tracker.open().batch_id, 25_000)
-        ids = [*group, group[0]]
-        # When
-        [receipt] = tracker.ack(iter(ids))
-        # Then
-        assert [len(args[0]) for name, args, _ in ledger.calls if name == "ack"] == [10_000, 10_000, 5_001]
-        assert receipt.first == 25_000
-        assert receipt.duplicates == (group[0],)
-
-    def test_receipts_are_one_for_each_batch_in_order(self, tracker):
-        one, two = (tracker.add(tracker.open().batch_id, 10_000) for _ in range(2))
-        receipts = tracker.ack([*one, *two])
-        assert [(receipt.batch_id, receipt.first) for receipt in receipts] == [
-            (one.batch_id, 10_000),
-            (two.batch_id, 10_000),
-        ]
-
-    def test_nothing_to_acknowledge_asks_nobody(self, tracker, ledger):
-        assert tracker.ack([]) == []
-        assert ledger.calls == []
-
-    def test_counts_go_to_estimated_batches(self, tracker):
-        batch = tracker.open(mode="estimated")
-        tracker.add(batch.batch_id, 5)
-        tracker.close(batch.batch_id)
-        [receipt] = tracker.ack(counts=[Count(batch.batch_id, 5)])
-        assert receipt.complete
-
-    def test_failures_are_paged_by_number_and_by_bytes(self, tracker, ledger):
-        # Given
-        group = tracker.add(tracker.open().batch_id, 1_500)
-        # When
-        [receipt] = tracker.fail(group, "x" * 5_000)
-        # Then
-        sizes = [len(args[0]) for name, args, _ in ledger.calls if name == "fail"]
-        assert sum(sizes) == receipt.first == 1_500
-        assert max(sizes) < 200
-        assert next(tracker.iter_failures(group.batch_id)).reason == "x" * 1_024
-
-    def test_failures_may_have_reasons_of_their_own(self, tracker):
-        group = tracker.add(tracker.open().batch_id, 3)
-        tracker.fail([group[2], Failure(group[0], "torn")], "wet")
-        tracker.fail(Failure(group[1], "late"))
-        reasons = [failure.reason for failure in tracker.iter_failures(group.batch_id)]
-        assert reasons == ["torn", "late", "wet"]
-
-
-class TestReading:
-    def test_missing_is_followed_over_pages(self, tracker):
-        group = tracker.add(tracker.open().batch_id, 5_000)
-        tracker.ack(group[1::2])
-        spans = list(tracker.iter_missing(group.batch_id))
-        assert [span.start for span in spans] == list(range(0, 5_000, 2))
-        assert tracker.missing(group.batch_id, limit=3).cursor is not None
-
-    def test_batches_of_a_state_are_followed_over_pages(self, tracker):
-        opened = {tracker.open().batch_id for _ in range(20)}
-        assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
-
-    def test_verify_adds_up_its_pages(self, memory):
-        # Given: a ledger that verifies two items at a time
-        tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))
-        batch_id = tracker.open().batch_id
-        # When
-        verdict = tracker.verify(batch_id, repair=False)
-        # Then
-        assert (verdict.pending, verdict.disagreements, verdict.cursor) == (5, ("a", "b"), None)
-
-    def test_wait_returns_when_the_batch_has_ended(self, tracker):
-        with tracker.batch() as batch:
-            pass
-        assert batch.wait().batch.state is State.COMPLETE
-
-    def test_wait_has_an_end(self, tracker):
-        with tracker.batch() as batch:
-            batch.add(1)
-        with pytest.raises(TimeoutError, match=r"closed after 0\.05 s"):
-            batch.wait(timedelta(seconds=0.05))
-
-
-class PagedVerdicts:
-    def __init__(self, ledger):
-        self.open = ledger.open
-        self.status = ledger.status
-
-    def verify(self, batch_id, *, cursor, repair):
-        from fanin.domain.reports import Verdict
-
-        row = self.status(batch_id).batch
-        if cursor is None:
-            return Verdict(row, 2, ("a",), cursor="2")
-        assert cursor == "2"
-        return Verdict(row, 3, ("b",))
-
-
 def test_adding_to_a_closed_batch_is_the_ledgers_error(tracker):
     with tracker.batch() as batch:
         pass
@@ -227,18 +76,37 @@ def test_an_ack_queue_that_is_not_known_says_so(tracker):
         tracker.ack_later(["1:g:0"])
 
 
-def test_the_package_exports_its_names_lazily():
-    assert set(fanin.__all__) <= set(dir(fanin))
-    assert all(getattr(fanin, name) for name in fanin.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'Trucker'"):
-        fanin.Trucker  # noqa: B018
-    assert issubclass(ItemFailed, fanin.FaninError)
-    assert SendFailed("x", items={"1:g:0": "why"}).items == {"1:g:0": "why"}
+def test_an_acknowledger_calls_the_ledger_unless_told_otherwise(tracker):
+    group = tracker.add(tracker.open().batch_id, 2)
+    tracker.acknowledger()([ItemOutcome(group[0])])
+    assert isinstance(tracker.acknowledger("api"), LedgerAcknowledger)
+    assert [span.start for span in tracker.iter_missing(group.batch_id)] == [1]
 
 
-def test_importing_the_package_imports_nothing_of_it():
-    import subprocess
-    import sys
+def test_an_acknowledger_for_the_ack_queue_needs_its_url(ledger):
+    sqs = object()
+    with_queue = Tracker(SimpleNamespace(ledger=ledger), lambda: sqs, "https://sqs/acks")
+    assert isinstance(with_queue.acknowledger("queue"), QueueAcknowledger)
+    with pytest.raises(NotConfigured, match="FANIN_ACK_QUEUE_URL"):
+        Tracker(SimpleNamespace(ledger=ledger)).acknowledger("queue")
 
-    code = "import sys, fanin; print([m for m in sys.modules if m.startswith('fanin.') or m == 'boto3'])"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"  # noqa: S603
+
+def test_the_client_for_queues_is_made_once_and_not_before_it_is_needed(ledger):
+    made = []
+    tracker = Tracker(SimpleNamespace(ledger=ledger), lambda: made.append("client") or "client")
+    assert made == []
+    assert (tracker.sqs, tracker.sqs, made) == ("client", "client", ["client"])
+
+
+def test_each_service_is_reached_through_the_tracker():
+    services = Services(Memory().ports())
+    tracker = Tracker(services)
+    assert tracker.ledger is services.ledger
+    for name in ("frames", "buffers", "directory", "routing"):
+        assert getattr(tracker, name) is getattr(services, name)
+    assert tracker.scatters is tracker.scatters
+
+
+def test_attaching_to_a_batch_that_does_not_exist_is_the_ledgers_error(tracker):
+    with pytest.raises(BatchNotFound):
+        tracker.attach(5)

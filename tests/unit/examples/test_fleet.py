@@ -214,7 +214,7 @@ class TestOnBoard:
     @pytest.mark.parametrize(
         ("kind", "body", "said"),
         [
-            ("Monthly Report", {"week": "2026-W46"}, "knows no 'Monthly Report'"),
+            ("Monthly Report", {"week": "2026-W46"}, "does not know the type 'Monthly Report'"),
             ("Weekly Report", {"week": "soon"}, "HC-101: "),
             ("Weekly Report", {"week": "2024-W01"}, "logs begin in 2025-W01"),
             ("Weekly Report", {}, "HC-101: 'week'"),

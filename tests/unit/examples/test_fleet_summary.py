@@ -70,14 +70,14 @@ def test_a_good_run_is_good():
     [
         (replace(good(), events=good().events * 2), "one Gather Ready"),
         (replace(good(), events=[{"detail-type": "Batch Completed"}]), "one Gather Ready"),
-        (changed(missing=good().report.missing[1:]), "missing who must be"),
-        (changed(rows=good().report.rows[1:]), "missing who must be"),
-        (with_missing("HC-104", asked=1), "silent were asked again"),
-        (with_row(asked=2), "only the slow"),
+        (changed(missing=good().report.missing[1:]), "vehicles that must be missing"),
+        (changed(rows=good().report.rows[1:]), "vehicles that must be missing"),
+        (with_missing("HC-104", asked=1), "without an answer were asked again"),
+        (with_row(asked=2), "only slow vehicles"),
         (with_row(odometer_m=1), "every row"),
         (with_row(figures=Figures(1)), "the total"),
-        (replace(good(), aftermath=Aftermath(2, 1, 0)), "too late"),
-        (replace(good(), again=replace(good().report, rows=())), "too late"),
+        (replace(good(), aftermath=Aftermath(2, 1, 0)), "late answers"),
+        (replace(good(), again=replace(good().report, rows=())), "late answers"),
     ],
 )
 def test_each_fault_is_found(outcome, promise):

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from fanin.entry.http.validation import checked
 from fanin.wire import batches, buffers, directory, frames, items, scatters
-from fanin.wire.components import COMPONENTS
+from fanin.wire.components import COMPONENTS, components
+from fanin.wire.json_types import NATURAL
+from fanin.wire.shapes import plain
 from tests.unit.wire.values import CASES
 
 PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
-    "EnvelopeClaim", "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
+    "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
+    "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}
@@ -45,3 +48,10 @@ def test_names_say_whose_they_are() -> None:
     assert not {"Put", "Take", "Taken", "Done", "Level", "Accepted", "Released", "Claims", "Claimed"} & set(
         COMPONENTS
     )
+
+
+def test_two_shapes_of_one_name_are_an_error() -> None:
+    row, other = plain("Row", {"number": NATURAL}), plain("Row", {})
+    assert components([row, row]) == {"Row": row.definition}
+    with pytest.raises(ValueError, match="two shapes are called Row"):
+        components([row, other])

@@ -7,13 +7,14 @@ import pytest
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 from fanin.wire.json_types import (
+    NO_DEFAULT,
     TEXT,
     TIME,
     TIME_IN_SECONDS,
     many,
     one_of,
     or_null,
-    strings,
+    string_map,
     text,
     whole,
 )
@@ -58,14 +59,14 @@ def test_seconds_are_written_as_points_in_time() -> None:
 
 
 def test_a_changed_type_leaves_the_first_as_it_was() -> None:
-    changed = TEXT.noting(description="x").called("other").left_out_if_empty().left_out_if_none()
+    changed = TEXT.with_keywords(description="x").called("other").left_out_if_empty().or_else("y")
     assert TEXT.schema == {"type": "string"}
-    assert (TEXT.name, TEXT.omit_empty, TEXT.optional) == (None, False, False)
+    assert (TEXT.name, TEXT.omit_empty, TEXT.default) == (None, False, NO_DEFAULT)
     assert changed.schema == {"type": "string", "description": "x"}
-    assert (changed.name, changed.omit_empty, changed.optional) == ("other", True, True)
+    assert (changed.name, changed.omit_empty, changed.default) == ("other", True, "y")
 
 
 def test_a_map_of_strings_has_values_of_its_type() -> None:
-    kind = strings(text(3), maxProperties=2)
+    kind = string_map(text(3)).with_keywords(maxProperties=2)
     assert kind.schema["additionalProperties"] == {"type": "string", "maxLength": 3}
     assert kind.schema["maxProperties"] == 2

@@ -257,6 +257,18 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             replies=tuples(st.builds(scatter.GatheredReply, ordinal=numbers, payload=json, replied_at=times)),
         ),
     ),
+    "MissingRecipients": (
+        scatters.MISSING_RECIPIENTS,
+        st.builds(
+            scatter.MissingRecipients, recipients=tuples(st.builds(scatter.MissingRecipient, ordinal=numbers))
+        ),
+    ),
+    "FailedRecipients": (
+        scatters.FAILED_RECIPIENTS,
+        st.builds(
+            scatter.FailedRecipients, recipients=tuples(st.builds(scatter.FailedRecipient, ordinal=numbers))
+        ),
+    ),
     "ClaimCheckRequest": (
         scatters.CLAIM_CHECK_REQUEST,
         st.builds(

@@ -2,7 +2,7 @@
 
     FaninError
     ├── InvalidRequest          the request is malformed; fix it and send it again
-    │   ├── InvalidItemId       an id that is malformed, foreign, forged or out of range
+    │   ├── InvalidItemId       an id that is malformed, forged, of another service, or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
     │   └── IdempotencyKeyReused  the key was used before for another request
     ├── BatchNotFound           no such batch, or it was removed after its lifetime
@@ -10,23 +10,23 @@
     ├── BufferNotFound          no such buffer
     ├── BatchClosed             the batch takes no more items
     ├── ChannelRefused          no such queue, or it does not carry the tag fanin:channel
-    ├── NotRegistered           nobody is registered by that name, or no longer
+    ├── NotRegistered           nobody is registered under that name, or the lease has run out
     ├── RouteNotFound           no such route
     ├── JobRunNotFound          no such run of a Spark job
     ├── CorrelationIdAlive      a scatter of that correlation id has not ended yet
-    ├── LimitReached            a bounded batch is full: back-pressure, try again later
-    ├── BufferFull              a repeat buffer is full: the receivers lag behind, slow down
-    ├── Throttled               DynamoDB or SQS asked us to slow down, try again later
+    ├── LimitReached            a bounded batch is full: try again later
+    ├── BufferFull              a repeat buffer is full, because the receivers lag behind: slow down
+    ├── Throttled               DynamoDB or SQS is busy: try again later
     ├── AccessDenied            the caller's credentials do not allow this call
-    ├── ServiceUnavailable      the service did not answer, or answered with a fault
+    ├── ServiceUnavailable      the service did not answer, or answered with a fault: try again later
     ├── NotConfigured           a setting is missing on this side
     ├── SendFailed              a queue did not take some of a producer's messages
     ├── ExportDamaged           an export of a table is not what its manifest says
     ├── ItemFailed              raised by a consumer: this item has failed for good
     └── LocalStackFailed        the local stack could not be started or deployed
 
-Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
-whether the very same call may succeed later. Messages say what to do.
+Each class has a stable ``code`` (the last part of the problem's ``type``), and ``retryable`` says whether the
+same call may succeed later. Messages say what to do.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from typing import ClassVar
 
 
 class FaninError(Exception):
-    """The root of the tree; catch it to catch everything fanin raises on purpose.
+    """The root of the tree: catches everything that fanin raises on purpose.
 
     Attributes:
         code: stable, kebab-case name of the error, the same in the API, the library and the logs.
         retryable: True when the same call, repeated later, may succeed.
-        retry_after: seconds to wait before repeating, when the raiser knows.
+        retry_after: seconds to wait before repeating; None where that is not known.
     """
 
     code: ClassVar[str] = "error"
@@ -147,15 +147,15 @@ class SendFailed(FaninError):
 
 
 class ExportDamaged(FaninError):
-    """A job was given an export that is unfinished, of another format, or has lost rows on the way."""
+    """The export that a job was given is unfinished, has another format, or lacks rows."""
 
     code = "export-damaged"
 
 
 class ItemFailed(FaninError):
-    """What a consumer raises to mark its item failed for good: the message is not delivered again.
+    """Raised by a consumer to mark its item failed for good; the message is not delivered again.
 
-    The message of the error becomes the reason that the batch lists.
+    The text of the error becomes the reason that the batch lists.
     """
 
     code = "item-failed"

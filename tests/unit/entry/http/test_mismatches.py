@@ -31,7 +31,7 @@ from fanin.wire.shapes import object_schema
 
 def refusal(kinds: dict[str, JsonType[Any]], value: Any, part: Part = BODY, *, required: Any = ()) -> str:
     """What a caller reads who sends this value."""
-    schema = object_schema({name: kind.schema for name, kind in kinds.items()}, required)
+    schema = object_schema(kinds, required)
     with pytest.raises(InvalidRequest) as refused:
         compiled(schema, part)(value)
     return str(refused.value)
@@ -55,7 +55,11 @@ def refusal(kinds: dict[str, JsonType[Any]], value: Any, part: Part = BODY, *, r
         (text(5, least=1), "", "text of 1 to 5 characters, not empty"),
         (text(least=1), "", "text of at least 1 character, not empty"),
         (text(1), "ab", "text of at most 1 character, not of 2"),
-        (text().noting(pattern="^[a-z]+$"), "A" * 80, f"text that matches ^[a-z]+$, not '{'A' * 63}…'"),
+        (
+            text().with_keywords(pattern="^[a-z]+$"),
+            "A" * 80,
+            f"text that matches ^[a-z]+$, not '{'A' * 63}…'",
+        ),
         (one_of(Mode), "roughly", "one of exact, estimated, not 'roughly'"),
         (one_of(Mode), 7, "one of exact, estimated, not 7"),
         (TIME, "soon", "an RFC 3339 timestamp such as 2026-11-21T09:40:00.123Z, not 'soon'"),
@@ -108,7 +112,7 @@ def test_unknown_fields_are_named_and_those_that_there_are() -> None:
 
 def test_the_whole_of_a_part_has_a_name() -> None:
     with pytest.raises(InvalidRequest, match=r"^the body must be an object, not null$"):
-        compiled(object_schema({}), BODY)(None)
+        compiled(object_schema({}, []), BODY)(None)
 
 
 def test_parameters_and_headers_are_named_as_such() -> None:

@@ -96,8 +96,8 @@ def test_a_shape_within_a_shape_is_checked_and_its_place_is_told() -> None:
 
 
 def test_a_check_returns_what_it_was_given_and_adds_no_defaults() -> None:
-    limit = whole(1, 9).noting(default=5)
-    check = compiled(object_schema({"limit": limit.schema, "any": ANYTHING.schema}, []), QUERY)
+    limit = whole(1, 9).with_keywords(default=5)
+    check = compiled(object_schema({"limit": limit, "any": ANYTHING}, []), QUERY)
     assert check({}) == {}
     assert check({"limit": 3, "any": [None]}) == {"limit": 3, "any": [None]}
 

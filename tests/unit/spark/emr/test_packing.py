@@ -69,12 +69,12 @@ class TestWheels:
         other = tmp_path / "other.whl"
         with zipfile.ZipFile(other, "w") as packed:
             packed.writestr("other/__init__.py", "")
-        with pytest.raises(InvalidRequest, match=r"other\.whl is no wheel of fanin"):
+        with pytest.raises(InvalidRequest, match=r"other\.whl is not a wheel of fanin"):
             Package.wheel(other)
 
     def test_what_is_no_zip_is_refused(self, tmp_path):
         (tmp_path / "fanin.whl").write_text("not a zip")
-        with pytest.raises(InvalidRequest, match=r"fanin\.whl is no wheel of fanin"):
+        with pytest.raises(InvalidRequest, match=r"fanin\.whl is not a wheel of fanin"):
             Package.wheel(tmp_path / "fanin.whl")
 
     def test_a_file_that_is_not_there(self, tmp_path):

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fanin.spark.fleet_report.asking import Asked
-from fanin.spark.fleet_report.html_page import FLEETS, Report, page, short
+from fanin.spark.fleet_report.asking import AskedFleet
+from fanin.spark.fleet_report.html_page import FLEETS, Report, render_page, short
 
 WEEKS = [date(2024, 3, 4) + timedelta(weeks=n) for n in range(3)]
 EVIL = '</script><script>alert("x")</script>&'
@@ -46,7 +46,7 @@ def report() -> Report:
         missing={EVIL: {"silent": 1, "idle": 2}},
         missing_count={"silent": 1, "idle": 2},
         listed=[{"fleet": EVIL, "vehicle": EVIL, "why": "failed", "detail": EVIL, "last_week": None}],
-        asked=[Asked("north", 1, 5, 4, 0, ready=True)],
+        asked=[AskedFleet("north", 1, 5, 4, 0, ready=True)],
         rejects=[{"reason": "null", "detail": "fleet is null", "count": 1234}],
         rows=98_765,
         outside=12,
@@ -72,7 +72,7 @@ class Read(HTMLParser):
 
 def test_names_of_fleets_do_no_harm(report: Report) -> None:
     # Given a fleet whose name is a script, when the page is made
-    made = page(report)
+    made = render_page(report)
     read = Read(made)
 
     # Then there is no script in it, and nothing to load
@@ -92,7 +92,7 @@ def test_names_of_fleets_do_no_harm(report: Report) -> None:
 
 def test_figures_have_units_people_know(report: Report) -> None:
     # Given metres, seconds, millilitres and hundredths, when the page is made
-    text = " ".join(Read(page(report)).text.split())
+    text = " ".join(Read(render_page(report)).text.split())
 
     # Then it shows kilometres, hours, litres and euros
     for shown in (
@@ -111,13 +111,13 @@ def test_figures_have_units_people_know(report: Report) -> None:
 
 def test_the_same_report_is_the_same_page(report: Report) -> None:
     # Given a report, when its page is made twice, then a re-run leaves the same file, byte by byte
-    assert page(report) == page(replace(report))
-    assert "2026" not in page(report)  # the day it was drawn
+    assert render_page(report) == render_page(replace(report))
+    assert "2026" not in render_page(report)  # the day it was drawn
 
 
 def test_charts_have_a_mark_for_each_week_with_data(report: Report) -> None:
     # Given two fleets with data in two of three weeks, when the page is made
-    made = page(report)
+    made = render_page(report)
 
     # Then the marks say what they stand for, and a line has none for the first week
     marks = re.findall(r"<title>north, ([^<]*)</title>", made)
@@ -151,7 +151,7 @@ def test_a_page_without_anything_is_a_page(report: Report) -> None:
     )
 
     # When the page is made, then it says so, without a chart
-    made = page(empty)
+    made = render_page(empty)
     assert "<svg" not in made
     assert "No week with a trip" in made
 
@@ -167,13 +167,13 @@ def test_more_fleets_than_colours_are_drawn_together(report: Report) -> None:
     )
 
     # When the page is made
-    made = page(many)
+    made = render_page(many)
 
     # Then seven have a colour, and the other five are added up
     assert "<title>f6, 2024-W10, 1.23</title>" in made
     assert "<title>f7, 2024-W10, 1.23</title>" not in made
     assert "<title>all others, 2024-W10, 6.17</title>" in made
-    assert f"All, {FLEETS} smaller ones with them" in made
+    assert f"All, including {FLEETS} smaller fleets" in made
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,14 @@ class S3Claims:
     """A ``ClaimChecks``.
 
     Args:
-        bucket: its name.
+        bucket: gives its name, at each call; what it raises is raised there.
         clock: tells when a URL ends.
         client: makes the client, at the first call.
     """
 
-    def __init__(self, bucket: str, clock: Clock, client: Callable[[], S3Client] = _client) -> None:
+    def __init__(
+        self, bucket: Callable[[], str], clock: Clock, client: Callable[[], S3Client] = _client
+    ) -> None:
         self._bucket = bucket
         self._clock = clock
         self._make_client = client
@@ -46,22 +48,22 @@ class S3Claims:
             return self._make_client()
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
-        what = {"Bucket": self._bucket, "Key": key, "ContentLength": size, "ContentType": content_type}
+        what = {"Bucket": self._bucket(), "Key": key, "ContentLength": size, "ContentType": content_type}
         expires_at = self._clock.now() + _SECONDS * 1000
         with translated():
             url = self._s3.generate_presigned_url("put_object", Params=what, ExpiresIn=_SECONDS)
         return ClaimCheck(key, url, {"Content-Type": content_type, "Content-Length": str(size)}, expires_at)
 
     def download(self, key: str) -> str:
+        what = {"Bucket": self._bucket(), "Key": key}
         with translated():
-            return self._s3.generate_presigned_url(
-                "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=_SECONDS
-            )
+            return self._s3.generate_presigned_url("get_object", Params=what, ExpiresIn=_SECONDS)
 
     def exists(self, key: str) -> bool:
+        bucket = self._bucket()
         with translated():
             try:
-                self._s3.head_object(Bucket=self._bucket, Key=key)
+                self._s3.head_object(Bucket=bucket, Key=key)
             except ClientError as error:
                 # Without the permission to list, S3 says 403 of what is not there.
                 if error_code(error) in _ABSENT | {"403"}:

@@ -22,11 +22,11 @@ class EventBridgeEvents:
     The event's own id travels in its detail: EventBridge gives every entry a new one.
 
     Args:
-        bus: its name or ARN.
+        bus: gives its name or ARN, at each call; what it raises is raised there.
         client: makes the client, at the first call.
     """
 
-    def __init__(self, bus: str, client: Callable[[], EventBridgeClient] | None = None) -> None:
+    def __init__(self, bus: Callable[[], str], client: Callable[[], EventBridgeClient] | None = None) -> None:
         self._bus = bus
         self._make_client = client or client_factory("events")
 
@@ -36,12 +36,13 @@ class EventBridgeEvents:
             return self._make_client()
 
     def publish(self, event: Event) -> str:
+        bus = self._bus()
         detail = {**event.detail, "id": event.id} if event.id else event.detail
         with translated():
             answer = self._client.put_events(
                 Entries=[
                     {
-                        "EventBusName": self._bus,
+                        "EventBusName": bus,
                         "Source": event.source,
                         "DetailType": event.detail_type,
                         "Detail": json.dumps(detail, separators=(",", ":")),

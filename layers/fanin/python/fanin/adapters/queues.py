@@ -29,7 +29,8 @@ class SqsQueues:
     """A ``Queues``.
 
     Args:
-        prefix: gives what the names of queues made here begin with; called when one is made.
+        prefix: gives what the names of queues made here begin with, at each ``create``; what it raises is
+            raised there.
         client: makes the client, at the first call.
     """
 
@@ -43,10 +44,11 @@ class SqsQueues:
             return self._make_client()
 
     def create(self, name: str) -> str:
+        queue_name = self._prefix() + name
         with translated():
             try:
                 answer = self._client.create_queue(
-                    QueueName=self._prefix() + name,
+                    QueueName=queue_name,
                     Attributes={
                         "MessageRetentionPeriod": str(_RETENTION),
                         "SqsManagedSseEnabled": "true",

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.errors import FaninError, InvalidRequest, LimitReached, NotConfigured, Throttled
+from fanin.errors import FaninError, InvalidRequest, LimitReached, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -38,13 +38,16 @@ class EventBridgeRules:
     """A ``Rules``.
 
     Args:
-        bus: its name.
-        router_arn: the function that a matching event reaches; None where no rules are made.
+        bus: gives its name, at each call; what it raises is raised there.
+        router_arn: gives the function that a matching event reaches, when a rule is made; like ``bus``.
         client: makes the client, at the first call.
     """
 
     def __init__(
-        self, bus: str, router_arn: str | None, client: Callable[[], EventBridgeClient] | None = None
+        self,
+        bus: Callable[[], str],
+        router_arn: Callable[[], str],
+        client: Callable[[], EventBridgeClient] | None = None,
     ) -> None:
         self._bus = bus
         self._router_arn = router_arn
@@ -56,6 +59,7 @@ class EventBridgeRules:
             return self._make_client()
 
     def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+        _ = self._bus()  # without a bus there are no rules: tell before a route is stored that can have none
         with translated():
             try:
                 answer = self._client.test_event_pattern(
@@ -68,21 +72,19 @@ class EventBridgeRules:
         return answer["Result"]
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
-        if self._router_arn is None:
-            raise NotConfigured(f"the environment variable {names.ENV_ROUTER_ARN} is not set")
-        rule = names.ROUTE_RULE + route
+        rule, bus, router_arn = names.ROUTE_RULE + route, self._bus(), self._router_arn()
         # The router's permission names these rules, so the target needs no role.
         template = f'{{"route": "{route}", "event": <aws.events.event.json>}}'
         with translated():
             try:
-                self._client.put_rule(Name=rule, EventBusName=self._bus, EventPattern=json.dumps(pattern))
+                self._client.put_rule(Name=rule, EventBusName=bus, EventPattern=json.dumps(pattern))
                 self._client.put_targets(
                     Rule=rule,
-                    EventBusName=self._bus,
+                    EventBusName=bus,
                     Targets=[
                         {
                             "Id": _TARGET,
-                            "Arn": self._router_arn,
+                            "Arn": router_arn,
                             "InputTransformer": {"InputTemplate": template},
                         }
                     ],
@@ -93,11 +95,11 @@ class EventBridgeRules:
                 raise
 
     def delete(self, route: str) -> None:
-        rule = names.ROUTE_RULE + route
+        rule, bus = names.ROUTE_RULE + route, self._bus()
         with translated():
             try:
-                self._client.remove_targets(Rule=rule, EventBusName=self._bus, Ids=[_TARGET])
-                self._client.delete_rule(Name=rule, EventBusName=self._bus)
+                self._client.remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET])
+                self._client.delete_rule(Name=rule, EventBusName=bus)
             except ClientError as error:
                 if error_code(error) != _GONE:
                     raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,36 +20,42 @@ if TYPE_CHECKING:
     from mypy_boto3_scheduler import EventBridgeSchedulerClient
 
 
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """Where the schedules of alarms are kept, and what they call.
+
+    Attributes:
+        group: name of the schedule group.
+        role_arn: role that may call the timer function.
+        timer_arn: the timer function.
+        dead_letter_arn: queue for calls that the function never took.
+    """
+
+    group: str
+    role_arn: str
+    timer_arn: str
+    dead_letter_arn: str
+
+
 class SchedulerTimers:
     """The ``Timers`` of a schedule group.
 
     Args:
-        group: the schedule group.
-        role_arn: role that may call the target.
-        target_arn: the timer function.
-        dead_letter_arn: queue for calls that the target never took.
-        clock: tells which times are past: an alarm for then is set for a second from now.
+        schedules: gives the settings, at each call; what it raises is raised there.
+        clock: tells which times are past: an alarm for such a time is set for a second from now.
         client: makes the client, at the first call.
         backoff: waits between tries, while others set or clear the same alarm.
     """
 
     def __init__(
         self,
-        *,
-        group: str,
-        role_arn: str,
-        target_arn: str,
-        dead_letter_arn: str,
+        schedules: Callable[[], Schedules],
         clock: Clock,
         client: Callable[[], EventBridgeSchedulerClient] | None = None,
+        *,
         backoff: Backoff | None = None,
     ) -> None:
-        self._group = group
-        self._target = {
-            "Arn": target_arn,
-            "RoleArn": role_arn,
-            "DeadLetterConfig": {"Arn": dead_letter_arn},
-        }
+        self._schedules = schedules
         self._clock = clock
         self._make_client = client or client_factory("scheduler")
         self._backoff = backoff or Backoff(tries=5)
@@ -69,19 +76,25 @@ class SchedulerTimers:
         raise Throttled(f"the alarm of batch {batch_id} is being changed by others; try again", retry_after=1)
 
     def clear(self, batch_id: int) -> None:
-        schedule = {"Name": _name(batch_id), "GroupName": self._group}
+        schedule = {"Name": _name(batch_id), "GroupName": self._schedules().group}
         self._done(self._client.delete_schedule, schedule, "ResourceNotFoundException")
 
     def _schedule(self, batch_id: int, at: int) -> dict[str, Any]:
+        schedules = self._schedules()
         seconds = max(-(-at // 1000), self._clock.now() // 1000 + 1)
         return {
             "Name": _name(batch_id),
-            "GroupName": self._group,
+            "GroupName": schedules.group,
             "ScheduleExpression": f"at({datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S})",
             "ScheduleExpressionTimezone": "UTC",
             "FlexibleTimeWindow": {"Mode": "OFF"},
             "ActionAfterCompletion": "DELETE",
-            "Target": {**self._target, "Input": json.dumps({"batch_id": batch_id})},
+            "Target": {
+                "Arn": schedules.timer_arn,
+                "RoleArn": schedules.role_arn,
+                "DeadLetterConfig": {"Arn": schedules.dead_letter_arn},
+                "Input": json.dumps({"batch_id": batch_id}),
+            },
         }
 
     @staticmethod

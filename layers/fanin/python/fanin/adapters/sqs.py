@@ -22,13 +22,17 @@ class SqsQueue:
     """Sends JSON objects to one queue.
 
     Args:
-        url: of the queue.
+        url: gives the URL of the queue, at each call; what it raises is raised there.
         client: makes the client, at the first call.
         backoff: waits between tries.
     """
 
     def __init__(
-        self, url: str, client: Callable[[], SQSClient] | None = None, *, backoff: Backoff | None = None
+        self,
+        url: Callable[[], str],
+        client: Callable[[], SQSClient] | None = None,
+        *,
+        backoff: Backoff | None = None,
     ) -> None:
         self._url = url
         self._make_client = client or client_factory("sqs")
@@ -46,15 +50,16 @@ class SqsQueue:
             Throttled: the queue did not take some of the messages in all tries; others were sent.
             RequestTooLarge: a message is over 256 KB, or the queue refuses it for good.
         """
+        url = self._url()
         for group in _groups(messages):
-            self._send(group)
+            self._send(url, group)
 
-    def _send(self, bodies: list[str]) -> None:
+    def _send(self, url: str, bodies: list[str]) -> None:
         waiting = {str(index): body for index, body in enumerate(bodies)}
         for _ in self._backoff:
             with translated():
                 answer = self._client.send_message_batch(
-                    QueueUrl=self._url,
+                    QueueUrl=url,
                     Entries=[{"Id": index, "MessageBody": body} for index, body in waiting.items()],
                 )
             for sent in answer.get("Successful", []):

@@ -20,7 +20,9 @@ from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipients,
     Gathered,
+    MissingRecipients,
     Reply,
     ReplyReceipt,
     Scatter,
@@ -102,6 +104,14 @@ class Ledger(Protocol):
         """Orphan the live batches of a state without activity since then (ms); remove ended ones."""
         ...
 
+    def remove(self, batch_id: int) -> Expired:
+        """Remove one ended batch: it reads as gone from now on.
+
+        Raises:
+            InvalidRequest: the batch is live.
+        """
+        ...
+
 
 class Scatters(Protocol):
     """Everything one can ask of fanin about scatters.
@@ -133,6 +143,26 @@ class Scatters(Protocol):
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         """The replies so far, in the order of the recipients; at most 100 a page, fewer if they are large."""
+        ...
+
+    def missing_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> MissingRecipients:
+        """Recipients that have neither replied nor failed, in their order; at most 100 a page.
+
+        To see every recipient at least once while replies come in, read the missing ones first, then the
+        failed ones, then the replies. None are missing while the recipients of a large topic are still being
+        listed.
+
+        Raises:
+            InvalidRequest: the cursor is not one that this call gave.
+        """
+        ...
+
+    def failed_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> FailedRecipients:
+        """Recipients that failed, in their order, each with the reason; at most 100 a page."""
         ...
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:

@@ -41,6 +41,9 @@ def open_batch(
     parent_item: Annotated[
         str | None, typer.Option(help="Item of another batch; it is acknowledged when this batch completes.")
     ] = None,
+    retry_of: Annotated[
+        int | None, typer.Option(metavar="BATCH", help="Batch whose failed items this batch does again.")
+    ] = None,
     metadata: Metadata = None,
     key: Annotated[
         str | None,
@@ -58,6 +61,7 @@ def open_batch(
         on_deadline=on_deadline,
         limit=limit,
         parent_item=parent_item,
+        retry_of=retry_of,
         metadata=dict(map(parsing.pair, metadata or ())),
         key=key,
     )

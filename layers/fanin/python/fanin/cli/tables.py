@@ -45,6 +45,7 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
         ("ended", _time(batch.ended_at)),
         ("deadline", _time(batch.deadline)),
         ("parent item", batch.parent_item),
+        ("retry of", batch.retry_of),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]
 

@@ -12,7 +12,7 @@ from fanin.domain.buffer import Accepted, Released, Work
 from fanin.errors import LimitReached
 
 ROOM_WAITS: Final = Backoff(base=0.5, cap=10.0)
-"""How long a producer waits after each rejection, unless it is told otherwise."""
+"""Waits of a producer after each rejection, by default."""
 _WAIT: Final = 20  # seconds: the longest that one call waits for work
 
 

@@ -1,4 +1,4 @@
-"""The time as the library takes it, so that a test can hand it another."""
+"""The clock that the library waits by, so that a test can pass one that it moves."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time, and waits. ``SystemClock`` is the machine's."""
+    """Tells the time, and waits. ``SystemClock`` is the machine's clock."""
 
     def now(self) -> int:
-        """Milliseconds since the epoch."""
+        """The time in milliseconds since the epoch."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds from any beginning, never going back."""
+        """Seconds since some fixed moment; never less than before."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for so many seconds."""
         ...

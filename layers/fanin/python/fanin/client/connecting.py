@@ -1,17 +1,17 @@
-"""Where a tracker finds its ledger and its queues."""
+"""Where a tracker finds its services and its queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Self
 
 import boto3
 from botocore.config import Config
 
 from fanin.adapters.aws import LEAN
-from fanin.adapters.system import SystemRandom
+from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
 from fanin.app.services import Services
 from fanin.client import local_stack
@@ -28,82 +28,136 @@ if TYPE_CHECKING:
 
 LOCAL: Final = "local"
 _CONNECTIONS: Final = 32
-_LOCAL_READ_TIMEOUT: Final = 120.0  # a burst of first calls starts a process for each of them on this machine
-
-
-class Connection(NamedTuple):
-    """What a tracker needs, in the order of its constructor."""
-
-    services: Fanin
-    sqs: Callable[[], SQSClient]
-    ack_queue_url: str | None
-    clock: Clock | None = None
-
-
-def from_env() -> Connection:
-    """The stack that the environment names; see ``Tracker.from_env``."""
-    settings = Settings.from_env()
-    environment = settings.environment
-    profile = environment.get(ENV_PROFILE)
-    if profile == LOCAL:
-        return local()
-    if profile:
-        raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
-    if url := environment.get(ENV_API_URL):
-        return over_https(url, ack_queue_url=settings.ack_queue_url)
-    if environment.get(ENV_BATCHES_TABLE):
-        return direct(settings)
-    raise NotConfigured(
-        f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl), {ENV_PROFILE}={LOCAL} "
-        f"for the stack of `fanin local up`, or {ENV_BATCHES_TABLE} and the other tables"
-    )
-
-
-def local(start: Path | None = None) -> Connection:
-    """The stack of ``fanin local up``, described in the nearest ``.fanin`` folder from ``start`` upwards."""
-    stack = local_stack.nearest(start or Path.cwd())
-    session = stack.session()
-    transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
-    api = HttpsApi(stack.api_url, sign=SigV4(session, stack.region), transport=transport)
-    sqs = partial(sqs_client, session, stack.endpoint_url)
-    return Connection(HttpsServices(api), sqs, stack.ack_queue_url)
-
-
-def over_https(
-    url: str,
-    *,
-    session: boto3.Session | None = None,
-    region: str | None = None,
-    sign: Sign | None = None,
-    ack_queue_url: str | None = None,
-) -> Connection:
-    """The API at a URL; see ``Tracker.over_https``."""
-    api = HttpsApi(url, sign=sign or SigV4(session, region))
-    return Connection(HttpsServices(api), lambda: sqs_client(session), ack_queue_url)
-
-
-def direct(settings: Settings | None = None) -> Connection:
-    """Tables, without the API between; see ``Tracker.direct``."""
-    from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other ledger needs
-
-    named = settings or Settings.from_env()
-    services = Services(wiring.connect(named))
-    return Connection(services, sqs_client, named.ack_queue_url)
-
-
-def in_memory() -> Connection:
-    """The whole service within this process; see ``Tracker.in_memory``."""
-    from fanin.entry.in_memory.clock import RealClock  # noqa: PLC0415 - use cases that nobody else needs
-    from fanin.entry.in_memory.runtime import Runtime  # noqa: PLC0415
-
-    runtime = Runtime(RealClock(), SystemRandom())
-    return Connection(runtime.services, lambda: runtime.sqs, runtime.ack_queue_url, runtime.clock)
+_LOCAL_READ_TIMEOUT: Final = (
+    120.0  # seconds: a burst of first calls starts a process for each on this machine
+)
 
 
 def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:
-    """A client for producers and consumers, with connections for their threads."""
+    """Make a client for producers and consumers, with enough connections for their threads."""
     config = Config(
         retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS, **LEAN
     )
     client: SQSClient = (session or boto3.Session()).client("sqs", endpoint_url=endpoint_url, config=config)
     return client
+
+
+class StackConnection:
+    """What a ``Tracker`` stands on, and the ways to make one: the services and queues of one stack.
+
+    Args:
+        services: the six services.
+        sqs: makes the client for queues, when it is first needed.
+        ack_queue_url: the ack queue, the stack's output ``AckQueueUrl``; None if it is not known.
+        clock: tells the time from which a timedelta counts, and waits; the machine's by default.
+    """
+
+    def __init__(
+        self,
+        services: Fanin,
+        sqs: Callable[[], SQSClient] = sqs_client,
+        ack_queue_url: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.services = services
+        self.clock: Clock = clock or SystemClock()
+        self._make_sqs = sqs
+        self._ack_queue_url = ack_queue_url
+
+    @cached_property
+    def sqs(self) -> SQSClient:
+        """The client for queues."""
+        return self._make_sqs()
+
+    @classmethod
+    def from_env(cls) -> Self:
+        """Connect to the stack that the environment names.
+
+        With ``FANIN_PROFILE=local`` that is the stack of ``fanin local up``; else, with ``FANIN_API_URL``,
+        the API there, called with SigV4; else, with ``FANIN_BATCHES_TABLE`` and its like, those tables.
+
+        Raises:
+            NotConfigured: no such variable is set, or not all that are needed.
+        """
+        settings = Settings.from_env()
+        environment = settings.environment
+        profile = environment.get(ENV_PROFILE)
+        if profile == LOCAL:
+            return cls.local()
+        if profile:
+            raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
+        if url := environment.get(ENV_API_URL):
+            return cls.over_https(url, ack_queue_url=settings.ack_queue_url)
+        if environment.get(ENV_BATCHES_TABLE):
+            return cls.direct(settings)
+        raise NotConfigured(
+            f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl), {ENV_PROFILE}={LOCAL} "
+            f"for the stack of `fanin local up`, or {ENV_BATCHES_TABLE} and the other tables"
+        )
+
+    @classmethod
+    def local(cls, start: Path | None = None) -> Self:
+        """Connect to the stack of ``fanin local up``, which the nearest ``.fanin/local.json`` describes.
+
+        Args:
+            start: the folder to search first; then come those above it. By default the current folder.
+
+        Raises:
+            NotConfigured: there is no such file, or another version of fanin wrote it.
+        """
+        stack = local_stack.nearest(start or Path.cwd())
+        session = stack.session()
+        transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
+        api = HttpsApi(stack.api_url, sign=SigV4(session, stack.region), transport=transport)
+        sqs = partial(sqs_client, session, stack.endpoint_url)
+        return cls(HttpsServices(api), sqs, stack.ack_queue_url)
+
+    @classmethod
+    def over_https(
+        cls,
+        url: str,
+        *,
+        session: boto3.Session | None = None,
+        region: str | None = None,
+        sign: Sign | None = None,
+        ack_queue_url: str | None = None,
+    ) -> Self:
+        """Connect to the API at a URL.
+
+        Args:
+            url: the stack's output ``ApiUrl``.
+            session: credentials for the API and for queues; by default boto3's default session.
+            region: the API's region, if neither its URL nor the session says it.
+            sign: another authentication than SigV4: ``fanin.Bearer(token)`` or ``fanin.unsigned``.
+            ack_queue_url: the stack's output ``AckQueueUrl``, for ``via="queue"`` and ``ack_later``.
+        """
+        api = HttpsApi(url, sign=sign or SigV4(session, region))
+        return cls(HttpsServices(api), lambda: sqs_client(session), ack_queue_url)
+
+    @classmethod
+    def direct(cls, settings: Settings | None = None) -> Self:
+        """Connect to the tables, without the API in between: for those whose role may use the tables.
+
+        Args:
+            settings: names the tables; by default the environment does (``FANIN_BATCHES_TABLE`` …).
+
+        Raises:
+            NotConfigured: a table is not named.
+        """
+        from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other stack needs
+
+        named = settings or Settings.from_env()
+        return cls(Services(wiring.connect(named)), sqs_client, named.ack_queue_url)
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Start the whole service within this process, for tests and small jobs; it ends with the process.
+
+        What follows from a call is done before it returns, and what is due with the next call. Queues are
+        made with ``tracker.sqs.create_queue``. Tests that move the clock use ``fanin.testing``.
+        """
+        from fanin.entry.in_memory.clock import RealClock  # noqa: PLC0415 - use cases that nobody else needs
+        from fanin.entry.in_memory.runtime import Runtime  # noqa: PLC0415
+
+        runtime = Runtime(RealClock(), SystemRandom())
+        return cls(runtime.services, lambda: runtime.sqs, runtime.ack_queue_url, runtime.clock)

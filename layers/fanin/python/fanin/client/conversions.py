@@ -31,7 +31,7 @@ def milliseconds(moment: Moment, now: int) -> int:
 
     Args:
         moment: as people write it.
-        now: from when a timedelta counts, ms.
+        now: the time from which a timedelta counts, in milliseconds since the epoch.
 
     Raises:
         InvalidRequest: a datetime without a time zone, since it could mean any of 38 points in time.

@@ -41,7 +41,7 @@ class LedgerCalls:
 
     Args:
         ledger: the service that keeps the batches.
-        clock: from which a timedelta counts, and by which it waits; the machine's by default.
+        clock: tells the time from which a timedelta counts, and waits; the machine's by default.
     """
 
     def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
@@ -59,6 +59,7 @@ class LedgerCalls:
         on_deadline: OnDeadline | str = OnDeadline.TIME_OUT,
         limit: int | None = None,
         parent_item: str | None = None,
+        retry_of: int | None = None,
         metadata: Mapping[str, str] | None = None,
         key: str | None = None,
     ) -> Batch:
@@ -73,6 +74,7 @@ class LedgerCalls:
             on_deadline: ``time_out``, or ``complete``, which lists what is missing.
             limit: most items that may be pending at a time.
             parent_item: item of another batch; it is acknowledged when this batch completes.
+            retry_of: id of the batch whose failed items this batch does again; returned with its events.
             metadata: small map of strings, returned with events.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
@@ -91,6 +93,7 @@ class LedgerCalls:
                 on_deadline=member(OnDeadline, on_deadline),
                 limit=limit,
                 parent_item=parent_item,
+                retry_of=retry_of,
                 metadata=dict(metadata or {}),
             ),
             key=key,
@@ -251,6 +254,14 @@ class LedgerCalls:
             idle_since: those without activity since then; a timedelta counts from now, so it is negative.
         """
         return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since, self.clock.now()))
+
+    def remove(self, batch_id: int) -> Expired:
+        """Remove one ended batch; its rows are deleted some time after.
+
+        Raises:
+            InvalidRequest: the batch is live; cancel it first.
+        """
+        return self.ledger.remove(batch_id)
 
 
 def _wire_bytes(failure: Failure) -> int:

@@ -17,8 +17,10 @@ from fanin.domain.scatter import (
     TIMEOUT,
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipient,
     Gathered,
     GatheredReply,
+    MissingRecipient,
     Recipient,
     Reply,
     ReplyReceipt,
@@ -139,6 +141,24 @@ class ScatterCalls:
             limit: most replies of a page, up to 100; a page has fewer if they are large.
         """
         return self._service.replies(batch_id, cursor=cursor, limit=limit)
+
+    def missing_recipients(self, batch_id: int) -> Iterator[MissingRecipient]:
+        """All recipients that have neither replied nor failed, in their order, read a page at a time.
+
+        To see every recipient at least once while replies come in, read the missing ones first, then the
+        failed ones, then the replies.
+        """
+        for page in follow_cursor(
+            lambda cursor: self._service.missing_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
+            yield from page.recipients
+
+    def failed_recipients(self, batch_id: int) -> Iterator[FailedRecipient]:
+        """All recipients that failed, in their order, each with the reason, read a page at a time."""
+        for page in follow_cursor(
+            lambda cursor: self._service.failed_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
+        ):
+            yield from page.recipients
 
     def reply(
         self, message: ReceivedMessage | str, payload: Any = None, *, claim: str | None = None

@@ -1,4 +1,4 @@
-"""The tracker: everything one can do with fanin, over HTTPS, straight on the tables, or in memory."""
+"""The tracker: all of fanin for its users, over HTTPS, directly on the tables, or in memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
-from fanin.client import connecting
 from fanin.client.buffers import ROOM_WAITS, Producer, Taker
 from fanin.client.clock import Clock
+from fanin.client.connecting import StackConnection, sqs_client
 from fanin.client.consuming.acknowledging import (
     Acknowledger,
     ItemOutcome,
@@ -22,28 +21,25 @@ from fanin.client.consuming.acknowledging import (
 from fanin.client.consuming.consumer import SQS_WAITS, Consumer
 from fanin.client.consuming.handler import SqsHandler
 from fanin.client.consuming.window import MessageHandler
-from fanin.client.https.transport import Sign
 from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
-from fanin.entry.settings import Settings
 from fanin.errors import FaninError, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
 if TYPE_CHECKING:
-    import boto3
     from mypy_boto3_sqs import SQSClient
 
 AckPath: TypeAlias = Literal["api", "queue"]
-"""How a consumer's outcomes reach the ledger: asked at once, or left in the ack queue."""
+"""How acknowledgements reach the ledger: through its API, or through the ack queue."""
 
 
-class Tracker(LedgerCalls):
-    """The face of fanin: batches, acknowledgements, producers and consumers.
+class Tracker(StackConnection, LedgerCalls):
+    """All of fanin for one stack: batches and acknowledgements, producers and consumers, and the patterns.
 
-    Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; all have the same
-    methods. A tracker is cheap to make (clients come with the first call) and safe to share by threads.
+    Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; each has all methods.
+    A tracker is cheap to make, because clients are made when they are first used, and threads may share it.
 
         >>> tracker = Tracker.in_memory()
         >>> with tracker.batch(user_key="catalog-42") as batch:
@@ -51,134 +47,59 @@ class Tracker(LedgerCalls):
         >>> [receipt.complete for receipt in tracker.ack(group)]
         [True]
 
+    The calls raise the errors of ``fanin.errors``.
+
     Args:
-        services: where the batches are kept, and the patterns on them.
+        services: the six services.
         sqs: makes the client that producers and consumers use.
-        ack_queue_url: the queue of ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
-        clock: from which a timedelta counts, and by which it waits; the machine's by default.
+        ack_queue_url: the queue for ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
+        clock: tells the time from which a timedelta counts, and waits; the machine's by default.
     """
 
     def __init__(
         self,
         services: Fanin,
-        sqs: Callable[[], SQSClient] = connecting.sqs_client,
+        sqs: Callable[[], SQSClient] = sqs_client,
         ack_queue_url: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(services.ledger, clock)
-        self.services = services
-        self._make_sqs = sqs
-        self._ack_queue_url = ack_queue_url
-
-    @classmethod
-    def from_env(cls) -> Self:
-        """The stack that the environment names.
-
-        ``FANIN_PROFILE=local`` is the stack of ``fanin local up``. Else ``FANIN_API_URL`` is an API, called
-        with SigV4. Else ``FANIN_BATCHES_TABLE`` and its like are tables, used directly.
-
-        Raises:
-            NotConfigured: it names none.
-        """
-        return cls(*connecting.from_env())
-
-    @classmethod
-    def local(cls, start: Path | None = None) -> Self:
-        """The stack of ``fanin local up``, by the nearest ``.fanin/local.json``.
-
-        Args:
-            start: where to look first, and then in the folders above; this folder by default.
-
-        Raises:
-            NotConfigured: no such file was found.
-        """
-        return cls(*connecting.local(start))
-
-    @classmethod
-    def over_https(
-        cls,
-        url: str,
-        *,
-        session: boto3.Session | None = None,
-        region: str | None = None,
-        sign: Sign | None = None,
-        ack_queue_url: str | None = None,
-    ) -> Self:
-        """The API at a URL.
-
-        Args:
-            url: the stack's output ``ApiUrl``.
-            session: credentials for the API and for the queues; boto3's default by default.
-            region: the API's, where its URL does not say and it is not the session's.
-            sign: another way than SigV4: ``fanin.Bearer(token)`` or ``fanin.unsigned``.
-            ack_queue_url: the stack's output ``AckQueueUrl``.
-        """
-        return cls(
-            *connecting.over_https(
-                url, session=session, region=region, sign=sign, ack_queue_url=ack_queue_url
-            )
-        )
-
-    @classmethod
-    def direct(cls, settings: Settings | None = None) -> Self:
-        """The tables themselves, without the API between: for those whose role may use them.
-
-        Args:
-            settings: names the tables; by default the environment does (``FANIN_BATCHES_TABLE`` …).
-
-        Raises:
-            NotConfigured: a table is not named.
-        """
-        return cls(*connecting.direct(settings))
-
-    @classmethod
-    def in_memory(cls) -> Self:
-        """The whole service within this process, for tests and small jobs; it ends with the process.
-
-        What follows from a call is done before it returns, and what is due with the next call. Queues are
-        made with ``tracker.sqs.create_queue``. Tests that move the clock use ``fanin.testing``.
-        """
-        return cls(*connecting.in_memory())
-
-    @cached_property
-    def sqs(self) -> SQSClient:
-        """The client for queues, made with its first use."""
-        return self._make_sqs()
+        StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
+        LedgerCalls.__init__(self, services.ledger, self.clock)
 
     @property
     def frames(self) -> Frames:
-        """Frames, for a ``Repeater`` and an ``IdempotentReceiver``."""
+        """Guaranteed delivery: the service for a ``Repeater`` and an ``IdempotentReceiver``."""
         return self.services.frames
 
     @cached_property
     def scatters(self) -> ScatterCalls:
-        """Scatter-gather: to send a message to many, to reply, and to read the replies."""
+        """Scatter-gather: send a message to many, reply, and read the replies."""
         return ScatterCalls(self.services.scatters, lambda: self.sqs)
 
     @property
     def directory(self) -> Directory:
-        """Who listens where: to register, keep alive, move and leave."""
+        """The directory of instances: register, renew, move and deregister."""
         return self.services.directory
 
     @property
     def routing(self) -> Routing:
-        """Which events go to whom, and events to be routed."""
+        """Content-based routing: routes, and events to be routed."""
         return self.services.routing
 
     @property
     def buffers(self) -> Buffers:
-        """Bounded buffers: to define, look at and delete them."""
+        """Bounded buffers: define, read and delete them."""
         return self.services.buffers
 
     def producer(self, buffer: str) -> Producer:
-        """Make a producer that puts work into a buffer, waiting while it is full."""
+        """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""
         backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
         return Producer(self.services.buffers, buffer, backoff=backoff, now=self.clock.monotonic)
 
     def taker(
         self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
     ) -> Taker:
-        """Make a taker that takes work out of a buffer. See ``Taker``."""
+        """Make a taker that takes work out of a buffer; see ``Taker``."""
         return Taker(self.buffers, buffer, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
     @contextmanager
@@ -187,13 +108,13 @@ class Tracker(LedgerCalls):
     ) -> Iterator[TrackedBatch]:
         """Open a batch, and close it at the end of the ``with`` block.
 
-        If the block raises, the batch is cancelled, since nobody will send the rest: messages that are out
-        are still handled, and their acknowledgements come late. ``on_error="leave"`` leaves it open for
-        a caller who goes on with ``attach``.
+        If the block raises, the batch is cancelled, because nobody would send the rest. Messages that were
+        sent are still handled; their acknowledgements come too late.
 
         Args:
-            on_error: what becomes of the batch when the block raises.
-            options: of ``open``: ``user_key``, ``deadline``, ``limit`` …
+            on_error: what to do with the batch if the block raises; ``"leave"`` leaves it open, for a caller
+                who goes on with ``attach``.
+            options: those of ``open``: ``user_key``, ``deadline``, ``limit`` …
         """
         batch = TrackedBatch(self, self.open(**options), lambda: self.sqs)
         try:
@@ -205,7 +126,11 @@ class Tracker(LedgerCalls):
         batch.close()
 
     def attach(self, batch_id: int) -> TrackedBatch:
-        """A batch that was opened before, perhaps by somebody else."""
+        """Go on with a batch that was opened before, perhaps by another process.
+
+        Raises:
+            BatchNotFound: there is no such batch.
+        """
         return TrackedBatch(self, self.status(batch_id).batch, lambda: self.sqs)
 
     @overload
@@ -215,7 +140,7 @@ class Tracker(LedgerCalls):
     def sqs_handler(
         self, handle: MessageHandler | None = None, *, via: AckPath = "api"
     ) -> SqsHandler | Callable[[MessageHandler], SqsHandler]:
-        """Make a Lambda handler for an SQS queue of a function of one message; see ``SqsHandler``.
+        """Turn a function of one message into a Lambda handler for an SQS queue; see ``SqsHandler``.
 
         ::
 
@@ -224,9 +149,9 @@ class Tracker(LedgerCalls):
                 store(message.json())
 
         Args:
-            handle: gets a ``ReceivedMessage``. It raises ``ItemFailed`` to mark the item failed for good; any
-                other error gets the message again. A message without an item id is handled, and that is all.
-            via: ``"queue"`` acknowledges through the ack queue: cheaper, and a little later.
+            handle: gets a ``ReceivedMessage``. It raises ``ItemFailed`` to mark the item failed for good;
+                after any other error the message comes again. A message without an item id is handled only.
+            via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
         """
         if handle is not None:
             return SqsHandler(handle, lambda: self.acknowledger(via))
@@ -241,7 +166,19 @@ class Tracker(LedgerCalls):
         wait: int = 20,
         visibility_timeout: int | None = None,
     ) -> Consumer:
-        """Make a consumer that polls a queue from this process; ``run`` it. See ``Consumer``."""
+        """Make a consumer that polls a queue from this process; call its ``run``. See ``Consumer``.
+
+        Args:
+            queue_url: the queue, standard or FIFO.
+            handle: does the work of one message, as in ``sqs_handler``.
+            via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
+            wait: seconds that a poll waits for messages, 0 to 20.
+            visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to
+                the queue.
+
+        Raises:
+            NotConfigured: ``via="queue"``, and the ack queue is not known.
+        """
         return Consumer(
             self.sqs,
             queue_url,
@@ -253,9 +190,13 @@ class Tracker(LedgerCalls):
         )
 
     def ack_later(self, items: str | Iterable[str], *, failures: Iterable[Failure] = ()) -> None:
-        """Mark items done through the ack queue: cheaper in bulk, and marked within its batching window.
+        """Mark items done through the ack queue, which is cheaper in bulk and takes some seconds.
 
-        A bad id is not reported here; it ends in the ack queue's dead-letter queue.
+        A bad id is not reported here; its message ends in the ack queue's dead-letter queue.
+
+        Args:
+            items: an item id, or several.
+            failures: items that failed.
 
         Raises:
             NotConfigured: the ack queue is not known.
@@ -265,20 +206,23 @@ class Tracker(LedgerCalls):
         self.acknowledger("queue")(outcomes)
 
     def acknowledger(self, via: AckPath = "api") -> Acknowledger:
-        """How outcomes reach the ledger; for consumers of your own.
+        """Make what acknowledges items, for a ``Consumer`` or an ``IdempotentReceiver`` of your own.
+
+        Args:
+            via: ``"api"`` returns when the items are marked, ``"queue"`` when the ack queue has them.
 
         Raises:
-            NotConfigured: ``"queue"``, and the ack queue is not known.
+            NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
         if via == "api":
             return LedgerAcknowledger(self)
         if self._ack_queue_url is None:
-            raise NotConfigured(f"the ack queue is not known; set {ENV_ACK_QUEUE_URL} or give ack_queue_url")
+            raise NotConfigured(f"the ack queue is not known; set {ENV_ACK_QUEUE_URL}, or pass ack_queue_url")
         return QueueAcknowledger(self.sqs, self._ack_queue_url)
 
 
 def _cancel(batch: TrackedBatch, error: BaseException) -> None:
-    """Cancel what an error broke off, without hiding that error."""
+    """Cancel a batch because of an error; if that fails, add a note to the error instead of hiding it."""
     try:
         batch.cancel()
     except FaninError as second:

@@ -83,6 +83,7 @@ class Batch:
         limit: most items that may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch that ends with this batch.
+        retry_of: batch whose failed items this batch does again.
         metadata: small map of strings, returned with events.
         acked: items acknowledged, in estimated mode; replies, as a hint, where a scatter waits for some.
         partial: True when a deadline completed the batch with items missing.
@@ -108,6 +109,7 @@ class Batch:
     limit: int | None = None
     pending_bound: int = 0
     parent_item: str | None = None
+    retry_of: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     acked: int = 0
     partial: bool = False
@@ -190,6 +192,7 @@ class OpenBatch:
         on_deadline: what happens then.
         limit: most items that may be pending at a time; exact mode only.
         parent_item: item id of another batch, acknowledged when this one completes.
+        retry_of: batch whose failed items this batch does again; returned with events.
         metadata: small map of strings, returned with events.
         kind: a plain batch, or the pattern that stands on it.
         size: opens the batch closed, with so many items; for the patterns that know it beforehand.
@@ -203,6 +206,7 @@ class OpenBatch:
     on_deadline: OnDeadline = OnDeadline.TIME_OUT
     limit: int | None = None
     parent_item: str | None = None
+    retry_of: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     kind: Kind = Kind.BATCH
     size: int | None = None

@@ -185,6 +185,60 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingRecipient:
+    """A recipient that has neither replied nor failed.
+
+    Attributes:
+        ordinal: number of the recipient.
+        name: the recipient's name.
+    """
+
+    ordinal: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRecipients:
+    """One page of missing recipients.
+
+    Attributes:
+        recipients: ascending by ordinal.
+        cursor: ask with it for the next page; None at the end.
+    """
+
+    recipients: tuple[MissingRecipient, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecipient:
+    """A recipient that failed: it could not be reached, or its message died.
+
+    Attributes:
+        ordinal: number of the recipient.
+        name: the recipient's name.
+        reason: why it failed.
+    """
+
+    ordinal: int
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecipients:
+    """One page of failed recipients.
+
+    Attributes:
+        recipients: ascending by ordinal.
+        cursor: ask with it for the next page; None at the end.
+    """
+
+    recipients: tuple[FailedRecipient, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimCheckRequest:
     """The wish to upload a payload that is too large for a reply.
 

@@ -76,9 +76,8 @@ class Settings:
         return self._text(names.ENV_TIMER_DLQ_ARN)
 
     @property
-    def router_arn(self) -> str | None:
-        """ARN of the function that a route's rule calls; None in functions that make no rules."""
-        return self.environment.get(names.ENV_ROUTER_ARN) or None
+    def router_arn(self) -> str:
+        return self._text(names.ENV_ROUTER_ARN)
 
     @property
     def unrouted_queue_url(self) -> str | None:

@@ -1,11 +1,10 @@
 """fanin on Spark: functions from DataFrame to DataFrame, and thin jobs on top of them.
 
-What is heavy runs in Spark's own SQL functions, or as Arrow batches in numpy; what talks to AWS runs in the
-tasks, with boto3. Everything works on Spark 3.5 and 4.1, with ANSI mode on or off; only the data source
-writer needs 4.0.
+Heavy work runs in Spark's own SQL functions, or on Arrow batches in numpy; tasks talk to AWS with boto3.
+Everything works on Spark 3.5 and 4.1, with ANSI mode on or off; only the data source writer needs 4.0.
 
-What users call is imported from here. As in ``fanin``, a name's module is loaded with its first use: pyspark
-takes long to import, and the data source writer does not import on Spark 3.5.
+What users call is imported from here. As in ``fanin``, a name's module is loaded when the name is first used:
+pyspark takes long to import, and the data source writer cannot be imported on Spark 3.5.
 """
 
 from __future__ import annotations
@@ -15,20 +14,30 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fanin.spark.ack.driver import Acknowledged, acknowledge
+    from fanin.spark.ack.parquet_files import ParquetFiles
+    from fanin.spark.ack.strategy import Strategy
     from fanin.spark.ack.stream import ack_stream
-    from fanin.spark.fan_out.bodies import with_body
+    from fanin.spark.fan_out.bodies import Dataset, with_body
+    from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
     from fanin.spark.fan_out.sink import register_sink
     from fanin.spark.jobs.running import Job, Summary
+    from fanin.spark.runtime.formats import DatasetFormat
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import session
 
 __all__ = [
     "Acknowledged",
+    "Dataset",
+    "DatasetFormat",
+    "FanOut",
     "Job",
+    "ParquetFiles",
     "Service",
+    "Strategy",
     "Summary",
     "ack_stream",
     "acknowledge",
+    "fan_out_dataset",
     "register_sink",
     "session",
     "with_body",
@@ -36,11 +45,17 @@ __all__ = [
 
 _HOMES: Final = {
     "Acknowledged": "fanin.spark.ack.driver",
+    "Dataset": "fanin.spark.fan_out.bodies",
+    "DatasetFormat": "fanin.spark.runtime.formats",
+    "FanOut": "fanin.spark.fan_out.driver",
     "Job": "fanin.spark.jobs.running",
+    "ParquetFiles": "fanin.spark.ack.parquet_files",
     "Service": "fanin.spark.runtime.service",
+    "Strategy": "fanin.spark.ack.strategy",
     "Summary": "fanin.spark.jobs.running",
     "ack_stream": "fanin.spark.ack.stream",
     "acknowledge": "fanin.spark.ack.driver",
+    "fan_out_dataset": "fanin.spark.fan_out.driver",
     "register_sink": "fanin.spark.fan_out.sink",
     "session": "fanin.spark.runtime.session",
     "with_body": "fanin.spark.fan_out.bodies",

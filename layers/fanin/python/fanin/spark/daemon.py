@@ -1,8 +1,8 @@
-"""The parent of the processes that run Python for Spark on one machine: they are copies of it.
+"""The process that forks the Python workers of Spark on one machine.
 
-It has imported what tasks need, which takes a second. And it takes PySpark from where it is installed: Spark
-names its zips and its jar as well, and every task would read their directories again, that of a zip for each
-of PySpark's packages (``zipimporter.invalidate_caches``), which takes a third of a second.
+It imports what tasks need before it forks, which saves each worker a second. It also uses the installed
+PySpark instead of the one in Spark's zips and jar: every task would read the directories of these again, once
+for each of PySpark's packages (``zipimporter.invalidate_caches``), which takes a third of a second.
 """
 
 import gc
@@ -20,15 +20,15 @@ if all(PathFinder.find_spec(name, kept) for name in ("pyspark", "py4j")):
 
 from pyspark import daemon  # noqa: E402
 
-# Spark 4 says what runs, which may only ask a data source something. Spark 3.5 runs tasks, and says nothing.
+# Spark 4 names the module to run, which may only ask a data source something. Spark 3.5 always runs tasks.
 if "pyspark.worker" in (sys.argv[1:] or ["pyspark.worker"]):
     import boto3  # noqa: F401
     import pandas as pd  # noqa: F401
     import pyarrow as pa  # noqa: F401
 
-    from fanin.spark.ack import driver as acking  # noqa: F401
+    from fanin.spark.ack import driver  # noqa: F401
 
 if __name__ == "__main__":
-    gc.freeze()  # after each task Spark lets garbage be collected, and what is here is none
+    gc.freeze()  # Spark collects garbage after each task; what is here never becomes garbage
     manager: Callable[[], None] = daemon.manager
     manager()

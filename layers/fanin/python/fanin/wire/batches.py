@@ -14,7 +14,7 @@ from fanin.wire.json_types import (
     CURSOR,
     ITEM_ID,
     METADATA,
-    NUMBER,
+    NATURAL,
     TEXT,
     TIME,
     TIME_IN_SECONDS,
@@ -22,7 +22,7 @@ from fanin.wire.json_types import (
     many,
     one_of,
     or_null,
-    strings,
+    string_map,
     text,
     whole,
 )
@@ -41,6 +41,7 @@ OPEN_BATCH: Final = request(
     on_deadline=one_of(OnDeadline),
     limit=or_null(whole(1, limits.MAX_LIMIT)),
     parent_item=or_null(ITEM_ID),
+    retry_of=or_null(BATCH_ID),
     metadata=METADATA,
 )
 BATCH: Final = answer(
@@ -52,33 +53,34 @@ BATCH: Final = answer(
     mode=one_of(Mode),
     kind=one_of(Kind),
     user_key=TEXT,
-    items=NUMBER,
-    acked=NUMBER,
+    items=NATURAL,
+    acked=NATURAL,
     partial=BOOLEAN,
     created_at=TIME,
     touched_at=TIME,
     closed_at=or_null(TIME),
     ended_at=or_null(TIME),
     expires_at=TIME_IN_SECONDS,
-    open_idle_ttl=NUMBER,
-    closed_idle_ttl=NUMBER,
+    open_idle_ttl=NATURAL,
+    closed_idle_ttl=NATURAL,
     deadline=or_null(TIME),
     on_deadline=one_of(OnDeadline),
-    limit=or_null(NUMBER),
+    limit=or_null(NATURAL),
     parent_item=or_null(TEXT),
-    metadata=strings(),
+    retry_of=or_null(BATCH_ID),
+    metadata=string_map(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
-PROGRESS: Final = answer("Progress", Progress, batch=Inline(BATCH), done_min=NUMBER, done_max=NUMBER)
+PROGRESS: Final = answer("Progress", Progress, batch=Inline(BATCH), done_min=NATURAL, done_max=NATURAL)
 ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
 GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))
-EXPIRED: Final = answer("Expired", Expired, batches=NUMBER, items=NUMBER)
+EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL)
 VERDICT: Final = answer(
     "Verdict",
     Verdict,
     batch=BATCH,
-    pending=NUMBER,
+    pending=NATURAL,
     disagreements=many(TEXT),
     repaired=BOOLEAN,
     cursor=CURSOR,

@@ -11,7 +11,7 @@ from fanin.wire.json_types import (
     BOOLEAN,
     CURSOR,
     ITEM_ID,
-    NUMBER,
+    NATURAL,
     TEXT,
     JsonType,
     many,
@@ -26,7 +26,7 @@ DEFINE_BUFFER: Final = plain(
     "DefineBuffer",
     {"limit": whole(1, limits.MAX_LIMIT)},
     {
-        "queue": or_null(text(limits.MAX_CHANNEL, least=1)).noting(
+        "queue": or_null(text(limits.MAX_CHANNEL, least=1)).with_keywords(
             description="URL or ARN; without one the service makes a queue"
         )
     },
@@ -36,8 +36,8 @@ BUFFER: Final = answer(
     Buffer,
     name=TEXT,
     limit=whole(1, limits.MAX_LIMIT),
-    queue=TEXT.noting(description="URL"),
-    owned=BOOLEAN.noting(description="whether the service made the queue"),
+    queue=TEXT.with_keywords(description="URL"),
+    owned=BOOLEAN.with_keywords(description="whether the service made the queue"),
     batch_id=BATCH_ID,
 )
 BUFFERS: Final = answer("Buffers", BufferPage, buffers=many(BUFFER), cursor=CURSOR)
@@ -48,8 +48,8 @@ LEVEL: Final = answer(
     count=JsonType[int](
         {"type": "integer", "description": "work that waits; below zero, consumers that wait for it"}
     ),
-    pending=NUMBER,
-    taken=NUMBER.noting(description="approximately"),
+    pending=NATURAL,
+    taken=NATURAL.with_keywords(description="approximately"),
     draining=BOOLEAN,
 )
 PUT_WORK: Final = wrapped(
@@ -60,17 +60,17 @@ TAKE_WORK: Final = plain(
     "TakeWork",
     {},
     {
-        "most": whole(1, limits.MAX_WORK).noting(default=1),
-        "wait": whole(0, limits.MAX_WAIT).noting(default=limits.MAX_WAIT, description="seconds"),
-        "visibility_timeout": or_null(whole(1, limits.MAX_VISIBILITY_TIMEOUT)).noting(
+        "most": whole(1, limits.MAX_WORK).with_keywords(default=1),
+        "wait": whole(0, limits.MAX_WAIT).with_keywords(default=limits.MAX_WAIT, description="seconds"),
+        "visibility_timeout": or_null(whole(1, limits.MAX_VISIBILITY_TIMEOUT)).with_keywords(
             description="seconds until the work comes again; null for the queue's own"
         ),
     },
 )
-WORK: Final = answer("Work", Work, payload=TEXT, receipt=TEXT, waited_ms=NUMBER)
+WORK: Final = answer("Work", Work, payload=TEXT, receipt=TEXT, waited_ms=NATURAL)
 TAKEN: Final = wrapped("TakenWork", "work", many(WORK))
 DONE_WORK: Final = wrapped("DoneWork", "receipts", many(TEXT, limits.MAX_RECEIPTS))
-RELEASED: Final = answer("ReleasedSlots", Released, done=NUMBER, late=NUMBER)
+RELEASED: Final = answer("ReleasedSlots", Released, done=NATURAL, late=NATURAL)
 
 SHAPES: Final = (
     DEFINE_BUFFER,

@@ -10,7 +10,7 @@ from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
     ITEM_ID,
-    NUMBER,
+    NATURAL,
     TEXT,
     UUID,
     JsonType,
@@ -21,7 +21,7 @@ from fanin.wire.json_types import (
 )
 from fanin.wire.shapes import plain
 
-_ID: Final = whole(0, MAX_BATCH_ID).noting(type=["integer", "string"], pattern="^[0-9]{1,16}$")
+_ID: Final = whole(0, MAX_BATCH_ID).with_keywords(type=["integer", "string"], pattern="^[0-9]{1,16}$")
 _KEY: Final[dict[str, JsonType[Any]]] = {"userKey": or_null(TEXT)}
 _STANDING: Final[dict[str, JsonType[Any]]] = {"isComplete": BOOLEAN, "isClosed": BOOLEAN, **_KEY}
 
@@ -41,7 +41,7 @@ COMPLETED: Final = plain("CarlyleCompleted", {"batchId": BATCH_ID, **_KEY})
 COMPLETIONS: Final = plain("CarlyleCompletions", {"batchCompletions": many(COMPLETED)})
 COMPLETION: Final = plain("CarlyleCompletion", {"batchId": UUID, **_KEY, "isComplete": BOOLEAN})
 RESULTS: Final = plain("CarlyleResults", {"results": many(COMPLETION)})
-REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": NUMBER, "itemsRemoved": NUMBER})
+REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": NATURAL, "itemsRemoved": NATURAL})
 
 SHAPES: Final = (
     CREATE,

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from fanin.wire import batches, buffers, carlyle, directory, frames, items, problems, scatters
 from fanin.wire.json_types import Schema
-from fanin.wire.shapes import components
+from fanin.wire.shapes import Shape
 
-COMPONENTS: Final[dict[str, Schema]] = components(
+
+def components(shapes: Iterable[Shape[Any]]) -> dict[str, Schema]:
+    """Collect the definitions of shapes by their names.
+
+    Raises:
+        ValueError: two shapes have one name.
+    """
+    found: dict[str, Shape[Any]] = {}
+    for shape in shapes:
+        if found.setdefault(shape.component, shape) is not shape:
+            raise ValueError(f"two shapes are called {shape.component}; name one after what it is for")
+    return {name: shape.definition for name, shape in found.items()}
+
+
+COMPONENTS: Final = components(
     shape
     for module in (batches, items, scatters, frames, buffers, directory, carlyle, problems)
     for shape in module.SHAPES

@@ -13,24 +13,24 @@ from fanin.wire.json_types import (
     BOOLEAN,
     CURSOR,
     METADATA,
-    NUMBER,
+    NATURAL,
     OBJECT,
     TEXT,
     TIME,
     many,
     one_of,
-    strings,
+    string_map,
     text,
     whole,
 )
 from fanin.wire.shapes import answer, request, wrapped
 
-NAME: Final = text(limits.MAX_NAME, least=1).noting(pattern=f"^{limits.NAME}$")
+NAME: Final = text(limits.MAX_NAME, least=1).with_keywords(pattern=f"^{limits.NAME}$")
 
 REGISTER: Final = request(
     "Register",
     Register,
-    channel=text(limits.MAX_CHANNEL, least=1).noting(description="URL or ARN of an SQS queue"),
+    channel=text(limits.MAX_CHANNEL, least=1).with_keywords(description="URL or ARN of an SQS queue"),
     attributes=METADATA,
     lease=whole(limits.MIN_LEASE, limits.MAX_LEASE),
 )
@@ -41,18 +41,18 @@ REGISTRATION: Final = answer(
     topic=TEXT,
     name=TEXT,
     channel=TEXT,
-    attributes=strings(),
-    lease=NUMBER,
+    attributes=string_map(),
+    lease=NATURAL,
     since=TIME,
     until=TIME,
-    left=one_of(Left).called("reason").left_out_if_none(),
+    left=one_of(Left).called("reason").left_out_if_empty(),
 )
 REGISTRATIONS: Final = answer("Registrations", Registrations, registrations=many(REGISTRATION), cursor=CURSOR)
 DELETED: Final = wrapped("Deleted", "deleted", BOOLEAN)
 PUT_ROUTE: Final = request(
     "PutRoute",
     PutRoute,
-    pattern=OBJECT.noting(
+    pattern=OBJECT.with_keywords(
         description="event pattern of EventBridge",
         minProperties=1,
         examples=[{"source": ["shop"], "detail": {"total": [{"numeric": [">", 100]}]}}],
@@ -69,7 +69,7 @@ ROUTE: Final = answer(
     pattern=OBJECT,
     topic=TEXT,
     policy=one_of(Policy),
-    attributes=strings(),
+    attributes=string_map(),
     since=TIME,
 )
 ROUTES: Final = answer("Routes", Routes, routes=many(ROUTE), cursor=CURSOR)

@@ -17,7 +17,18 @@ from fanin.domain.frames import (
 )
 from fanin.domain.ids import MAX_COUNT
 from fanin.wire.batches import STATE
-from fanin.wire.json_types import BATCH_ID, CURSOR, ITEM_ID, NUMBER, TEXT, many, one_of, strings, text, whole
+from fanin.wire.json_types import (
+    BATCH_ID,
+    CURSOR,
+    ITEM_ID,
+    NATURAL,
+    TEXT,
+    many,
+    one_of,
+    string_map,
+    text,
+    whole,
+)
 from fanin.wire.shapes import Inline, answer, request, wrapped
 
 OPEN_FRAME: Final = request(
@@ -27,9 +38,9 @@ OPEN_FRAME: Final = request(
     source=text(limits.MAX_METADATA_VALUE).left_out_if_empty(),
     destination=text(limits.MAX_METADATA_VALUE).left_out_if_empty(),
     reply_to=text(limits.MAX_METADATA_VALUE)
-    .noting(description="URL or ARN of an SQS queue")
+    .with_keywords(description="URL or ARN of an SQS queue")
     .left_out_if_empty(),
-    ttl=whole(limits.MIN_IDLE_TTL, limits.MAX_LIFETIME).noting(default=DEFAULT_TTL),
+    ttl=whole(limits.MIN_IDLE_TTL, limits.MAX_LIFETIME).with_keywords(default=DEFAULT_TTL),
     user_key=text(limits.MAX_USER_KEY).left_out_if_empty(),
 )
 FRAME: Final = answer(
@@ -37,11 +48,11 @@ FRAME: Final = answer(
     Frame,
     frame_id=BATCH_ID,
     state=STATE,
-    size=NUMBER,
-    ttl=NUMBER,
-    about=strings(),
+    size=NATURAL,
+    ttl=NATURAL,
+    about=string_map(),
     user_key=TEXT,
-    missing=many(many(NUMBER, 2).noting(description="half-open range of indices")),
+    missing=many(many(NATURAL, 2).with_keywords(description="half-open range of indices")),
     cursor=CURSOR,
 )
 TICKET: Final = request("Ticket", Ticket, frame_id=BATCH_ID, index=whole(0, MAX_COUNT))
@@ -49,10 +60,10 @@ CLAIM_ENVELOPES: Final = request(
     "ClaimEnvelopes",
     ClaimEnvelopes,
     tickets=many(TICKET, limits.MAX_CLAIMS).called("claims"),
-    lease=whole(1, limits.MAX_ENVELOPE_LEASE).noting(default=DEFAULT_LEASE, description="seconds"),
+    lease=whole(1, limits.MAX_ENVELOPE_LEASE).with_keywords(default=DEFAULT_LEASE, description="seconds"),
 )
 CLAIM: Final = answer(
-    "EnvelopeClaim", Claim, ticket=Inline(TICKET), hold=one_of(Hold), item=ITEM_ID, until=NUMBER
+    "EnvelopeClaim", Claim, ticket=Inline(TICKET), hold=one_of(Hold), item=ITEM_ID, until=NATURAL
 )
 CLAIMS: Final = wrapped("EnvelopeClaims", "claims", many(CLAIM))
 

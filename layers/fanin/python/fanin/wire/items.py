@@ -14,7 +14,7 @@ from fanin.wire.json_types import (
     BOOLEAN,
     CURSOR,
     ITEM_ID,
-    NUMBER,
+    NATURAL,
     TEXT,
     Json,
     JsonType,
@@ -23,9 +23,9 @@ from fanin.wire.json_types import (
     text,
     whole,
 )
-from fanin.wire.shapes import Shape, answer, object_schema, request, wrapped
+from fanin.wire.shapes import Shape, answer, request, wrapped
 
-_GROUP: Final = TEXT.noting(description="<batch id>:<group id>")
+_GROUP: Final = TEXT.with_keywords(description="<batch id>:<group id>")
 
 RANGE: Final = request(
     "ItemRange",
@@ -56,10 +56,10 @@ RECEIPT: Final = answer(
     user_key=TEXT,
     state=STATE,
     complete=BOOLEAN,
-    first=NUMBER,
+    first=NATURAL,
     duplicates=many(ITEM_ID),
-    ranged=NUMBER,
-    late=NUMBER,
+    ranged=NATURAL,
+    late=NATURAL,
 )
 RECEIPTS: Final = wrapped("Receipts", "batches", many(RECEIPT))
 
@@ -75,21 +75,17 @@ def _decode_missing(body: Json) -> MissingRange:
 
 MISSING_RANGE: Final = Shape(
     "MissingRange",
-    object_schema(
-        {
-            "group": _GROUP.noting(
-                description="<batch id>:<group id>, of a group of exactly these items"
-            ).schema,
-            "from": whole(0, 0).schema,
-            "to": whole(1, MAX_COUNT).schema,
-        }
-    ),
+    {
+        "group": _GROUP.with_keywords(description="<batch id>:<group id>, of a group of exactly these items"),
+        "from": whole(0, 0),
+        "to": whole(1, MAX_COUNT),
+    },
     _encode_missing,
     _decode_missing,
 )
 """Missing items as a range that can be given to an acknowledgement as it is."""
 MISSING: Final = answer("Missing", Missing, ranges=many(MISSING_RANGE), cursor=CURSOR)
-FAILED_ITEM: Final = answer("FailedItem", FailedItem, ordinal=NUMBER, item=TEXT, reason=TEXT)
+FAILED_ITEM: Final = answer("FailedItem", FailedItem, ordinal=NATURAL, item=TEXT, reason=TEXT)
 FAILED_ITEMS: Final = answer("FailedItems", Failures, failures=many(FAILED_ITEM), cursor=CURSOR)
 
 SHAPES: Final = (

@@ -17,7 +17,6 @@ Schema: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
-
 NO_DEFAULT: Final = object()
 
 
@@ -26,21 +25,19 @@ def _itself(value: Any) -> Any:
 
 
 class JsonType(Generic[T]):
-    """How the values of one kind stand in JSON.
+    """How one kind of value stands in JSON.
 
     Attributes:
         schema: JSON Schema (draft 2020-12) of what is allowed.
         encode: writes a value as JSON.
         decode: reads JSON that is of the schema; else it may raise KeyError, TypeError or ValueError.
         name: of the field on the wire, where it is not that of the attribute.
-        omit_empty: whether a request leaves an empty value out; None is always left out.
-        optional: whether an answer leaves the field out where it is None.
+        omit_empty: whether the field is left out where it is empty; a request always leaves None out.
         default: what a request means that leaves the field out, where the attribute has no default.
     """
 
     name: str | None = None
     omit_empty: bool = False
-    optional: bool = False
     default: Any = NO_DEFAULT
 
     def __init__(
@@ -53,8 +50,8 @@ class JsonType(Generic[T]):
         self.encode = encode
         self.decode = decode
 
-    def noting(self, **keywords: object) -> Self:
-        """The same type with more keywords in its schema, such as ``description`` or ``default``."""
+    def with_keywords(self, **keywords: object) -> Self:
+        """The same type with more keywords of JSON Schema, such as ``description`` or ``pattern``."""
         return self._with(schema=self.schema | keywords)
 
     def called(self, name: str) -> Self:
@@ -62,12 +59,8 @@ class JsonType(Generic[T]):
         return self._with(name=name)
 
     def left_out_if_empty(self) -> Self:
-        """The same type for a field that a request leaves out where it is empty."""
+        """The same type for a field that is left out where it is None or empty."""
         return self._with(omit_empty=True)
-
-    def left_out_if_none(self) -> Self:
-        """The same type for a field that an answer leaves out where it is None."""
-        return self._with(optional=True)
 
     def or_else(self, default: T) -> Self:
         """The same type for a field that a request may leave out, though its attribute has no default."""
@@ -116,16 +109,15 @@ def many(kind: JsonType[T], most: int | None = None, *, least: int = 0) -> JsonT
     )
 
 
-def strings(value: JsonType[str] | None = None, **keywords: object) -> JsonType[Mapping[str, str]]:
-    """A map of strings."""
-    schema = {"type": "object", "additionalProperties": (value or TEXT).schema}
-    return JsonType(schema | keywords, dict)
+def string_map(value: JsonType[str] | None = None) -> JsonType[Mapping[str, str]]:
+    """An object whose fields may have any name; their values are text of the type, by default any."""
+    return JsonType({"type": "object", "additionalProperties": (value or TEXT).schema}, dict)
 
 
 ANYTHING: Final[JsonType[Any]] = JsonType({})
 TEXT: Final = text()
 BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})
-NUMBER: Final = whole(0)
+NATURAL: Final = whole(0)
 OBJECT: Final[JsonType[Mapping[str, Any]]] = JsonType({"type": "object"}, dict)
 UUID: Final[JsonType[str]] = JsonType({"type": "string", "format": "uuid"})
 TIME: Final[JsonType[int]] = JsonType({"type": "string", "format": "date-time"}, encode_time, decode_time)
@@ -136,15 +128,14 @@ TIME_IN_SECONDS: Final[JsonType[int]] = JsonType(
 """A point in time, seconds since the epoch."""
 CURSOR: Final = or_null(TEXT)
 BATCH_ID: Final = whole(0, MAX_BATCH_ID)
-ITEM_ID: Final = TEXT.noting(
+ITEM_ID: Final = TEXT.with_keywords(
     description="<batch id>:<group id>:<index>",
     examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"],
 )
-IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1).noting(
-    description="a repeat with the same key returns the first answer"
+IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1).with_keywords(
+    description="however often a call is repeated with the same key, it takes effect once"
 )
-METADATA: Final = strings(
-    text(limits.MAX_METADATA_VALUE),
+METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
     maxProperties=limits.MAX_METADATA,
     propertyNames={"maxLength": limits.MAX_METADATA_KEY},
 )

@@ -11,13 +11,13 @@ from fanin.wire.shapes import plain
 PROBLEM: Final = plain(
     "Problem",
     {
-        "type": TEXT.noting(description=f"{names.PROBLEM_ROOT}<code>, stable"),
+        "type": TEXT.with_keywords(description=f"{names.PROBLEM_ROOT}<code>, stable"),
         "title": TEXT,
         "status": whole(400, 599),
-        "detail": TEXT.noting(description="what was expected, what came, what to do"),
+        "detail": TEXT.with_keywords(description="what was expected, what came, what to do"),
         "request_id": TEXT,
     },
-    {"retry_after": whole(0).noting(description="seconds")},
+    {"retry_after": whole(0).with_keywords(description="seconds")},
     lenient=True,
 )
 DOCUMENT: Final = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)

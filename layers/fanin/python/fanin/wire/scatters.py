@@ -8,8 +8,12 @@ from fanin.domain import limits
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipient,
+    FailedRecipients,
     Gathered,
     GatheredReply,
+    MissingRecipient,
+    MissingRecipients,
     Recipient,
     Reply,
     ReplyReceipt,
@@ -24,26 +28,26 @@ from fanin.wire.json_types import (
     CURSOR,
     ITEM_ID,
     METADATA,
-    NUMBER,
+    NATURAL,
     TEXT,
     TIME,
     Json,
     JsonType,
     many,
     or_null,
-    strings,
+    string_map,
     text,
     whole,
 )
-from fanin.wire.shapes import Shape, answer, object_schema, request, wrapped
+from fanin.wire.shapes import Shape, answer, request, wrapped
 
-_PAYLOAD: Final = ANYTHING.noting(description="any JSON value of up to 200 KB")
-_CLAIM: Final = text(limits.MAX_CHANNEL, least=1).noting(description="key of a claim")
+_PAYLOAD: Final = ANYTHING.with_keywords(description="any JSON value of up to 200 KB")
+_CLAIM: Final = text(limits.MAX_CHANNEL, least=1).with_keywords(description="key of a claim")
 
 RECIPIENT: Final = request(
     "Recipient",
     Recipient,
-    channel=text(limits.MAX_CHANNEL, least=1).noting(
+    channel=text(limits.MAX_CHANNEL, least=1).with_keywords(
         description="URL or ARN of an SQS queue, or topic/name of a registration"
     ),
     name=text(limits.MAX_USER_KEY).or_else(""),
@@ -54,11 +58,13 @@ SCATTER: Final = request(
     body=text(limits.MAX_REPLY, least=1),
     recipients=many(RECIPIENT, limits.MAX_RECIPIENTS).left_out_if_empty(),
     topic=or_null(text(limits.MAX_NAME, least=1)),
-    where=METADATA.noting(
+    where=METADATA.with_keywords(
         description="attributes that a registration of the topic must have"
     ).left_out_if_empty(),
     type=text(limits.MAX_USER_KEY),
-    attributes=strings(text(limits.MAX_USER_KEY, least=1), maxProperties=limits.MAX_ATTRIBUTES),
+    attributes=string_map(text(limits.MAX_USER_KEY, least=1)).with_keywords(
+        maxProperties=limits.MAX_ATTRIBUTES
+    ),
     correlation_id=or_null(text(limits.MAX_IDEMPOTENCY_KEY, least=1)),
     timeout=whole(limits.MIN_TIMEOUT, limits.MAX_TIMEOUT),
     max_retries=whole(0, limits.MAX_RETRIES),
@@ -78,15 +84,15 @@ SCATTERED: Final = answer(
     Scattered,
     batch=BATCH,
     correlation_id=TEXT,
-    starting=BOOLEAN.noting(description="a large topic is being listed: recipients is 0 until then"),
+    starting=BOOLEAN.with_keywords(description="a large topic is being listed: recipients is 0 until then"),
     ready=BOOLEAN,
-    recipients=NUMBER,
-    received=NUMBER,
-    failed=NUMBER,
-    missing=NUMBER,
-    retries=NUMBER,
-    max_retries=NUMBER,
-    quorum=or_null(NUMBER),
+    recipients=NATURAL,
+    received=NATURAL,
+    failed=NATURAL,
+    missing=NATURAL,
+    retries=NATURAL,
+    max_retries=NATURAL,
+    quorum=or_null(NATURAL),
 )
 
 
@@ -101,11 +107,10 @@ def _decode_reply(body: Json) -> Reply:
 
 REPLY: Final = Shape(
     "Reply",
-    object_schema(
-        {"item": ITEM_ID.schema, "payload": _PAYLOAD.schema, "claim": _CLAIM.schema}, required=["item"]
-    ),
+    {"item": ITEM_ID, "payload": _PAYLOAD, "claim": _CLAIM},
     _encode_reply,
     _decode_reply,
+    required=["item"],
 )
 """A payload, which may be null, or the claim of one: the two are told apart by which is there."""
 REPLIES: Final = wrapped("Replies", "replies", many(REPLY, limits.MAX_REPLIES))
@@ -124,7 +129,7 @@ REPLY_RECEIPTS: Final = wrapped("ReplyReceipts", "replies", many(REPLY_RECEIPT))
 GATHERED_REPLY: Final = answer(
     "GatheredReply",
     GatheredReply,
-    ordinal=NUMBER,
+    ordinal=NATURAL,
     name=TEXT,
     replied_at=TIME,
     payload=_PAYLOAD,
@@ -132,6 +137,14 @@ GATHERED_REPLY: Final = answer(
     url=or_null(TEXT),
 )
 GATHERED: Final = answer("Gathered", Gathered, replies=many(GATHERED_REPLY), cursor=CURSOR)
+MISSING_RECIPIENT: Final = answer("MissingRecipient", MissingRecipient, ordinal=NATURAL, name=TEXT)
+MISSING_RECIPIENTS: Final = answer(
+    "MissingRecipients", MissingRecipients, recipients=many(MISSING_RECIPIENT), cursor=CURSOR
+)
+FAILED_RECIPIENT: Final = answer("FailedRecipient", FailedRecipient, ordinal=NATURAL, name=TEXT, reason=TEXT)
+FAILED_RECIPIENTS: Final = answer(
+    "FailedRecipients", FailedRecipients, recipients=many(FAILED_RECIPIENT), cursor=CURSOR
+)
 CLAIM_CHECK_REQUEST: Final = request(
     "ClaimCheckRequest",
     ClaimCheckRequest,
@@ -139,7 +152,9 @@ CLAIM_CHECK_REQUEST: Final = request(
     size=whole(1, limits.MAX_CLAIM),
     content_type=text(limits.MAX_USER_KEY, least=1),
 )
-CLAIM_CHECK: Final = answer("ClaimCheck", ClaimCheck, key=TEXT, url=TEXT, headers=strings(), expires_at=TIME)
+CLAIM_CHECK: Final = answer(
+    "ClaimCheck", ClaimCheck, key=TEXT, url=TEXT, headers=string_map(), expires_at=TIME
+)
 
 SHAPES: Final = (
     RECIPIENT,
@@ -151,6 +166,10 @@ SHAPES: Final = (
     REPLY_RECEIPTS,
     GATHERED_REPLY,
     GATHERED,
+    MISSING_RECIPIENT,
+    MISSING_RECIPIENTS,
+    FAILED_RECIPIENT,
+    FAILED_RECIPIENTS,
     CLAIM_CHECK_REQUEST,
     CLAIM_CHECK,
 )

@@ -2,19 +2,22 @@
 
     BATCH = answer("Batch", Batch, batch_id=BATCH_ID, state=one_of(State), …)
 
-From this one declaration come the component ``Batch`` of the OpenAPI document, the check of what is sent,
+From this one declaration come the component ``Batch`` of the OpenAPI document, the check of requests,
 ``BATCH.encode(batch)`` and ``BATCH.decode(body)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
-from typing import Any, Final, Generic, TypeVar
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import MISSING, dataclass
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fanin.wire.json_types import NO_DEFAULT, Json, JsonType, Schema
 
 T = TypeVar("T")
+Fields: TypeAlias = Mapping[str, JsonType[Any]]
+"""JSON types of an object's fields, by their names on the wire."""
 
 REFERENCE: Final = "#/components/schemas/"
 
@@ -22,73 +25,89 @@ REFERENCE: Final = "#/components/schemas/"
 class Shape(JsonType[T]):
     """A JSON object that has a name, and the value it stands for.
 
-    Attributes:
+    Args:
         component: its name in the OpenAPI document.
+        fields: JSON types of its fields.
+        encode: writes a value as JSON.
+        decode: reads JSON that has been checked; attributes of the value that come from elsewhere, such as
+            from a request's path, are given by keyword.
+        required: names of the fields that are always there; by default all.
+        lenient: whether unknown fields are ignored instead of refused.
+
+    Attributes:
         definition: JSON Schema of the object; ``schema`` refers to it by name.
-        decode: reads the object; attributes of the value that come from elsewhere, such as a request's path,
-            are given by keyword.
     """
 
     decode: Callable[..., T]
 
     def __init__(
-        self, component: str, definition: Schema, encode: Callable[[T], Any], decode: Callable[..., T]
+        self,
+        component: str,
+        fields: Fields,
+        encode: Callable[[T], Json],
+        decode: Callable[..., T],
+        *,
+        required: Collection[str] | None = None,
+        lenient: bool = False,
     ) -> None:
         super().__init__({"$ref": REFERENCE + component}, encode, decode)
         self.component = component
-        self.definition = definition
+        self.fields = fields
+        self.required = list(fields if required is None else required)
+        self.definition = object_schema(fields, self.required, lenient=lenient)
 
 
 class Inline(JsonType[T]):
     """A shape whose fields stand beside those of the shape it is part of, in the same object."""
 
     def __init__(self, shape: Shape[T]) -> None:
-        super().__init__(shape.definition, shape.encode, shape.decode)
+        super().__init__(shape.schema, shape.encode, shape.decode)
+        self.shape = shape
 
 
-def request(component: str, of: type[T], **kinds: JsonType[Any]) -> Shape[T]:
+def request(component: str, of: type[T], /, **types: JsonType[Any]) -> Shape[T]:
     """Declare what a caller sends; a field whose attribute has a default may be left out.
 
     Args:
         component: name in the OpenAPI document.
         of: the dataclass.
-        kinds: JSON types of its attributes, in order. An attribute without one comes from elsewhere.
+        types: JSON types of its attributes, in order. An attribute without one is given to ``decode``.
     """
-    optional = {name for name, kind in kinds.items() if kind.default is not NO_DEFAULT}
-    return _record(component, of, kinds, required=_needed(of) - optional, without={})
+    needed = [
+        name
+        for name, has_default in _attributes(of).items()
+        if name in types and not has_default and types[name].default is NO_DEFAULT
+    ]
+    return _record(component, of, types, needed, {})
 
 
 def answer(
-    component: str, of: type[T], *, without: Mapping[str, Any] | None = None, **kinds: JsonType[Any]
+    component: str, of: type[T], /, *, without: Mapping[str, Any] | None = None, **types: JsonType[Any]
 ) -> Shape[T]:
-    """Declare what the service says; every field is always there.
+    """Declare what the service says; fields are always there, but for those left out where they are empty.
 
     Args:
         component: name in the OpenAPI document.
         of: the dataclass.
         without: attributes that stay inside the service, with what they are for whoever reads the answer.
-        kinds: JSON types of its attributes, in order. A property of the class is written, and not read.
+        types: JSON types of its attributes, in order. A property of the class is written, and not read.
     """
-    required = {name for name, kind in kinds.items() if not kind.optional}
-    return _record(component, of, kinds, required=required, without=without or {})
+    needed = [name for name, kind in types.items() if not kind.omit_empty]
+    return _record(component, of, types, needed, without or {})
 
 
 def wrapped(component: str, field: str, kind: JsonType[T]) -> Shape[T]:
     """Declare an object that has one value as its only field, such as a list of receipts."""
     return Shape(
         component,
-        object_schema({field: kind.schema}),
+        {field: kind},
         lambda value: {field: kind.encode(value)},
         lambda body: kind.decode(body[field]),
     )
 
 
 def plain(
-    component: str,
-    required: Mapping[str, JsonType[Any]],
-    optional: Mapping[str, JsonType[Any]] | None = None,
-    *,
-    lenient: bool = False,
+    component: str, required: Fields, optional: Fields | None = None, *, lenient: bool = False
 ) -> Shape[Json]:
     """Declare an object that stands for no class of its own, and is read as it comes.
 
@@ -98,84 +117,83 @@ def plain(
         optional: fields that may be.
         lenient: whether unknown fields are ignored instead of refused.
     """
-    schemas = {name: kind.schema for name, kind in {**required, **(optional or {})}.items()}
-    return Shape(component, object_schema(schemas, required, lenient=lenient), dict, dict)
+    known = {**required, **(optional or {})}
+    return Shape(component, known, dict, dict, required=required, lenient=lenient)
 
 
-def object_schema(
-    properties: Mapping[str, Schema], required: Iterable[str] | None = None, *, lenient: bool = False
-) -> Schema:
-    """JSON Schema of an object; without ``required`` all its properties must be there."""
+def object_schema(fields: Fields, required: Iterable[str], *, lenient: bool = False) -> Schema:
+    """JSON Schema of an object; ``lenient`` allows fields that it does not name."""
     return {
         "type": "object",
-        "required": list(properties if required is None else required),
-        "properties": dict(properties),
+        "required": list(required),
+        "properties": {name: kind.schema for name, kind in fields.items()},
         "additionalProperties": lenient,
     }
 
 
-def components(shapes: Iterable[Shape[Any]]) -> dict[str, Schema]:
-    """Definitions by name.
-
-    Raises:
-        ValueError: two shapes have one name.
-    """
-    found: dict[str, Shape[Any]] = {}
-    for shape in shapes:
-        if found.setdefault(shape.component, shape) is not shape:
-            raise ValueError(f"two shapes are called {shape.component}; name one after what it is for")
-    return {name: shape.definition for name, shape in found.items()}
-
-
 @dataclass(frozen=True)
-class _Part(Generic[T]):
-    """One attribute of a value, as a record writes and reads it.
+class _Field:
+    """An attribute that is a field of its own.
 
     Attributes:
         attribute: its name in the value.
         name: its name on the wire.
         kind: its JSON type.
-        required: whether it is always there.
+        needed: whether it is always there.
         computed: whether it is a property, which is only written.
     """
 
     attribute: str
     name: str
-    kind: JsonType[T]
-    required: bool
+    kind: JsonType[Any]
+    needed: bool
     computed: bool
 
     def write(self, value: Any, body: Json) -> None:
         found = getattr(value, self.attribute)
-        if isinstance(self.kind, Inline):
-            body |= self.kind.encode(found)
-        elif self.required or not (found is None or (self.kind.omit_empty and not found)):
+        if self.needed or not (found is None or (self.kind.omit_empty and not found)):
             body[self.name] = self.kind.encode(found)
 
     def read(self, body: Json, into: Json) -> None:
         if self.computed:
             return
-        if isinstance(self.kind, Inline):
-            into[self.attribute] = self.kind.decode(body)
-        elif self.required or body.get(self.name) is not None:
+        if self.needed or body.get(self.name) is not None:
             into[self.attribute] = self.kind.decode(body[self.name])
         elif self.kind.default is not NO_DEFAULT:
             into[self.attribute] = self.kind.default
 
 
+@dataclass(frozen=True)
+class _Inlined:
+    """An attribute whose shape's fields stand beside the others."""
+
+    attribute: str
+    shape: Shape[Any]
+
+    def write(self, value: Any, body: Json) -> None:
+        body |= self.shape.encode(getattr(value, self.attribute))
+
+    def read(self, body: Json, into: Json) -> None:
+        into[self.attribute] = self.shape.decode(body)
+
+
 def _record(
-    component: str,
-    of: type[T],
-    kinds: Mapping[str, JsonType[Any]],
-    *,
-    required: Iterable[str],
-    without: Mapping[str, Any],
+    component: str, of: type[T], types: Fields, needed: Collection[str], without: Mapping[str, Any]
 ) -> Shape[T]:
-    known = {field.name for field in _fields(of)}
-    parts = [
-        _Part(name, kind.name or name, kind, name in required, name not in known)
-        for name, kind in kinds.items()
-    ]
+    attributes = _attributes(of)
+    parts: list[_Field | _Inlined] = []
+    known: dict[str, JsonType[Any]] = {}
+    required: list[str] = []
+    for attribute, kind in types.items():
+        if isinstance(kind, Inline):
+            parts.append(_Inlined(attribute, kind.shape))
+            known |= kind.shape.fields
+            required += kind.shape.required
+        else:
+            name = kind.name or attribute
+            parts.append(_Field(attribute, name, kind, attribute in needed, attribute not in attributes))
+            known[name] = kind
+            required += [name] if attribute in needed else []
 
     def encode(value: T) -> Json:
         body: Json = {}
@@ -189,28 +207,12 @@ def _record(
             part.read(body, values)
         return of(**values)
 
-    return Shape(component, _definition(parts), encode, decode)
+    return Shape(component, known, encode, decode, required=required)
 
 
-def _definition(parts: Iterable[_Part[Any]]) -> Schema:
-    properties: dict[str, Schema] = {}
-    required: list[str] = []
-    for part in parts:
-        if isinstance(part.kind, Inline):
-            properties |= part.kind.schema["properties"]
-            required += part.kind.schema["required"]
-        else:
-            properties[part.name] = part.kind.schema
-            required += [part.name] if part.required else []
-    return object_schema(properties, required)
-
-
-def _needed(of: type) -> set[str]:
-    """Attributes that have no default."""
+def _attributes(of: type[Any]) -> dict[str, bool]:
+    """Attributes of a dataclass, and whether they have a default."""
     return {
-        field.name for field in _fields(of) if field.default is MISSING and field.default_factory is MISSING
+        field.name: field.default is not MISSING or field.default_factory is not MISSING
+        for field in dataclasses.fields(of)
     }
-
-
-def _fields(of: type) -> tuple[Field[Any], ...]:
-    return fields(of)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
+from fanin.app.fresh import Fresh
 from fanin.app.ports import Ports
-from fanin.app.ports.records import Record
+from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.buffer import Buffer
 from fanin.errors import BufferNotFound, InvalidRequest
@@ -14,9 +15,6 @@ from fanin.wire.buffers import BUFFER
 
 NAMESPACE: Final = "/buffers"
 """Of the directory; no topic has a slash in its name."""
-FOREVER: Final = 4_102_444_800  # 2100-01-01, seconds
-FRESH_MS: Final = 30_000
-"""How long a process takes a buffer's record from what it remembers."""
 
 
 def check_name(name: str) -> None:
@@ -79,14 +77,11 @@ class BufferRecords:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known: dict[str, tuple[int, Entry]] = {}
+        self._known: Fresh[str, Entry] = Fresh(ports.clock)
 
     def fresh(self, name: str) -> Entry:
         """The record as this process remembers it, if that is fresh."""
-        at, entry = self._known.get(name, (0, None))
-        if entry is None or self._ports.clock.now() - at >= FRESH_MS:
-            return self.refresh(name)
-        return entry
+        return self._known.get(name) or self.refresh(name)
 
     def refresh(self, name: str) -> Entry:
         """The record as it is now.
@@ -103,7 +98,7 @@ class BufferRecords:
     def read(self, name: str) -> Entry | None:
         """The record as it is now, that of a buffer being deleted too; None if there is none."""
         record = self._ports.directory.read(NAMESPACE, [name]).get(name)
-        self._known.pop(name, None)
+        self._known.forget(name)
         return None if record is None else self._remember(entry_of(record))
 
     def write(self, entry: Entry) -> Entry | None:
@@ -112,15 +107,14 @@ class BufferRecords:
         record, wrote = self._ports.directory.put(
             NAMESPACE, name, entry.value(), expires_at=FOREVER, if_version=entry.version
         )
-        self._known.pop(name, None)
+        self._known.forget(name)
         return self._remember(entry_of(record)) if wrote and record else None
 
     def _remember(self, entry: Entry) -> Entry:
-        self._known[entry.buffer.name] = self._ports.clock.now(), entry
-        return entry
+        return self._known.remember(entry.buffer.name, entry)
 
     def delete(self, entry: Entry) -> None:
         """Delete a record, if it is still as it was read."""
         name = entry.buffer.name
         self._ports.directory.delete(NAMESPACE, name, if_version=entry.version)
-        self._known.pop(name, None)
+        self._known.forget(name)

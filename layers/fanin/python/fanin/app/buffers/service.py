@@ -43,19 +43,6 @@ class BufferService:
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
-        """Make a buffer, or change its limit; a repeat changes nothing.
-
-        A buffer whose limit changes drains first: puts are rejected until all that is in it is done.
-
-        Args:
-            name: 1 to 48 letters, digits, ``-`` and ``_``.
-            limit: most work that may be pending at a time.
-            queue: URL or ARN of a queue with the tag ``fanin:channel``; by default the service makes one.
-
-        Raises:
-            InvalidRequest: the buffer has another queue.
-            ChannelRefused: there is no such queue, or it does not carry the tag.
-        """
         check_name(name)
         limits.whole("limit", limit, 1, limits.MAX_LIMIT)
         url = None if queue is None else self._ports.channels.resolve(queue)
@@ -73,7 +60,6 @@ class BufferService:
         raise contended(name)
 
     def delete(self, name: str) -> None:
-        """Drop a buffer and all work in it, with its queue if the service made it; a repeat is no error."""
         for _ in range(TRIES):
             entry = self._records.read(name)
             if entry is None:
@@ -89,7 +75,6 @@ class BufferService:
         raise contended(name)
 
     def status(self, name: str) -> Level:
-        """How full a buffer is: its slots exactly, who has what approximately."""
         entry = self._records.refresh(name)
         batch, pending = self._slots.pending(entry.buffer)
         taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
@@ -103,19 +88,6 @@ class BufferService:
         )
 
     def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
-        """Put work in, all of it or none.
-
-        Args:
-            name: of the buffer.
-            payloads: 1 to 10 texts, together at most 200 KB.
-            key: makes a repeat return the same items; it also sends their messages again, for work that is
-                not done. It costs one write more.
-
-        Raises:
-            LimitReached: there was no room, with the pending work counted at that moment.
-            ChannelRefused: the queue is gone, or cannot be sent to.
-            Throttled: the queue was busy; nothing was put, unless there is a key: then repeat it.
-        """
         _check(payloads)
         started = self._ports.clock.now()
         entry, group = self._slots.admit(self._records.fresh(name), len(payloads), key)
@@ -133,14 +105,6 @@ class BufferService:
     def take(
         self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None
     ) -> list[Work]:
-        """Take work out, to be given back with ``done``; what is not comes again.
-
-        Args:
-            name: of the buffer.
-            most: 1 to 10.
-            wait: seconds to wait for work if there is none, at most 20.
-            visibility_timeout: seconds until the work comes again; by default as long as the queue says.
-        """
         limits.whole("most", most, 1, limits.MAX_WORK)
         limits.whole("wait", wait, 0, limits.MAX_WAIT)
         if visibility_timeout is not None:
@@ -158,15 +122,6 @@ class BufferService:
             self._ports.directory.delete(waiting, waiter)
 
     def done(self, name: str, tokens: Sequence[str]) -> Released:
-        """Give back the slots of work that is done; a late receipt is no error.
-
-        Args:
-            name: of the buffer.
-            tokens: receipts of ``take``, at most 100.
-
-        Raises:
-            InvalidRequest: a receipt is none; nothing was given back.
-        """
         limits.at_most("receipts", tokens, limits.MAX_RECEIPTS)
         entry = self._records.fresh(name)
         read = [receipts.read(token) for token in tokens]
@@ -179,7 +134,6 @@ class BufferService:
         return Released(done, len(read) - done)
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
-        """One page of the buffers, by name."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         entries = map(entry_of, page.records)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.buffers.records import FRESH_MS, BufferRecords, Entry
+from fanin.app.buffers.records import BufferRecords, Entry
+from fanin.app.fresh import Fresh
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.domain import ids, limits
@@ -42,7 +43,7 @@ class Slots:
         self._ports = ports
         self._ledger = ledger
         self._records = records
-        self._reclaimed_at: dict[str, int] = {}
+        self._just_reclaimed: Fresh[str, bool] = Fresh(ports.clock)
 
     def admit(self, entry: Entry, count: int, key: str | None) -> tuple[Entry, ids.Group]:
         """Take slots; renew the batch, or give up leaked slots, where that helps.
@@ -132,9 +133,9 @@ class Slots:
             Whether there may be room now.
         """
         name, now = entry.buffer.name, self._ports.clock.now()
-        if now - self._reclaimed_at.get(name, 0) < FRESH_MS:
+        if self._just_reclaimed.get(name):
             return False
-        self._reclaimed_at[name] = now
+        self._just_reclaimed.remember(name, value=True)
         horizon = now - MARGIN_MS - self._ports.queues.state(entry.buffer.queue).retention * 1000
         old = [items for at, items in self._records.refresh(name).marks if at <= horizon]
         if not old:

@@ -9,17 +9,16 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.directory.service import DirectoryService
+from fanin.app.fresh import Fresh
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.app.ports.records import Record
+from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.directory import Registration
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, choose
 from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
 
 NAMESPACE: Final = "routes"
-_FOREVER: Final = 2**40  # seconds
-_FRESH: Final = 30_000  # ms that a router works on the routes it has read
 _PAGE: Final = 100
 _OURS: Final = ("fanin", "aws.")
 
@@ -53,16 +52,9 @@ class RoutingService:
     def __init__(self, directory: DirectoryService) -> None:
         self._ports = directory.ports
         self._directory = directory
-        self._routes: list[Route] = []
-        self._read_at = -_FRESH
+        self._known: Fresh[str, tuple[Route, ...]] = Fresh(self._ports.clock)
 
     def put(self, request: PutRoute) -> Route:
-        """Make or change a route.
-
-        Raises:
-            InvalidRequest: a name is not what it may be, or EventBridge does not take the pattern.
-            LimitReached: the bus has as many rules as it may have.
-        """
         self._check(request)
         value = {
             "pattern": dict(request.pattern),
@@ -71,7 +63,7 @@ class RoutingService:
             "attributes": dict(request.attributes),
             "since": self._ports.clock.now(),
         }
-        row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=_FOREVER)
+        row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=FOREVER)
         try:
             self.settle(request.name)
         except LimitReached:  # only a new rule can meet the limit, so nothing is lost with its row
@@ -80,18 +72,12 @@ class RoutingService:
         return self.get(request.name)
 
     def delete(self, name: str) -> bool:
-        """Delete a route; False if there was none, which is no error."""
         limits.name("route", name, limits.MAX_ROUTE)
         deleted = self._ports.directory.delete(NAMESPACE, name)
         self.settle(name)
         return deleted
 
     def get(self, name: str) -> Route:
-        """Read a route.
-
-        Raises:
-            RouteNotFound: there is none of that name.
-        """
         limits.name("route", name, limits.MAX_ROUTE)
         row = self._row(name)
         if row is None:
@@ -99,11 +85,6 @@ class RoutingService:
         return _route(row)
 
     def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
-        """List the routes by name.
-
-        Raises:
-            InvalidRequest: the cursor is not one this listing gave.
-        """
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         return Routes(tuple(_route(row) for row in page.records), page.cursor)
@@ -125,12 +106,6 @@ class RoutingService:
                 return
 
     def publish(self, event: PutEvent) -> Sent:
-        """Put an event on the bus, with a correlation id in its detail.
-
-        Raises:
-            InvalidRequest: the source is fanin's or AWS's own, or a value is not what it may be.
-            Throttled, ServiceUnavailable: the bus did not take it; try again.
-        """
         limits.text("source", event.source, limits.MAX_SOURCE, least=1)
         limits.text("detail_type", event.detail_type, limits.MAX_DETAIL_TYPE, least=1)
         if event.source == _OURS[0] or event.source.startswith(_OURS[1]):
@@ -188,12 +163,10 @@ class RoutingService:
                 break
         return answers
 
-    def _fresh(self) -> list[Route]:
-        """The routes, read again after a while."""
-        if self._ports.clock.now() - self._read_at >= _FRESH:
-            self._routes = list(self._all())
-            self._read_at = self._ports.clock.now()
-        return self._routes
+    def _fresh(self) -> tuple[Route, ...]:
+        """All routes, read again after a while."""
+        known = self._known.get(NAMESPACE)
+        return self._known.remember(NAMESPACE, tuple(self._all())) if known is None else known
 
     def _all(self) -> Iterator[Route]:
         page = self.page(limit=_PAGE)

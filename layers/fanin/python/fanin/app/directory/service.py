@@ -37,13 +37,6 @@ class DirectoryService:
         self.ports = self._ports = ports
 
     def register(self, request: Register) -> Registration:
-        """Register an instance, or renew its lease, or move it to another channel or other attributes.
-
-        Raises:
-            InvalidRequest: a name, an attribute or the lease is not what it may be.
-            ChannelRefused: there is no such queue, or it does not carry the tag.
-            Throttled: others change the same registration all the time; try again.
-        """
         _check(request)
         for _ in range(TRIES):
             row = self._row(request.topic, request.name)
@@ -57,7 +50,6 @@ class DirectoryService:
         )
 
     def deregister(self, topic: str, name: str) -> bool:
-        """End a registration; False if there was none, which is no error."""
         for _ in range(TRIES):
             row = self._row(topic, name)
             if row is None:
@@ -67,11 +59,6 @@ class DirectoryService:
         raise Throttled(f"{topic}/{name} is being changed by others; try again", retry_after=1)
 
     def get(self, topic: str, name: str) -> Registration:
-        """Read a registration.
-
-        Raises:
-            NotRegistered: there is none, or its lease is over.
-        """
         row = self._row(topic, name)
         found = self._read(topic, row) if row else None
         if found is None or not found.lives(self._ports.clock.now()):
@@ -107,11 +94,6 @@ class DirectoryService:
         cursor: str | None = None,
         limit: int = 100,
     ) -> Registrations:
-        """List a topic by name, those only that have all the attributes.
-
-        Raises:
-            InvalidRequest: the cursor is not one this listing gave.
-        """
         limits.name("topic", topic, limits.MAX_NAME)
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=limit)
@@ -122,7 +104,6 @@ class DirectoryService:
         )
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
-        """All registrations of a topic that have all the attributes, by name, read a page at a time."""
         cursor: str | None = None
         while True:
             page = self.page(topic, attributes=attributes, cursor=cursor, limit=limits.MAX_PAGE)

@@ -29,7 +29,6 @@ class Adding:
         self._reading = reading
 
     def add(self, batch_id: int, count: int, *, key: str | None) -> Group:
-        """See ``Ledger.add``."""
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         limits.whole("count", count, 1, ids.MAX_COUNT)
         if key is None:

@@ -10,7 +10,7 @@ from fanin.app.ports import Ports
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.reports import Batches, Expired
-from fanin.errors import BatchNotFound
+from fanin.errors import BatchNotFound, InvalidRequest
 
 
 class Lifecycle:
@@ -28,7 +28,6 @@ class Lifecycle:
         self._settler = settler
 
     def close(self, batch_id: int) -> Batch:
-        """See ``Ledger.close``."""
         seen = self._known.cached(batch_id)
         row, _ = self._ports.batches.close(
             batch_id,
@@ -40,19 +39,16 @@ class Lifecycle:
         return row
 
     def cancel(self, batch_id: int) -> Batch:
-        """See ``Ledger.cancel``."""
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
 
     def list(self, state: State, *, cursor: str | None, limit: int) -> Batches:
-        """See ``Ledger.list``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
         page = self._ports.batches.page(state, cursor=cursor, limit=limit)
         return Batches(tuple(batch for batch in page.batches if not batch.gone(now)), page.cursor)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
-        """See ``Ledger.expire``."""
         now = self._ports.clock.now()
         batches = items = 0
         cursor: str | None = None
@@ -66,6 +62,15 @@ class Lifecycle:
             cursor = page.cursor
             if cursor is None:
                 return Expired(batches, items)
+
+    def remove(self, batch_id: int) -> Expired:
+        batch = self._known.current(batch_id)
+        if not batch.state.terminal:
+            raise InvalidRequest(
+                f"batch {batch_id} is {batch.state}, and only an ended batch can be removed; cancel it first"
+            )
+        removed = self._ports.batches.expire(batch_id, now=self._ports.clock.now())
+        return Expired(1, batch.items) if removed else Expired()
 
     def _expire(self, batch: Batch, now: int) -> bool:
         if batch.state.terminal:

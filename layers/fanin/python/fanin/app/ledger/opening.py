@@ -60,6 +60,7 @@ class Opening:
         Raises:
             InvalidRequest: a value is out of its range, or contradicts another.
             InvalidItemId: the parent item was not issued by this service.
+            BatchNotFound, BatchGone: there is no batch ``retry_of``, or no longer.
             IdempotencyKeyReused: the key was used for another request.
         """
         now = self._ports.clock.now()
@@ -90,6 +91,7 @@ class Opening:
             on_deadline=OnDeadline(request.on_deadline),
             limit=request.limit,
             parent_item=request.parent_item,
+            retry_of=request.retry_of,
             metadata=dict(request.metadata),
         )
 
@@ -134,6 +136,8 @@ class Opening:
             limits.whole("size", request.size, 0, ids.MAX_COUNT)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)
+        if request.retry_of is not None:
+            self._known.current(limits.whole("retry_of", request.retry_of, 0, ids.MAX_BATCH_ID))
 
     def _check_parent(self, item: str) -> None:
         block, _ = ids.parse_item(item)

@@ -38,7 +38,6 @@ class Reading:
         self._budget = budget
 
     def status(self, batch_id: int, *, exact: bool) -> Progress:
-        """See ``Ledger.status``."""
         batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
@@ -66,7 +65,6 @@ class Reading:
         return {ordinal for ordinal in self._ordinals(batch, walk, start) if ordinal < stop}
 
     def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
-        """See ``Ledger.missing``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._exact(batch_id)
         start = _ordinal(cursor)
@@ -81,7 +79,6 @@ class Reading:
         return Missing(self._named(batch, found), None if walk.stopped_at is None else str(walk.stopped_at))
 
     def failures(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
-        """See ``Ledger.failures``."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
         rows, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
@@ -89,10 +86,10 @@ class Reading:
         return Failures(tuple(FailedItem(*row) for row in real), after)
 
     def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
-        """See ``Ledger.verify``.
+        """Walk down from the root and report what disagrees.
 
-        A word that is done is never reached, if its parent knows; so every done word that the walk meets
-        below the root is a disagreement, and settling it again is the repair.
+        A done word whose parent knows of it is never reached. So every done word that the walk meets below
+        the root is a disagreement, and settling it again is the repair.
         """
         batch = self._exact(batch_id)
         start = _ordinal(cursor)

@@ -93,6 +93,9 @@ class LedgerService:
     def expire(self, state: State, *, idle_since: int) -> Expired:
         return self._lifecycle.expire(state, idle_since=idle_since)
 
+    def remove(self, batch_id: int) -> Expired:
+        return self._lifecycle.remove(batch_id)
+
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The ordinals from ``start`` to ``stop`` that are not done; at the cost of their words."""
         return self._reading.pending_between(batch_id, start, stop)

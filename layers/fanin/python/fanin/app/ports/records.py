@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+FOREVER: Final = 253_402_300_799
+"""``expires_at`` of a record that shall not expire: the last second of the year 9999."""
 
 
 class Record(NamedTuple):

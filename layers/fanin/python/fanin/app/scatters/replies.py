@@ -35,10 +35,10 @@ class Replies:
         self._gather = gather
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        """See ``Scatters.reply``.
+        """Store each payload, then acknowledge its item.
 
-        A repeat after a crash finds its own payload stored, and marks the bit. Before it counted a reply
-        towards a quorum a process may die too; so a repeat counts, and the bits decide.
+        A repeat after a crash finds its own payload stored, and marks the bit. A process may also die before
+        it has counted a reply towards the quorum; so repeats count too, and the bits decide.
         """
         limits.at_most("replies", replies, limits.MAX_REPLIES)
         places = [ids.parse_item(reply.item) for reply in replies]
@@ -77,7 +77,6 @@ class Replies:
         return answers
 
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
-        """See ``Scatters.replies``."""
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatters({batch_id})[batch_id]
         page = self._ports.records.page(str(batch_id), prefix=REPLIES, cursor=cursor, limit=limit)
@@ -92,7 +91,6 @@ class Replies:
         return Gathered(replies, page.cursor)
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        """See ``Scatters.claim``."""
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
         limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
         block, ordinal = ids.parse_item(request.item)

@@ -9,6 +9,7 @@ from fanin import names
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.recipients import Recipients
 from fanin.app.scatters.records import Plan, read_plan, read_sending, span
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
@@ -18,7 +19,9 @@ from fanin.domain.batch import Batch
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipients,
     Gathered,
+    MissingRecipients,
     Reply,
     ReplyReceipt,
     Scatter,
@@ -34,7 +37,7 @@ class Sent(NamedTuple):
 
 
 class ScatterService:
-    """Implements ``fanin.app.scatters.calls.Scatters`` over a ledger, and the worker that sends.
+    """Implements ``fanin.app.api.Scatters`` over the ledger, and the worker that sends.
 
     Args:
         ledger: keeps the batches; its ports are used.
@@ -46,31 +49,39 @@ class ScatterService:
         self._ports = ledger.ports
         self._gather = Gather(ledger.ports)
         self._replies = Replies(ledger, self._gather)
+        self._recipients = Recipients(ledger)
         self._starting = Starting(ledger, at_once=at_once)
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
-        """See ``Scatters.start``."""
         batch = self._starting.start(scatter, key)
         if key is not None:  # it may be a repeat, of long ago
             return self.status(batch.batch_id)
         return _scattered(batch, read_plan(self._ports.records, batch.batch_id), 0, 0)
 
     def status(self, batch_id: int) -> Scattered:
-        """See ``Scatters.status``."""
         batch = self._ledger.status(batch_id).batch
         plan = read_plan(self._ports.records, batch_id)
         return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
-        """See ``Scatters.replies``."""
         return self._replies.page(batch_id, cursor=cursor, limit=limit)
 
+    def missing_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> MissingRecipients:
+        """See ``Scatters.missing_recipients``."""
+        return self._recipients.missing(batch_id, cursor=cursor, limit=limit)
+
+    def failed_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> FailedRecipients:
+        """See ``Scatters.failed_recipients``."""
+        return self._recipients.failed(batch_id, cursor=cursor, limit=limit)
+
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        """See ``Scatters.reply``."""
         return self._replies.reply(replies)
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        """See ``Scatters.claim``."""
         return self._replies.claim(request)
 
     def work(self, batch_id: int, chunk: int | None, wave: int) -> Sent:

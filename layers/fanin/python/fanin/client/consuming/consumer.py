@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fanin")
 
 SQS_WAITS: Final = Backoff(base=0.5, cap=20.0)
-"""How long a consumer waits when SQS does not answer, unless it is told otherwise."""
+"""Waits of a consumer while SQS does not answer, by default."""
 
 
 class Consumer:

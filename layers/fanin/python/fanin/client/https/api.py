@@ -1,4 +1,4 @@
-"""The API of a deployed stack: requests, repeats, and what a refusal means."""
+"""The API of a deployed stack: requests, retries, and which error a refusal becomes."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _BY_CODE: Final = {error.code: error for error in STATUS}
 class HttpsApi:
     """Makes calls of a deployed API.
 
-    Faults of the way there (no answer, 5xx, throttling) are tried again where the call may be repeated. What
-    the service decided, a full batch included, is raised at once, as on the tables.
+    A call that got no answer or a 5xx is sent again if it may be repeated, one that was throttled always.
+    What the service decided, such as that a batch is full, is raised at once.
 
     Args:
         url: the API's root, the stack's output ``ApiUrl``.
         sign: how requests are authorized.
         transport: sends a request.
-        attempts: tries in all.
-        backoff: how long to wait between them; a Retry-After of the service is kept up to its bound.
+        attempts: how often a call is sent at most.
+        backoff: how long to wait in between; a Retry-After of the service is kept up to the longest wait.
 
     Raises:
         NotConfigured: the URL is not an http or https URL.
@@ -76,16 +76,19 @@ class HttpsApi:
         headers: dict[str, str] | None = None,
         repeatable: bool = True,
     ) -> T:
-        """Make a call of the API, the patterns' included.
+        """Make a call.
 
         Args:
             answer: shape of the answer.
-            method: of HTTP.
+            method: HTTP method.
             path: below the API's root, percent-encoded.
             body: JSON, if the route takes one.
             query: parameters; None leaves one out.
             headers: besides those that every request has.
             repeatable: whether it may be sent again when its answer was lost.
+
+        Raises:
+            FaninError: the service refused the call, or could not be reached.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
@@ -110,15 +113,15 @@ class HttpsApi:
             return answer.decode(json.loads(response.body) if response.body else {})
         except (ValueError, KeyError, TypeError, InvalidRequest) as error:
             raise ServiceUnavailable(
-                f"the answer to {request.method} {request.url} is not of the API's form; "
-                "check that the URL is that of a fanin API of this version"
+                f"the answer to {request.method} {request.url} is not what this version of fanin expects; "
+                "check that the URL is that of a fanin API, and that both have the same version"
             ) from error
 
 
 def error_of(response: Response) -> FaninError:
-    """The error that a refusal stands for: by its problem type, or by its status where it has none.
+    """Turn a refusal into an error: by its problem type, or by its status where it has none.
 
-    API Gateway and proxies refuse in their own words, so a body that is no problem document is no fault.
+    API Gateway and proxies refuse in their own words, so the body need not be a problem document.
     """
     try:
         parsed = json.loads(response.body)
@@ -139,7 +142,7 @@ def _by_status(status: int, said: str, after: int | None) -> FaninError:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             return AccessDenied(f"{said}; check that your credentials may call this API")
         case HTTPStatus.NOT_FOUND | HTTPStatus.METHOD_NOT_ALLOWED:
-            return NotConfigured(f"{said}; there is no such route, check the URL of the API")
+            return NotConfigured(f"{said}; there is no such route, so check the URL of the API")
         case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             return RequestTooLarge(said)
         case HTTPStatus.TOO_MANY_REQUESTS:

@@ -15,7 +15,7 @@ from fanin.wire import buffers as wire
 class HttpsBuffers:
     """Implements ``fanin.app.api.Buffers`` against a deployed API.
 
-    A put without a key is not sent again when its answer was lost, since it could put the work in twice.
+    A put without a key is not sent again when its answer was lost, because the work could be in twice.
 
     Args:
         api: the API.

@@ -76,7 +76,7 @@ class HttpsRouting:
         return self._api.call(wire.ROUTES, "GET", "/routes", query={"cursor": cursor, "limit": limit})
 
     def publish(self, event: PutEvent) -> Sent:
-        """Put an event on the bus; one whose answer was lost is not put again, since it may be there."""
+        """Put an event on the bus; it is not sent again when the answer was lost, because it may be there."""
         body = wire.PUT_EVENT.encode(event)
         return self._api.call(wire.SENT, "POST", "/events", body, repeatable=False)
 

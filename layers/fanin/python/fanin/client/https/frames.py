@@ -10,7 +10,13 @@ from fanin.wire import frames as wire
 
 
 class HttpsFrames:
-    """Implements ``fanin.app.api.Frames`` against a deployed API."""
+    """Implements ``fanin.app.api.Frames`` against a deployed API.
+
+    A frame whose opening is repeated, because its answer was lost, is opened twice; the first times out.
+
+    Args:
+        api: the API.
+    """
 
     def __init__(self, api: HttpsApi) -> None:
         self._api = api

@@ -19,8 +19,8 @@ from fanin.wire.times import encode_time
 class HttpsLedger:
     """Implements ``fanin.app.api.Ledger`` against a deployed API.
 
-    Every call may be sent again: ``add`` carries an idempotency key made here where the caller gave none, and
-    an ``open`` without a key whose answer was lost leaves an empty batch that the reaper ends.
+    Every call may be sent again. An ``add`` without a key gets one here. An ``open`` without a key whose
+    answer was lost leaves an empty batch, which the reaper ends.
 
     Args:
         api: the API.
@@ -64,6 +64,9 @@ class HttpsLedger:
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         query = {"exact": "true"} if exact else {}
         return self._api.call(batches.PROGRESS, "GET", f"/batches/{batch_id}", query=query)
+
+    def remove(self, batch_id: int) -> Expired:
+        return self._api.call(batches.EXPIRED, "DELETE", f"/batches/{batch_id}")
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         query = {"cursor": cursor, "limit": limit}

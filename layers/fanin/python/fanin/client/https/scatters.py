@@ -9,7 +9,9 @@ from fanin.client.https.api import HttpsApi
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
+    FailedRecipients,
     Gathered,
+    MissingRecipients,
     Reply,
     ReplyReceipt,
     Scatter,
@@ -20,7 +22,13 @@ from fanin.wire import scatters as wire
 
 
 class HttpsScatters:
-    """Implements ``fanin.app.api.Scatters`` against a deployed API."""
+    """Implements ``fanin.app.api.Scatters`` against a deployed API.
+
+    A start without a key gets one here, so that it starts one scatter however often it is sent.
+
+    Args:
+        api: the API.
+    """
 
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
@@ -35,6 +43,18 @@ class HttpsScatters:
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         query = {"cursor": cursor, "limit": limit}
         return self._api.call(wire.GATHERED, "GET", f"/scatters/{batch_id}/replies", query=query)
+
+    def missing_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> MissingRecipients:
+        query = {"cursor": cursor, "limit": limit}
+        return self._api.call(wire.MISSING_RECIPIENTS, "GET", f"/scatters/{batch_id}/missing", query=query)
+
+    def failed_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> FailedRecipients:
+        query = {"cursor": cursor, "limit": limit}
+        return self._api.call(wire.FAILED_RECIPIENTS, "GET", f"/scatters/{batch_id}/failed", query=query)
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
         body = wire.REPLIES.encode(replies)

@@ -1,4 +1,4 @@
-"""How requests reach the API: the connection, and who signs them."""
+"""How requests reach the API: the connection, and the signature."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """Its answer; the names of the headers are lower case."""
+    """The answer to a request; names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,13 +40,13 @@ class Transport(Protocol):
         """Send it.
 
         Raises:
-            ServiceUnavailable: no answer came; whether the request was carried out is not known.
+            ServiceUnavailable: no answer came; the request may or may not have been carried out.
         """
         ...
 
 
 Sign = Callable[[Request], Mapping[str, str]]
-"""Gives the headers to send in place of the request's own, called anew before every try."""
+"""Returns the headers to send in place of the request's own; called before every attempt."""
 
 
 class Urllib3Transport:
@@ -54,8 +54,8 @@ class Urllib3Transport:
 
     Args:
         connections: connections kept for each host.
-        connect_timeout: seconds until a connection must stand.
-        read_timeout: seconds until the answer must begin; an HTTP API of API Gateway gives up after 30.
+        connect_timeout: seconds to wait for a connection.
+        read_timeout: seconds to wait for the answer; an HTTP API of API Gateway gives up after 30.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Urllib3Transport:
                 request.url,
                 body=request.body,
                 headers=dict(request.headers),
-                retries=False,  # of redirects too: their target is not what was signed
+                retries=False,  # nor redirects: the signature is not for their target
             )
         except HTTPError as error:
             host = urlsplit(request.url).netloc
@@ -93,15 +93,15 @@ class Urllib3Transport:
 
 
 def unsigned(request: Request) -> Mapping[str, str]:
-    """For an API deployed with ``auth=none``."""
+    """Leaves requests as they are, for an API deployed with ``auth=none``."""
     return request.headers
 
 
 class Bearer:
-    """For an API deployed with ``auth=jwt``.
+    """Sends a JWT, for an API deployed with ``auth=jwt``.
 
     Args:
-        token: gives a valid token; called for each request, so that it can refresh it.
+        token: returns a valid token; called before every attempt, so that it can refresh it.
     """
 
     def __init__(self, token: Callable[[], str]) -> None:
@@ -115,8 +115,8 @@ class SigV4:
     """AWS Signature Version 4, for an API deployed with ``auth=iam``.
 
     Args:
-        session: where credentials come from; they are read anew for each request, so they may refresh.
-        region: the API's; by default that of its URL, else the session's.
+        session: where credentials come from; they are read before every attempt, so they may be refreshed.
+        region: of the API; by default that in its URL, else the session's.
     """
 
     def __init__(self, session: boto3.Session | None = None, region: str | None = None) -> None:
@@ -133,7 +133,7 @@ class SigV4:
                 "no AWS credentials found to sign with; run `aws configure` or set AWS_PROFILE"
             )
         if region is None:
-            raise NotConfigured("no AWS region known to sign for; set AWS_REGION")
+            raise NotConfigured("the AWS region to sign requests for is not known; set AWS_REGION")
         signed = AWSRequest(
             request.method, request.url, headers=dict(request.headers), data=request.body or b""
         )

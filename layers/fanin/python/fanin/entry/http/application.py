@@ -1,4 +1,4 @@
-"""The HTTP API as one function: Powertools resolves the route, and every error becomes a problem."""
+"""The HTTP API as one function: Powertools finds the route, and every error becomes a problem."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def _application() -> APIGatewayHttpResolver:
 def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer an event; a slash at the end of the path is ignored.
 
-    The correlation id is the caller's, else the request's, and goes back in a header.
+    The header ``X-Correlation-Id`` comes back as the caller sent it; without a usable one, it is the
+    request's id.
     """
     sent = {name.lower(): value for name, value in event.get("headers", {}).items()}
     correlation_id = sent.get(names.CORRELATION_HEADER.lower(), "")
@@ -50,7 +51,7 @@ def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES)
     """Make the resolver of a route table.
 
     Args:
-        services: gives the use cases; called with each request, so that its errors are answers too.
+        services: gives the use cases; called with each request, so that callers get its errors as problems.
         routes: the table.
     """
     app = APIGatewayHttpResolver()
@@ -61,12 +62,12 @@ def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES)
     def not_found(_: Exception) -> Response[str]:
         path = app.current_event.path
         allowed = sorted({route.method for route in routes if route.matches(path)})
-        if app.current_event.http_method in allowed:  # but for characters that the resolver lets no id have
-            return refused(InvalidRequest("the path names nothing: no id has such characters"))
+        if app.current_event.http_method in allowed:  # the resolver matches fewer characters than we do
+            return refused(InvalidRequest("the path has a character that ids and names cannot have"))
         if allowed:
             detail = f"method not allowed; this path accepts {', '.join(allowed)}"
             return problems.problem(405, "method-not-allowed", detail, request_id(), allow=", ".join(allowed))
-        detail = "there is nothing at this path; see /openapi.json for what there is"
+        detail = "there is no such path; /openapi.json lists those that there are"
         return problems.problem(404, "no-such-path", detail, request_id())
 
     def refused(error: FaninError) -> Response[str]:
@@ -77,7 +78,7 @@ def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES)
 
     def crashed(_: Exception) -> Response[str]:
         logger.exception("request failed")
-        detail = "the service failed; if it does so again, report the request id"
+        detail = "the service failed; try again, and report the request id if it fails again"
         return problems.problem(500, "internal-error", detail, request_id())
 
     for route in routes:

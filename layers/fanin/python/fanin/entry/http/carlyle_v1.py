@@ -1,6 +1,6 @@
 """The HTTP API of the original Carlyle, so that its clients work unchanged.
 
-What differs is said here. Unknown fields are ignored, as the original did. ``since`` is RFC 3339 or
+These are the differences. Unknown fields are ignored, as the original did. ``since`` is RFC 3339 or
 milliseconds since the epoch. Deleting closed batches takes all that are not open. Deleting an estimated
 batch cancels it: it reads as closed, until its lifetime ends. Errors are problems (RFC 9457).
 """
@@ -27,7 +27,10 @@ from fanin.wire.times import decode_time
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
 _GONE: Final = (BatchNotFound, BatchGone)
-_SINCE: Final = {"since": text(least=1).noting(description="RFC 3339, or milliseconds since the epoch")}
+_SINCE: Final = {
+    "since": text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
+}
+_UUID: Final = {"batch_id": UUID}
 _ENDED_THEN_CLOSED: Final = (*(state for state in State if state.terminal), State.CLOSED)
 
 
@@ -79,7 +82,7 @@ def _delete_open(fanin: Fanin, request: Request) -> Json:
 
 def _delete_closed(fanin: Fanin, request: Request) -> Json:
     since = _since(request)
-    # Ended ones first: those that this call ends are left for the next to remove.
+    # Ended batches first, so that those which this call ends are left for the next one to remove.
     parts = [fanin.ledger.expire(state, idle_since=since) for state in _ENDED_THEN_CLOSED]
     return _removed(Expired(sum(part.batches for part in parts), sum(part.items for part in parts)))
 
@@ -167,19 +170,19 @@ ROUTES: Final = (
     ),
     Route(
         "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", "A batch", _get_estimated,
-        wire.ESTIMATED_BATCH, identifier=UUID, errors=_GONE,
+        wire.ESTIMATED_BATCH, named=_UUID, errors=_GONE,
     ),
     Route(
         "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", "Delete a batch",
-        _delete_estimated, None, 204, identifier=UUID, errors=_GONE,
+        _delete_estimated, None, 204, named=_UUID, errors=_GONE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", "Close a batch",
-        _close_estimated, wire.COMPLETION, identifier=UUID, errors=_GONE,
+        _close_estimated, wire.COMPLETION, named=_UUID, errors=_GONE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", "Add messages", _increment, None, 204,
-        required={"by": whole(1, MAX_COUNT)}, identifier=UUID, errors=(*_GONE, BatchClosed),
+        required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*_GONE, BatchClosed),
     ),
     Route(
         "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", "Acknowledge messages", _decrement,

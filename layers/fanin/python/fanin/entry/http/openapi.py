@@ -12,11 +12,11 @@ from fanin import names
 from fanin.entry.http.route import Route
 from fanin.entry.http.statuses import STATUS
 from fanin.wire.components import COMPONENTS
-from fanin.wire.json_types import TEXT, JsonType, Schema
+from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
 from fanin.wire.problems import PROBLEM
 
 _ALWAYS: Final = (400, 401, 403, 429, 500, 503)
-"""What any request can meet: bad parameters, the gateway's authorization and throttle, and faults."""
+"""Statuses of any request: bad parameters, the gateway's authorization and throttling, and faults."""
 
 _GATEWAY: Final[Schema] = {
     "type": "object",
@@ -25,9 +25,9 @@ _GATEWAY: Final[Schema] = {
 }
 _DESCRIPTION: Final = (
     "fanin tells you, exactly and at once, when a fan-out is finished. Points in time are RFC 3339, "
-    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated; only adding items "
-    f"without an {names.IDEMPOTENCY_HEADER} adds again, starting a scatter without one starts another, and "
-    "counts of estimated batches are counted again."
+    "durations whole seconds, batch ids integers below 2^53. Every call may be repeated. Where one takes an "
+    f"{names.IDEMPOTENCY_HEADER}, a repeat without it opens another batch, adds more items, starts another "
+    "scatter or puts the work in again. Events are sent again, and counts of estimated batches counted again."
 )
 
 
@@ -81,7 +81,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
-    path = {name: route.named.get(name, route.identifier) for name in re.findall(r"\{(\w+)\}", route.path)}
+    path = {name: route.named.get(name, BATCH_ID) for name in re.findall(r"\{(\w+)\}", route.path)}
     return [
         {"name": name, "in": place, "required": required, "schema": kind.schema}
         for place, required, kinds in (
@@ -113,7 +113,7 @@ _RETRY_AFTER: Final = {
 _CORRELATION: Final = {
     names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
 }
-_CORRELATION_ID: Final[JsonType[str]] = TEXT.noting(
+_CORRELATION_ID: Final[JsonType[str]] = TEXT.with_keywords(
     description="goes to the logs, if it is at most 128 visible ASCII characters; else it is ignored"
 )
 

@@ -1,4 +1,4 @@
-"""Errors on the wire: RFC 9457 problems, one for each class of the error tree."""
+"""Errors as callers get them: problem details (RFC 9457), one type for each class of the error tree."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _RETRY_AFTER: Final = 1  # seconds, where the error does not know better
 
 
 def of(error: FaninError, request_id: str) -> Response[str]:
-    """The answer to a request that the ledger refused.
+    """Make the problem of an error.
 
     Args:
         error: of a class in ``STATUS``.
-        request_id: of API Gateway, to find the request in the logs.
+        request_id: of API Gateway; finds the request in the logs.
     """
     retry_after = error.retry_after
     if retry_after is None and error.retryable:
@@ -42,10 +42,10 @@ def problem(
     Args:
         status: of HTTP.
         code: stable name of the problem.
-        detail: what to do.
+        detail: what was expected, what came, what to do.
         request_id: of API Gateway.
         retry_after: seconds to wait before the same request may succeed.
-        allow: the methods that the path knows.
+        allow: the methods that the path accepts.
     """
     body: dict[str, Any] = {
         "type": names.PROBLEM_ROOT + code,

@@ -16,7 +16,7 @@ from fanin.entry.http.mismatches import HEADERS, QUERY
 from fanin.entry.http.validation import Check, checked, compiled
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
 from fanin.names import IDEMPOTENCY_HEADER
-from fanin.wire.json_types import BATCH_ID, Json, JsonType, Schema
+from fanin.wire.json_types import Json, JsonType, Schema
 from fanin.wire.shapes import Shape, object_schema
 
 MAX_BODY: Final = 1024 * 1024
@@ -33,7 +33,7 @@ class Request(NamedTuple):
         query: parameters of the query that were given, as values of the types that the route names.
         headers: those that the route names and the request has.
         body: JSON of the route's shape; None if it takes no body.
-        shape: reads the body.
+        shape: of the body; None if the route takes none.
     """
 
     path: Mapping[str, str]
@@ -74,17 +74,16 @@ class Route(NamedTuple):
         method: of HTTP.
         path: with parameters in braces.
         operation: unique name.
-        summary: one line.
-        act: does what the route is for, and returns the value to answer with.
+        summary: what it does, in one line.
+        act: calls the use case, and returns the value to answer with.
         answer: shape of the answer; None for an answer without a body.
         status: of success.
         body: shape of the body; None if the route takes none.
-        identifier: type of the path's parameters, but for those in ``named``.
-        named: types of other parameters of the path; the use case checks them.
-        required: query parameters that must be there.
-        optional: those that may.
+        named: types of the path's parameters that are not batch ids; the use case checks all of them.
+        required: query parameters that must be given.
+        optional: query parameters that may be given.
         headers: headers that the route reads.
-        errors: what it can raise besides what every route can.
+        errors: what it can raise besides the errors of every route.
     """
 
     method: str
@@ -95,7 +94,6 @@ class Route(NamedTuple):
     answer: Shape[Any] | None
     status: int = 200
     body: Shape[Any] | None = None
-    identifier: JsonType[Any] = BATCH_ID
     named: Mapping[str, JsonType[Any]] = {}
     required: Mapping[str, JsonType[Any]] = {}
     optional: Mapping[str, JsonType[Any]] = {}
@@ -103,12 +101,12 @@ class Route(NamedTuple):
     errors: tuple[type[FaninError], ...] = ()
 
     def matches(self, path: str) -> bool:
-        """Whether the path is the route's, whatever the method."""
+        """Whether the path is the route's; the method does not matter."""
         return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", self.path), path) is not None
 
 
 class Decoder:
-    """Reads requests of one route; its schemas are compiled at the first."""
+    """Reads requests of one route; the schemas are compiled with the first request."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
@@ -146,12 +144,11 @@ class Decoder:
 
 
 def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
-    kinds = {**required, **optional}
-    return object_schema({name: kind.schema for name, kind in kinds.items()}, required)
+    return object_schema({**required, **optional}, required)
 
 
 def _typed(kind: JsonType[Any] | None, text: str) -> Any:
-    """Read a query parameter as its schema's type; other text stays text, for the check to refuse."""
+    """Read a query parameter as its schema's type; what cannot be read stays text, and fails the check."""
     wanted = kind.schema["type"] if kind else "string"
     if wanted == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
         return int(text)

@@ -1,4 +1,4 @@
-"""Which errors callers are told of, and under which status; for both ends of the wire."""
+"""The HTTP status of each error that reaches callers, for the service and for the library."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ STATUS: Final[dict[type[FaninError], int]] = {
     Throttled: 503,
     ServiceUnavailable: 503,
 }
-"""Status of each error that a caller is told of; all others are the service's own fault, 500."""
+"""An error that is not here is the service's own fault: 500, without its message."""

@@ -204,7 +204,7 @@ class Runtime:
             ports,
             channels=SqsChannels(client, threads=1, backoff=backoff),
             queues=SqsQueues(lambda: _BUFFERS, client),
-            jobs=SqsQueue(jobs, client, backoff=backoff),
+            jobs=SqsQueue(lambda: jobs, client, backoff=backoff),
             defaults=replace(ports.defaults, reply_to=replies),
         )
 

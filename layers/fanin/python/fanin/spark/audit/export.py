@@ -1,8 +1,8 @@
-"""Exports of DynamoDB tables to S3, as a job reads them.
+"""Reads exports of DynamoDB tables to S3.
 
 A full export in DynamoDB JSON is a folder ``AWSDynamoDB/<id>/`` with ``manifest-summary.json``,
-``manifest-files.json``, one line for each data file, and ``data/*.json.gz``, one line for each row. Only what
-the manifest names is read, and it must hold as many rows as the manifest says. The format:
+``manifest-files.json``, one line for each data file, and ``data/*.json.gz``, one line for each row. Only the
+files in the manifest are read, and each must have as many rows as the manifest says. The format:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html
 """
 
@@ -40,9 +40,9 @@ class Export:
     """One table's export.
 
     Attributes:
-        folder: where its ``manifest-summary.json`` lies: ``s3://…/AWSDynamoDB/<id>``, or a local copy.
-        at: milliseconds; the moment whose rows it holds.
-        items: rows of each data file, by the file's path.
+        folder: of its ``manifest-summary.json``: ``s3://…/AWSDynamoDB/<id>``, or a local copy.
+        at: milliseconds since the epoch; the moment whose rows it has.
+        items: path of a data file → number of its rows.
     """
 
     folder: str
@@ -50,10 +50,10 @@ class Export:
     items: dict[str, int]
 
     def lines(self, spark: SparkSession) -> DataFrame:
-        """The rows as they are: ``value``, and ``source``, the name of the data file.
+        """The rows as lines: ``value``, and ``source``, the name of the data file.
 
         Raises:
-            ExportDamaged: a file is missing that the manifest names.
+            ExportDamaged: a file that the manifest names is missing.
         """
         files = [path for path, items in self.items.items() if items]
         if not files:
@@ -67,13 +67,13 @@ class Export:
         return text.select("value", F.substring_index(F.input_file_name(), "/", -1).alias("source"))
 
     def check(self, rows: DataFrame) -> None:
-        """Compare what was read with the manifest.
+        """Compare the rows that were read with the manifest.
 
         Args:
             rows: one for each line that was read, with its ``source``.
 
         Raises:
-            ExportDamaged: a file holds more or fewer rows.
+            ExportDamaged: a file has more or fewer rows.
         """
         read = {row["source"]: row["count"] for row in rows.groupBy("source").count().collect()}
         for path, items in self.items.items():
@@ -92,7 +92,7 @@ def read(spark: SparkSession, folder: str) -> Export:
         folder: of the export, with or without the name of its summary.
 
     Raises:
-        ExportDamaged: there is none, or it is of another kind; says what to do.
+        ExportDamaged: the folder has no export, or one of another kind. Says what to do.
     """
     folder = folder.rstrip("/").removesuffix(f"/{SUMMARY}")
     try:
@@ -100,7 +100,7 @@ def read(spark: SparkSession, folder: str) -> Export:
         return _manifest(spark, folder, summary)
     except (AnalysisException, ValueError) as error:
         raise ExportDamaged(
-            f"{folder} is no finished export of a table; name the folder AWSDynamoDB/<id> of one"
+            f"{folder} is not a finished export of a table; name the folder AWSDynamoDB/<id> of one"
         ) from error
 
 

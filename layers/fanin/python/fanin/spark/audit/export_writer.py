@@ -1,7 +1,7 @@
-"""Writes exports in DynamoDB's own format, where there is no DynamoDB to ask: emulators do not export.
+"""Writes exports in the format of DynamoDB, since emulators do not export.
 
-Tests, the bench and a local stack get exports that ``audit.export`` cannot tell from real ones: the
-same folders and manifests, with sizes, MD5 sums and ETags that are true.
+For tests, the bench and a local stack. To ``audit.export`` they look like real ones: they have the same
+folders and manifests, with the true sizes, MD5 sums and ETags.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERSION = "2020-06-30"
 
 
 def line(item: Mapping[str, Any]) -> str:
-    """One row as exports have it: DynamoDB's low-level form, bytes as base64."""
+    """A row as a line of an export: DynamoDB's low-level JSON, bytes in base64."""
     return json.dumps({"Item": item}, default=lambda value: base64.b64encode(bytes(value)).decode())
 
 
@@ -32,13 +32,13 @@ def write_export(
 
     Args:
         folder: stands for the bucket.
-        table: its name, for the manifest; also makes the export's id.
-        files: the lines of each data file; held in memory one file at a time.
-        at: milliseconds; the moment whose rows it holds.
+        table: name of the table, for the manifest and for the id of the export.
+        files: the lines of each data file; one file at a time is in memory.
+        at: milliseconds since the epoch; the moment whose rows it has.
         prefix: of the keys in the bucket.
 
     Returns:
-        The export's folder, ``AWSDynamoDB/<id>`` below ``folder`` and prefix.
+        The folder of the export: ``AWSDynamoDB/<id>`` below ``folder`` and ``prefix``.
     """
     export_id = f"{at:014d}-{hashlib.sha256(table.encode()).hexdigest()[:8]}"
     root = "/".join(part for part in (prefix, "AWSDynamoDB", export_id) if part)

@@ -1,4 +1,4 @@
-"""What does not agree: with itself, with its batch, or between the levels of a tree."""
+"""Finds contradictions: within a row, between a word and its batch, and between the levels of a tree."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from fanin.spark.audit.sweep import Part
 
 
 class Kind(StrEnum):
-    """What is wrong.
+    """What the audit found.
 
     Attributes:
-        MALFORMED_KEY: a row of the words table whose key is no word's.
-        MALFORMED_ROW: an attribute is missing, of another type, or out of its range.
-        CONTRADICTION: a row does not agree with itself: a word with the set of its cleared bits, a state
-            with its times.
+        MALFORMED_KEY: the key of a row in the words table is not the key of a word.
+        MALFORMED_ROW: an attribute is missing, has another type, or is out of its range.
+        CONTRADICTION: a row contradicts itself: a word the set of its cleared bits, a state its times.
         NO_SUCH_CHILD: a bit is clear that stands for no item and no word.
-        OUTSIDE: a word above the root or behind the last of its level, or of a batch that only counts.
-        FORGED: words without a batch that expire later than any batch can.
-        EXPIRES_EARLY: a word of a live batch goes before the batch does.
+        OUTSIDE: a word is above the root, after the last word of its level, or of an estimated batch.
+        FORGED: a word without a batch expires later than any batch can.
+        EXPIRES_EARLY: a word of a live batch expires before the batch does.
         MISFILED: the index has the batch under another state, so the reaper never finds it.
         LOST_PARENT: a word is done, and its parent's bit is pending.
-        STUCK: closed, every item is done, and not complete.
-        EARLY: complete, and items are pending.
-        ORPHAN: words without a batch. Removing a batch leaves them to their own expiry, so this is no error.
+        STUCK: the batch is closed and every item is done, and it is not complete.
+        EARLY: the batch is complete, and items are pending.
+        ORPHAN: a word has no batch. That is not wrong: when a batch is removed, its words expire later.
     """
 
     MALFORMED_KEY = Fault.KEY.value
@@ -50,29 +49,29 @@ class Kind(StrEnum):
 
 
 NOTICES: Final = (Kind.ORPHAN,)
-"""What is told and is not wrong."""
+"""Kinds that are not wrong."""
 
 MOVING: Final = (Kind.LOST_PARENT, Kind.STUCK, Kind.EARLY)
-"""What a sound batch shows for a moment, between a word and the verdict; ``verify`` looks at these."""
+"""Kinds that a sound batch shows for a moment, between a word and the verdict; ``verify`` can judge them."""
 
 _GROWING: Final = (Kind.NO_SUCH_CHILD, Kind.OUTSIDE)
-"""What an open batch shows to a snapshot whose words are later than its batches."""
+"""Kinds that an open batch shows if the words of a snapshot were read later than its batches."""
 
 _FOUND: Final = ("batch_id", "word_id", "kind", "detail")
 
 
-def of_words(words: DataFrame) -> DataFrame:
-    """What single words show, beside their batch.
+def word_findings(words: DataFrame) -> DataFrame:
+    """Find what single words show, compared with their batch.
 
     Args:
-        words: of ``rows.words`` with their batches' columns, ``known`` (whether there is such a batch) and
-            those of ``sql_tree.placed``; ``gone`` says which are past their time.
+        words: of ``rows.words``, with the columns of their batches, ``known`` (whether there is such a
+            batch), the columns of ``sql_tree.with_places``, and ``gone`` (whether the word has expired).
 
     Returns:
         batch_id, word_id, kind, detail.
     """
     word, own = "written and done_bits is not null", "bits = ~done_bits"
-    # A word that was marked as a whole may be a plain put of 0, without the set.
+    # A word that was marked as a whole may have been put as 0, without the set.
     agrees = F.expr(
         f"case when {word} then {own} when written then bits = 0 else done_bits is null end"
         " and bits & failed_bits = 0 and (level = 0 or failed_bits = 0)"
@@ -90,19 +89,19 @@ def of_words(words: DataFrame) -> DataFrame:
         (F.expr("not known and fault is null") & (F.col("expires_at") > latest), Kind.FORGED),
         (F.expr("not known and fault is null") & (F.col("expires_at") <= latest), Kind.ORPHAN),
     ]
-    # A word past its time says nothing more, but that it went too early.
+    # A word that has expired can only show that it expired too early.
     counts = [(when & (~F.col("gone") | F.lit(kind is Kind.EXPIRES_EARLY)), kind) for when, kind in finds]
     return _explode(words, counts, F.col("word_id"))
 
 
-def of_batches(batches: DataFrame) -> DataFrame:
-    """What single rows of batches show.
+def batch_findings(batches: DataFrame) -> DataFrame:
+    """Find what single rows of batches show.
 
     Args:
-        batches: of ``rows.batches``, with ``ended`` and, for those that are whole, ``pending``.
+        batches: of ``rows.batches``, with ``ended`` and, for well-formed rows, ``pending``.
 
     Returns:
-        As ``of_words``; ``word_id`` is null.
+        The columns of ``word_findings``; ``word_id`` is null.
     """
     consistent = F.expr(
         "case when state = 'open' then closed_at is null and ended_at is null"
@@ -124,11 +123,11 @@ def of_batches(batches: DataFrame) -> DataFrame:
     return _explode(batches, finds, F.lit(None).cast("string"))
 
 
-def above_roots(words: DataFrame, batches: DataFrame) -> DataFrame:
-    """Marks above a root whose batch is not done.
+def root_findings(words: DataFrame, batches: DataFrame) -> DataFrame:
+    """Find marks above the root of a batch that is not done.
 
-    The last item of an open batch of exactly 64, 4,096 … may be marked before the close; the mark then goes
-    one level above what becomes the root. That is sound if the root is done.
+    If the last item of an open batch of exactly 64, 4,096, … items is marked before the close, the mark goes
+    one level above the later root. That is sound if the root is done.
     """
     pending = batches.where("pending > 0").select("batch_id")
     marked = words.where(F.expr("not gone and known and batch_fault is null and not inside") & _grown())
@@ -140,8 +139,8 @@ def above_roots(words: DataFrame, batches: DataFrame) -> DataFrame:
     )
 
 
-def of_levels(measured: DataFrame) -> DataFrame:
-    """Finished words whose parent's bit is pending; of ``progress.MEASURE``."""
+def level_findings(measured: DataFrame) -> DataFrame:
+    """Find finished words whose parent's bit is pending, in rows of ``sweep.MEASURE``."""
     lost = measured.where(F.col("part") == Part.LOST.value)
     return lost.select(
         "batch_id",
@@ -151,18 +150,18 @@ def of_levels(measured: DataFrame) -> DataFrame:
     )
 
 
-def judged(found: DataFrame, batches: DataFrame) -> DataFrame:
-    """Tell what is wrong from what may be on its way.
+def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
+    """Separate what is wrong from what may only have been changing.
 
     Args:
-        found: of ``of_words``, ``of_batches`` and the others.
-        batches: ``batch_id``, ``state`` and ``active`` (whether it may have been active when the
+        found: of ``word_findings``, ``batch_findings`` and the others.
+        batches: ``batch_id``, ``state`` and ``active`` (whether the batch may have been active when the
             snapshot was taken, or later).
 
     Returns:
         batch_id, word_id, kind, detail.
-        in_flux: the tables were read while the batch was active, and this may be no more than the difference.
-        wrong: neither that, nor a mere notice.
+        in_flux: the batch was active while the tables were read, which may explain the finding.
+        wrong: the finding is not in flux, and not a notice.
     """
     states = batches.where("fault is null").select("batch_id", "state", "active")
     moving, growing = (F.col("kind").isin([kind.value for kind in kinds]) for kinds in (MOVING, _GROWING))
@@ -177,13 +176,13 @@ def judged(found: DataFrame, batches: DataFrame) -> DataFrame:
 
 
 def _grown() -> Column:
-    """A word one above the root of a full tree, with the bit for that root cleared and no other."""
+    """Whether a word is one above the root of a full tree, and only the bit of that root is clear."""
     full = F.expr(f"level between 1 and {TOP} and items = shiftleft(1L, cast(6 * level as int))")
     return F.expr("mode = 'exact' and number = 0 and bits = -2 and level = root + 1") & full
 
 
 def _explode(rows: DataFrame, finds: list[tuple[Column, Kind | Column]], word_id: Column) -> DataFrame:
-    """One row for each condition that holds of a row, in one pass."""
+    """Make a row for each condition that holds, in one pass."""
     kinds = F.array(
         *(F.when(when, kind if isinstance(kind, Column) else F.lit(kind.value)) for when, kind in finds)
     )

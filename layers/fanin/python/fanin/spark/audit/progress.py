@@ -1,9 +1,10 @@
 """What is done and what is missing, in one pass over the words and in time linear in their number.
 
 An item is done if its bit or any bit above it is clear. So every run of cleared bits is an interval of items,
-and what is done is their union. The rows are brought together by *block*, the at most 4,161 words of three
-levels below one word; a block's union is measured in numpy, thousands of blocks at a time. Blocks that a bit
-above them clears as a whole are left out first. What lies between the blocks is missing, or done higher up.
+and the union of all intervals is done. Rows are grouped by *block*: the words of three levels below one word,
+at most 4,161. ``sweep`` computes the union of a block in numpy, thousands of blocks at once. Blocks that a
+cleared bit above them covers as a whole are left out before. Items between the blocks are missing, or are
+done on a higher level.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from fanin.spark.audit.sweep import BLOCK, MEASURE, TAKEN, Part, measured
 
 
 def measure(words: DataFrame) -> DataFrame:
-    """Measure what the words of exact batches say.
+    """Measure the words of exact batches.
 
     Args:
-        words: as ``sql_tree.placed`` gives them; only those inside their trees.
+        words: of ``sql_tree.with_places``; only those inside their trees.
 
     Returns:
-        Of ``MEASURE``. Hulls of one batch do not overlap, nor do the gaps within them.
+        Rows of ``MEASURE``. The hulls of a batch do not overlap, nor do the gaps within them.
     """
     taken = words.withColumn("finished", F.expr("settled and level < root")).select(*TAKEN, "root")
     alive = taken.join(_covered(taken), list(BLOCK), "left_anti").select(*TAKEN)
@@ -34,11 +35,11 @@ def missing(sums: DataFrame, batches: DataFrame) -> DataFrame:
     """The ranges of items that are not done.
 
     Args:
-        sums: of ``MEASURE``.
-        batches: ``batch_id`` and ``items`` of those of interest.
+        sums: rows of ``MEASURE``.
+        batches: ``batch_id`` and ``items`` of the batches to look at.
 
     Returns:
-        batch_id, start, stop: half-open, disjoint, none adjacent to another.
+        batch_id, start, stop: half-open, disjoint and not adjacent.
     """
     hulls = sums.where(F.col("part") == Part.HULL.value)
     order = Window.partitionBy("batch_id").orderBy("start")
@@ -59,9 +60,9 @@ def missing(sums: DataFrame, batches: DataFrame) -> DataFrame:
 
 
 def _covered(words: DataFrame) -> DataFrame:
-    """The blocks that have a clear bit above them, each once.
+    """The blocks below a clear bit, each once.
 
-    Only trees of more than 262,144 items have anything above a block.
+    Only trees of more than 262,144 items have levels above a block.
     """
     top = f"{TIER} * tier + {TIER - 1}"
     above = F.explode(F.expr(f"sequence({top} + 1, root)"))

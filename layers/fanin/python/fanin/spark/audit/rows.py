@@ -1,7 +1,7 @@
-"""The rows of the two tables, from lines of DynamoDB JSON to typed columns.
+"""Turns the rows of the two tables from lines of DynamoDB JSON into typed columns.
 
-Exports and scans both give lines such as ``{"Item": {"word_id": {"S": "7/0/1"}, "word": {"N": "12"}}}``, so
-there is one reader. A row that cannot be what the service wrote is kept, with its ``fault``; none is fatal.
+Exports and scans both give lines like ``{"Item": {"word_id": {"S": "7/0/1"}, "word": {"N": "12"}}}``, so
+there is one reader. A row that the service cannot have written is kept, with its ``fault``, and is not fatal.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from fanin.domain.batch import Kind, Mode, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
 
 LINES: Final = StructType([StructField("value", StringType()), StructField("source", StringType())])
-"""``value``: a line of DynamoDB JSON; ``source``: the file or the segment it came from."""
+"""``value`` is a line of DynamoDB JSON; ``source`` the file or the segment that it came from."""
 
 
 class Fault(StrEnum):
-    """Why a row is no row of its table.
+    """Why a row cannot be from the service.
 
     Attributes:
-        KEY: its key is not one that the service makes.
-        ROW: an attribute is missing, of another type, or out of its range.
+        KEY: the service makes no such keys.
+        ROW: an attribute is missing, has another type, or is out of its range.
     """
 
     KEY = "malformed_key"
@@ -49,21 +49,21 @@ _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf")
 
 
 def words(lines: DataFrame) -> DataFrame:
-    """The rows of the words table.
+    """Type the rows of the words table.
 
     Args:
-        lines: of ``LINES``.
+        lines: rows of ``LINES``.
 
     Returns:
         word_id: the key as it is.
-        batch_id, level, number: what the key says; null if it is malformed.
-        bits: the word, bit 63 as the sign; -1, all pending, for a row that only holds leases.
-        written: whether there is a word in the row.
-        done_bits: the set of cleared bits as a mask; null if there is none.
+        batch_id, level, number: the parts of the key; null if it is malformed.
+        bits: the word, bit 63 as the sign; -1, all pending, for a row that only has leases.
+        written: whether the row has a word.
+        done_bits: the set of cleared bits as a mask; null if the row does not have it.
         failed_bits: bits cleared by a failure.
-        expires_at: seconds.
+        expires_at: seconds since the epoch.
         fault: a ``Fault``, or null.
-        detail: of the fault.
+        detail: the beginning of the row, if it has a fault.
         source: as in the lines.
     """
     item = _struct(word_id="S", word="N", done="NS", failed="N", expires_at="N")
@@ -108,14 +108,14 @@ def words(lines: DataFrame) -> DataFrame:
 
 
 def batches(lines: DataFrame) -> DataFrame:
-    """The rows of the batches table; the salt is looked at, and goes no further.
+    """Type the rows of the batches table; the salt is checked, and dropped.
 
     Args:
-        lines: of ``LINES``.
+        lines: rows of ``LINES``.
 
     Returns:
-        The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names, and ``shelf``,
-        ``fault``, ``detail`` and ``source`` as for words.
+        The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names; and ``shelf``,
+        ``fault`` and ``source`` as for words.
     """
     item = _struct(
         batch_id="N",
@@ -159,7 +159,7 @@ def batches(lines: DataFrame) -> DataFrame:
         "partial",
         "shelf",
     ):
-        whole &= F.col(name).isNotNull()  # least passes over nulls
+        whole &= F.col(name).isNotNull()  # least ignores nulls
     return typed.select(
         "batch_id",
         *_NUMBERS,
@@ -175,7 +175,7 @@ def _values(names: Iterable[StrEnum]) -> list[str]:
 
 
 def _bits(text: str) -> Column:
-    """An unsigned number of 64 bits, given as text, with bit 63 as the sign; null if it is none."""
+    """An unsigned 64-bit number, given as text, with bit 63 as the sign; null if the text is another."""
     return F.expr(
         f"case when {text} rlike '^[0-9]{{1,20}}$' and try_cast({text} as decimal(20,0)) <= {2**64 - 1}BD"
         f" then cast(conv({text}, 10, -10) as bigint) end"
@@ -183,7 +183,7 @@ def _bits(text: str) -> Column:
 
 
 def _mask(positions: str) -> Column:
-    """A set of bit positions, given as texts, as a mask; null if there is none or it holds something else."""
+    """A set of bit positions, given as texts, as a mask; null if it is missing or has other texts."""
     return F.expr(
         f"aggregate(transform({positions}, x -> try_cast(x as int)), 0L,"
         " (mask, x) -> mask | if(x between 0 and 63, shiftleft(1L, x), null))"
@@ -195,7 +195,7 @@ def _line(item: StructType) -> StructType:
 
 
 def _struct(**attributes: str) -> StructType:
-    """Schema of an item: attribute → DynamoDB's letters of its type."""
+    """The schema of an item: attribute → DynamoDB's abbreviation of its type."""
     kinds = {"NS": ArrayType(StringType()), "BOOL": BooleanType()}
     return StructType(
         [

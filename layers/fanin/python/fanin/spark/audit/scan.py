@@ -1,8 +1,8 @@
-"""Tables read in parallel, a segment to a task, a page at a time."""
+"""Scans tables in parallel: each task reads a segment, a page at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -18,22 +18,35 @@ SCHEMA = "value string, source string"
 def scan(
     spark: SparkSession, service: Service, table: str, *, segments: int, consistent: bool = True
 ) -> DataFrame:
-    """All rows of a table, as an export would have them.
+    """Read all rows of a table, in the form of an export.
 
-    Every run of the plan reads the table again, and may find other rows: write them before working on them.
+    Whenever the plan runs it reads the table again, and may find other rows. So write them before you work
+    on them.
 
     Args:
         spark: the session.
         service: the stack.
         table: its name.
         segments: tasks, and so parallel readers; a task holds one page of at most a megabyte.
-        consistent: read strongly consistent, at twice the price.
+        consistent: use strongly consistent reads, at twice the price.
 
     Returns:
-        ``value``: a row as a line of DynamoDB JSON; ``source``: its segment.
+        ``value``, a row as a line of DynamoDB JSON; ``source``, its segment.
+    """
+    task = scan_task(service, table, segments=segments, consistent=consistent)
+    return spark.range(0, segments, 1, segments).mapInArrow(task, SCHEMA)
+
+
+def scan_task(
+    service: Service, table: str, *, segments: int, consistent: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the function of a task that scans segments.
+
+    Returns:
+        A function that takes numbers of segments, and gives ``value`` and ``source``.
     """
 
-    def read(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         client = service.connection().client
         for page in pages:
             for segment in page.column(0).to_pylist():
@@ -52,4 +65,4 @@ def scan(
                         break
                     request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
-    return spark.range(0, segments, 1, segments).mapInArrow(read, SCHEMA)
+    return run

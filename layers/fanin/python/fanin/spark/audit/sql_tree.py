@@ -1,7 +1,7 @@
-"""The shape of the tree as SQL: which bits of a word exist, and which words there are.
+"""The arithmetic of the tree in SQL: which words a tree has, and which of their bits stand for children.
 
-The same arithmetic as ``fanin.domain.tree.Tree`` with words of 64 bits, for columns ``items``, ``level`` and
-``number``. Words are signed here, as all of Spark's integers are: bit 63 is the sign.
+It is that of ``fanin.domain.tree.Tree`` with words of 64 bits, for columns ``items``, ``level`` and
+``number``. Words are signed here, like all integers of Spark: bit 63 is the sign.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from fanin.domain.tree import Tree
 
 TREE: Final = Tree()
 TOP: Final = TREE.root_level(MAX_ITEMS)
-"""The highest level any tree has."""
+"""The highest level that a tree can have."""
 
 TIER: Final = 3
-"""Levels of a tier: its words below one of its topmost words are one *block*, at most 4,161 rows."""
+"""Levels of a tier. One of its topmost words and all words below it are a *block*, at most 4,161 rows."""
 
 _LAST: Final = "shiftright(items - 1, cast(6 * (level + 1) as int))"
 _EDGE: Final = f"shiftright(items - 1, cast(6 * level as int)) + 1 - {_LAST} * 64"
 _LEVELS: Final = f"transform(sequence(0, {TOP}), level -> {{}})"
 
 
-def trees(batches: DataFrame) -> DataFrame:
-    """Work the arithmetic of each batch's tree out, once for all of its words.
+def with_trees(batches: DataFrame) -> DataFrame:
+    """Compute the tree of each batch, once for all of its words.
 
     Args:
         batches: with ``items``.
 
     Returns:
-        The same with
-        root: the level on which one word covers all items; null in a batch without items.
-        lasts: level → number of its last word.
-        edges: level → mask of that word's bits that stand for children.
+        The same rows with
+        root: the level on which one word covers all items; null for a batch without items.
+        lasts: for each level the number of its last word.
+        edges: for each level the mask of that word's bits that stand for children.
     """
     root = F.when(F.col("items") <= 0, None)
     for level in range(TOP + 1):
@@ -50,21 +50,21 @@ def trees(batches: DataFrame) -> DataFrame:
     )
 
 
-def placed(words: DataFrame) -> DataFrame:
-    """Say where each word stands in the tree of its batch.
+def with_places(words: DataFrame) -> DataFrame:
+    """Find the place of each word in the tree of its batch.
 
     Args:
-        words: ``level``, ``number`` and ``bits`` of words, with ``closed_at`` and the columns of ``trees`` of
-            their batches.
+        words: ``level``, ``number`` and ``bits`` of words; and of their batches ``closed_at`` and the columns
+            of ``with_trees``.
 
     Returns:
-        The same with
-        inside: whether the word is one of the tree.
+        The same rows with
+        inside: whether the tree has the word.
         existing: mask of its bits that stand for children.
-        cleared: those of them that are clear.
-        settled: whether its value is that of a done word. While a batch is open, and in one that ended
-            without having been closed, only 0 is done, since nothing settles its edge.
-        tier, block: of the block it belongs to.
+        cleared: mask of those that are clear.
+        settled: whether the word is done. In a batch that is open, or that ended without having been closed,
+            only 0 counts as done, since nothing settles its edge.
+        tier, block: of the block that the word belongs to.
     """
     inside = F.expr("coalesce(level <= root and number <= get(lasts, level), false)")
     existing = F.expr(

@@ -1,4 +1,4 @@
-"""The sweep: the union of cleared bits over thousands of blocks at once, in numpy."""
+"""A sweep line in numpy: the union of the cleared bits of thousands of blocks at once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import pyarrow as pa
 from fanin.spark.audit.sql_tree import TIER
 
 Columns: TypeAlias = dict[str, Any]
-"""Column → numpy array, all of one length."""
+"""Column → numpy array; all have the same length."""
 
 
 class Part(IntEnum):
-    """What a row of the measure is.
+    """What a row of ``MEASURE`` is.
 
     Attributes:
-        HULL: from the first done item of a block to its last, or a run of a higher tier; ``done`` are so.
-        GAP: items missing within a hull.
-        LOST: a finished word whose parents do not know; no bit above it is clear.
+        HULL: the range from the first done item of a block to its last, or a run of done items of a higher
+            tier; ``done`` says how many of its items are done.
+        GAP: a range of missing items within a hull.
+        LOST: a finished word that no word above it knows of: no bit above it is clear.
     """
 
     HULL = 0
@@ -35,26 +36,26 @@ MEASURE: Final = (
 
 BLOCK: Final = ("batch_id", "tier", "block")
 TAKEN: Final = (*BLOCK, "level", "number", "cleared", "finished", "items")
-"""Columns of a word; ``finished``: it is done, and below the root."""
+"""Columns of a word; ``finished`` says that it is done and below the root."""
 
-_SHIFT: Final = 44  # a block's items, at most 2^42, fit below
+_SHIFT: Final = 44  # the items of a block, at most 2^42, fit below it
 
 
 def measured(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Measure the words of blocks.
 
     Args:
-        pages: of ``TAKEN``, sorted by ``BLOCK``; any page size.
+        pages: columns ``TAKEN``, sorted by ``BLOCK``, in pages of any size.
 
     Yields:
-        Pages of ``MEASURE``, in no order.
+        Pages of ``MEASURE``, in any order.
     """
     for columns in _whole_blocks(pages):
         yield from _unions(columns)
 
 
 def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
-    """Cut a sorted stream of rows between blocks; what is held over is less than a page and a block."""
+    """Cut a sorted stream of rows between blocks; at most a page and a block are held over."""
     held: Columns | None = None
     for page in pages:
         columns = {name: page.column(name).to_numpy(zero_copy_only=False) for name in TAKEN}
@@ -71,7 +72,7 @@ def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
 
 
 def _block_starts(columns: Columns) -> Any:
-    """Where each block begins."""
+    """The rows at which blocks begin."""
     changed = np.ones(len(columns["level"]), bool)
     changed[1:] = False
     for name in BLOCK:
@@ -80,7 +81,7 @@ def _block_starts(columns: Columns) -> Any:
 
 
 def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
-    """Measure whole blocks. Each gets a stretch of one number line, so that all are swept at once."""
+    """Measure whole blocks. Each gets a range of one number line, so that all are swept at once."""
     level, tier = columns["level"].astype(np.int64), columns["tier"].astype(np.int64)
     starts = _block_starts(columns)
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(level))))
@@ -88,7 +89,7 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     first = columns["number"] * (size << 6)
     origin = (block << _SHIFT) - (
         columns["block"] << (6 * TIER * (tier + 1))
-    )  # adds to an item's place on the line
+    )  # is added to an item, and gives its place on the line
     row, low, high = _runs(columns["cleared"])
     begin = first[row] + low * size[row] + origin[row]
     end = np.minimum(first[row] + high * size[row], columns["items"][row]) + origin[row]
@@ -126,7 +127,7 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
 
 
 def _runs(words: Any) -> tuple[Any, Any, Any]:
-    """The runs of ones of each word: its row, the first bit and one past the last, in order."""
+    """The runs of ones of each word, in order: row of the word, first bit, one past the last bit."""
     octets = np.ascontiguousarray(words, "<i8").view(np.uint8).reshape(-1, 8)
     bits = np.zeros((len(words), 66), np.int8)
     bits[:, 1:65] = np.unpackbits(octets, axis=1, bitorder="little")
@@ -137,7 +138,7 @@ def _runs(words: Any) -> tuple[Any, Any, Any]:
 
 
 class _Marks(NamedTuple):
-    """Cleared runs on the number line, by ``begin``, and the levels of their words."""
+    """Cleared runs on the number line, sorted by ``begin``, with the levels of their words."""
 
     level: Any
     begin: Any
@@ -145,7 +146,7 @@ class _Marks(NamedTuple):
 
 
 def _below(marks: _Marks, levels: Any, places: Any) -> Any:
-    """Which words, given by level and first item, lie below a clear bit of a higher word of their block."""
+    """Which words, given by level and first item, are below a clear bit of a higher word of their block."""
     under = np.zeros(len(levels), bool)
     for level in np.unique(levels):
         higher = marks.level > level

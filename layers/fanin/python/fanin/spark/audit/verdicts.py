@@ -1,4 +1,4 @@
-"""The audit as a whole: a snapshot in, three datasets out."""
+"""The audit of a snapshot: batches with their verdicts, missing ranges, and findings."""
 
 from __future__ import annotations
 
@@ -10,24 +10,31 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import LIVE, Mode, State
-from fanin.spark.audit import findings as finds
 from fanin.spark.audit import progress
-from fanin.spark.audit.sql_tree import placed, trees
+from fanin.spark.audit.findings import (
+    Kind,
+    batch_findings,
+    judge,
+    level_findings,
+    root_findings,
+    word_findings,
+)
+from fanin.spark.audit.sql_tree import with_places, with_trees
 
 SLACK: Final = 60_000
-"""Milliseconds that the clocks of tables, functions and this job may differ."""
+"""Milliseconds by which the clocks of tables, functions and this job may differ."""
 
 
 class Verdict(StrEnum):
-    """What the words say of a batch, against its stored state; the worst comes first.
+    """What the words say about the stored state of a batch; the worst comes first.
 
     Attributes:
-        EARLY: complete, and items are pending.
-        STUCK: closed, every item is done, and not complete.
-        WRONG: something else does not agree; the findings say what.
-        IN_FLUX: it was active while the tables were read, and what does not agree may be that.
-        COUNTED: estimated, so that there are no words to compare with.
-        SOUND: all agrees.
+        EARLY: the batch is complete, and items are pending.
+        STUCK: the batch is closed and every item is done, and it is not complete.
+        WRONG: something else is wrong; the findings say what.
+        IN_FLUX: the batch was active while the tables were read, which may explain its findings.
+        COUNTED: the batch is estimated, so it has no words to compare with.
+        SOUND: nothing was found.
     """
 
     EARLY = "early"
@@ -40,13 +47,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The rows of the two tables, typed, and when they were read.
+    """The typed rows of the two tables, and when they were read.
 
     Attributes:
         batches: of ``rows.batches``.
         words: of ``rows.words``.
-        since: milliseconds; when the earlier of the two was begun.
-        until: milliseconds; when the later was done.
+        since: milliseconds since the epoch; when reading the earlier table began.
+        until: milliseconds since the epoch; when reading the later table ended.
     """
 
     batches: DataFrame
@@ -57,17 +64,18 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a snapshot says; ``measured`` is worth keeping while the others are written, as all come from it.
+    """What a snapshot says. All datasets come from ``measured``, so persist it while they are written.
 
     Attributes:
-        measured: of ``progress.MEASURE``.
+        snapshot: what was audited.
+        measured: rows of ``sweep.MEASURE``.
     """
 
     snapshot: Snapshot
     measured: DataFrame
 
     def batches(self, findings: DataFrame) -> DataFrame:
-        """Every batch: what it is, how far it is, and the verdict.
+        """Every batch: what it is, how far it has come, and the verdict.
 
         Args:
             findings: of this audit.
@@ -76,8 +84,8 @@ class Audit:
             batch_id, user_key, state, mode, kind, items, done, pending, partial, created_at, touched_at,
             closed_at, ended_at, expires_at.
             age: seconds from its creation to its end, or to the snapshot.
-            rate: items done a second, from the creation to the end or the last activity.
-            wrong, in_flux: how many findings of either sort.
+            rate: items done per second, from its creation to its end or its last activity.
+            wrong, in_flux: number of findings of either sort.
             verdict: a ``Verdict``.
         """
         sums = findings.groupBy("batch_id").agg(
@@ -85,7 +93,7 @@ class Audit:
             F.count_if("in_flux").alias("in_flux"),
             *(
                 F.bool_or(F.expr(f"wrong and kind = '{kind.value}'")).alias(f"is_{kind.value}")
-                for kind in (finds.Kind.EARLY, finds.Kind.STUCK)
+                for kind in (Kind.EARLY, Kind.STUCK)
             ),
         )
         until = F.lit(self.snapshot.until)
@@ -115,26 +123,26 @@ class Audit:
         )
 
     def missing(self) -> DataFrame:
-        """The ranges of items that are not done, of exact batches: batch_id, start, stop (half-open)."""
+        """The ranges of items of exact batches that are not done: batch_id, start, stop (half-open)."""
         exact = self._batches().where(f"fault is null and mode = '{Mode.EXACT.value}'")
         return progress.missing(self.measured, exact)
 
     def findings(self) -> DataFrame:
-        """All that does not agree; see ``finds.judged``."""
+        """Everything that was found; see ``findings.judge``."""
         words, batches = joined(self.snapshot), self._progress()
         found = (
-            finds.of_words(words)
-            .unionByName(finds.of_levels(self.measured))
-            .unionByName(finds.above_roots(words, batches))
-            .unionByName(finds.of_batches(batches.withColumn("detail", F.lit(None).cast("string"))))
+            word_findings(words)
+            .unionByName(level_findings(self.measured))
+            .unionByName(root_findings(words, batches))
+            .unionByName(batch_findings(batches.withColumn("detail", F.lit(None).cast("string"))))
         )
-        return finds.judged(found, batches)
+        return judge(found, batches)
 
     def _batches(self) -> DataFrame:
         return present(self.snapshot)
 
     def _progress(self) -> DataFrame:
-        """The batches with ``done``, ``pending`` and whether they were active in the snapshot."""
+        """The batches with ``done``, ``pending`` and ``active``: whether they were active in the snapshot."""
         sums = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
         exact = F.col("mode") == Mode.EXACT.value
         done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
@@ -151,7 +159,7 @@ class Audit:
 
 
 def audit(snapshot: Snapshot) -> Audit:
-    """Measure a snapshot; nothing runs yet."""
+    """Plan the audit of a snapshot; Spark runs nothing yet."""
     words = joined(snapshot).where(
         f"inside and not gone and batch_fault is null and fault is null and mode = '{Mode.EXACT.value}'"
     )
@@ -159,15 +167,15 @@ def audit(snapshot: Snapshot) -> Audit:
 
 
 def present(snapshot: Snapshot) -> DataFrame:
-    """The batches less those past their time, which read as gone, with ``ended``."""
+    """The batches that have not expired, with ``ended``."""
     rows = snapshot.batches.withColumn("ended", ~F.col("state").isin([state.value for state in LIVE]))
     return rows.where(_lives(snapshot))
 
 
 def joined(snapshot: Snapshot) -> DataFrame:
-    """The words beside their batches, placed in their trees; ``gone`` says which are past their time."""
+    """The words with their batches and their places in the trees; ``gone`` says which have expired."""
     rows = present(snapshot).where("batch_id is not null")
-    beside = trees(rows).select(
+    beside = with_trees(rows).select(
         *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges"),
         F.col("expires_at").alias("batch_expires_at"),
         F.col("fault").alias("batch_fault"),
@@ -175,7 +183,7 @@ def joined(snapshot: Snapshot) -> DataFrame:
     )
     words = snapshot.words.withColumn("gone", ~_lives(snapshot)).join(beside, "batch_id", "left")
     known = F.coalesce("known", F.lit(False))
-    return placed(words.withColumn("known", known).withColumn("until", F.lit(snapshot.until)))
+    return with_places(words.withColumn("known", known).withColumn("until", F.lit(snapshot.until)))
 
 
 def _lives(snapshot: Snapshot) -> Column:
@@ -183,7 +191,7 @@ def _lives(snapshot: Snapshot) -> Column:
 
 
 def _active_until() -> Column:
-    """The latest that the last activity can have been, since ``touched_at`` is rounded down."""
+    """The latest possible time of the last activity, since ``touched_at`` is rounded down."""
     idle = F.when(F.col("state") == State.OPEN.value, F.col("open_idle_ttl")).otherwise(
         F.col("closed_idle_ttl")
     )

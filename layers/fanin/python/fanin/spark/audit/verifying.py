@@ -1,4 +1,4 @@
-"""Hands batches to the ledger's ``verify``, which reads the tables as they are and puts right what it can."""
+"""Hands batches to the ledger's ``verify``, which reads the tables as they are now, and can repair them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ SCHEMA: Final = (
 
 
 def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) -> DataFrame:
-    """Verify batches, each by one task; that a task runs twice does no harm.
+    """Verify batches, each in one task; a task may run twice.
 
     Args:
         batches: ``batch_id``, each once.
         service: the stack.
-        repair: whether to put right what can be.
-        tasks: how many at a time.
+        repair: whether to repair what was found.
+        tasks: how many run at the same time.
 
     Returns:
         batch_id.
         state: of the batch afterwards; null if it is gone.
-        pending: items not done, as they were met.
-        found: disagreements; ``first`` is the first of them, in words.
-        repaired: whether all of them were put right.
-        error: the code of the error that ended it: batch-gone, batch-not-found, throttled …
+        pending: items that were not done when they were read.
+        found: number of disagreements; ``first`` is the first of them, in words.
+        repaired: whether all of them were repaired.
+        error: the code of the error that ended the verification, for example batch-gone or throttled.
     """
 
     def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

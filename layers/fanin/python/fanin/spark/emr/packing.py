@@ -1,4 +1,4 @@
-"""fanin as one zip, which Spark puts on the path of the driver and of all executors."""
+"""Packs fanin into one zip, which Spark puts on the path of the driver and of all executors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fanin.errors import InvalidRequest
 ENTRY: Final = "fanin/spark/jobs/__main__.py"
 """The script that starts any job."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can tell: that of a file would make every zip another."""
+"""The earliest time that a zip can hold. With the times of files, every zip would differ."""
 _MODE: Final = 0o644 << 16
 
 
@@ -26,7 +26,7 @@ class Package:
     """The code of a job.
 
     Attributes:
-        content: a zip. A wheel is one, but Spark takes from ``--py-files`` only what is named so.
+        content: a zip. A wheel is one too, but Spark takes only names that end in zip from ``--py-files``.
         entry: the script that spark-submit starts.
     """
 
@@ -35,12 +35,12 @@ class Package:
 
     @property
     def digest(self) -> str:
-        """Names the content: the same code has the same digest, on every machine."""
+        """Names the content: the same code has the same digest on every machine."""
         return hashlib.sha256(self.content).hexdigest()
 
     @classmethod
     def installed(cls) -> Package:
-        """The package that runs, whether it is installed, an editable checkout or itself a zip."""
+        """The package of this process, be it installed, an editable checkout or a zip itself."""
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
             for name, file in _files(resources.files("fanin"), "fanin"):
@@ -54,7 +54,7 @@ class Package:
         """A wheel of fanin.
 
         Raises:
-            InvalidRequest: the file cannot be read, or is no wheel of it.
+            InvalidRequest: the file cannot be read, or is not a wheel of fanin.
         """
         try:
             content = file.read_bytes()
@@ -68,7 +68,7 @@ class Package:
             with zipfile.ZipFile(io.BytesIO(content)) as packed:
                 return cls(content, packed.read(ENTRY))
         except (zipfile.BadZipFile, KeyError) as error:
-            raise InvalidRequest(f"{name} is no wheel of fanin: {error}") from error
+            raise InvalidRequest(f"{name} is not a wheel of fanin: {error}") from error
 
 
 def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:

@@ -1,4 +1,4 @@
-"""Jobs on EMR Serverless: what the pipeline's stack says, the code in its bucket, and runs of the jobs."""
+"""Jobs on EMR Serverless: the outputs of the pipeline's stack, the code in its bucket, and runs of jobs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
 from fanin.spark.emr.packing import Package
 
-WELL: Final = "SUCCESS"
-ENDED: Final = (WELL, "FAILED", "CANCELLED")
-"""States that a run stays in."""
+SUCCESS: Final = "SUCCESS"
+ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")
+"""States that never change again."""
 POLL: Final = 10.0
-"""Seconds between two looks at a run; a run takes a minute at least."""
+"""Seconds between two looks at a run, which takes at least a minute."""
 _CODE: Final = "code"
 _MINUTE: Final = timedelta(minutes=1)
 
@@ -37,7 +37,7 @@ class Pipeline:
 
     Attributes:
         application: id of the EMR Serverless application.
-        role: ARN of what jobs run as.
+        role: ARN of the role of the jobs.
         bucket: name of the bucket for code and data.
         entry: S3 URL of the script that the stack was deployed with.
         package: S3 URL of the code that it was deployed with, as a zip.
@@ -56,7 +56,7 @@ class Pipeline:
         """Look the stack up.
 
         Raises:
-            NotConfigured: there is no such stack here, or it is none of a pipeline.
+            NotConfigured: there is no such stack in this account and region, or it has no pipeline.
         """
         try:
             with translated():
@@ -77,7 +77,7 @@ class Pipeline:
             )
         except KeyError as error:
             raise NotConfigured(
-                f"stack {stack} has no output {error}: it is none of a pipeline, or still being made"
+                f"stack {stack} has no output {error}: it has no pipeline, or is still being created"
             ) from error
 
 
@@ -88,11 +88,11 @@ class Submission:
     Attributes:
         job: its name.
         arguments: of the job.
-        package: the code to run it with; None for what the stack was deployed with.
-        conf: Spark properties, before the stack's.
+        package: the code to run it with; None for the code that the stack was deployed with.
+        conf: Spark properties; they override the stack's.
         token: names the submission. Submitting it again starts no second run.
-        attempts: how often EMR starts the job until it succeeds. Jobs may be repeated.
-        timeout: when EMR stops it; None for EMR's own, 12 hours.
+        attempts: how often EMR starts the job until it succeeds; every job can be repeated.
+        timeout: when EMR stops it; None for EMR's default of 12 hours.
     """
 
     job: str
@@ -111,8 +111,8 @@ class Run:
     Attributes:
         id: its id.
         name: which job.
-        state: as EMR names it, such as ``RUNNING`` or ``SUCCESS``.
-        details: EMR's words on the state; of a failure, the reason.
+        state: as EMR names it, for example ``RUNNING`` or ``SUCCESS``.
+        details: what EMR says about the state; if it failed, why.
         seconds: how long it has run; None if that is not known yet.
     """
 
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        return self.ended and self.state != WELL
+        return self.ended and self.state != SUCCESS
 
 
 class Runs:
@@ -145,11 +145,11 @@ class Runs:
         """Start a job.
 
         Returns:
-            The run; the one that there is already if its token was used before.
+            The run; if its token was used before, the run of that time.
 
         Raises:
-            InvalidRequest: EMR refuses it, or the token was used for something else.
-            AccessDenied: the caller may not upload, start jobs, or pass the role on.
+            InvalidRequest: EMR refuses the job, or the token was used for another one.
+            AccessDenied: the caller may not upload code, start jobs, or pass the role on.
         """
         entry, package = self._code(submission.package)
         conf = {**self._pipeline.conf, **submission.conf}
@@ -174,10 +174,10 @@ class Runs:
         return Run(answer["jobRunId"], submission.job)
 
     def look(self, run_id: str) -> Run:
-        """See how a run is.
+        """Read the state of a run.
 
         Raises:
-            JobRunNotFound: there is none of that id.
+            JobRunNotFound: there is no run with that id.
         """
         with _explained("look at the run"):
             seen = self._emr.get_job_run(**self._named(run_id))["jobRun"]
@@ -190,7 +190,7 @@ class Runs:
         )
 
     def follow(self, run_id: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[Run]:
-        """Look again and again, each change of state once, until the run has ended."""
+        """Give each change of state, until the run has ended."""
         last = ""
         while True:
             seen = self.look(run_id)
@@ -202,20 +202,20 @@ class Runs:
             sleep(POLL)
 
     def cancel(self, run_id: str) -> None:
-        """Ask a run to end; it may be submitted again.
+        """Ask a run to end; its job can be submitted again.
 
         Raises:
-            JobRunNotFound: there is none of that id.
-            InvalidRequest: it has ended already.
+            JobRunNotFound: there is no run with that id.
+            InvalidRequest: it has already ended.
         """
         with _explained("cancel the run"):
             self._emr.cancel_job_run(**self._named(run_id))
 
     def dashboard(self, run_id: str) -> str:
-        """Where to see a run's Spark UI and logs: a link that is good for an hour.
+        """A link to the Spark UI and the logs of a run; it works for an hour.
 
         Raises:
-            JobRunNotFound: there is none of that id.
+            JobRunNotFound: there is no run with that id.
         """
         with _explained("make the link"):
             url: str = self._emr.get_dashboard_for_job_run(**self._named(run_id))["url"]
@@ -225,10 +225,10 @@ class Runs:
         return {"applicationId": self._pipeline.application, "jobRunId": run_id}
 
     def _code(self, package: Package | None) -> tuple[str, str]:
-        """Where script and package are, in S3.
+        """Upload script and package, and give their S3 URLs.
 
-        They are uploaded each time: the key follows from the content, so nothing changes under a run, and the
-        bucket's clock, which removes old code, starts anew.
+        The key follows from the content, so the code of a run never changes. Uploading it again each time
+        restarts the time after which the bucket removes old code.
         """
         if package is None:
             return self._pipeline.entry, self._pipeline.package
@@ -244,7 +244,7 @@ class Runs:
 
 @contextmanager
 def _explained(what: str) -> Iterator[None]:
-    """Turn refusals into fanin's errors."""
+    """Turn AWS's errors into fanin's."""
     try:
         with translated():
             yield

@@ -1,7 +1,7 @@
-"""Asks the vehicles of fleets by scatter-gather, and tells of each what it said, or that it said nothing.
+"""Asks the vehicles of fleets by scatter-gather, and collects what each one said, or that it said nothing.
 
-One scatter a fleet, to the fleet's topic in the directory. Its idempotency key is made of the report's key
-and the fleet, so a report that is run again, or whose driver died, finds the scatter that there is.
+Each fleet gets one scatter, to the fleet's topic in the directory. Its idempotency key is made of the key of
+the report and the fleet, so a report that is run again, for example after its driver died, finds it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -16,25 +17,22 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.records import read_names
 from fanin.client.tracker import Tracker
-from fanin.domain.limits import MAX_PAGE
-from fanin.domain.reports import MissingRange
 from fanin.spark.runtime.service import Service
 
 TYPE: Final = "Fleet Report"
 """The message's type, in its attribute ``fanin-type``."""
 POLL: Final = 0.5
+"""Seconds between two looks at a scatter."""
 GRACE: Final = 60
-"""Seconds that an end may be late: alarms ring to the minute."""
+"""Seconds that the end of a scatter may be late, since alarms ring to the minute."""
 
 ANSWERED: Final = "answered"
 FAILED: Final = "failed"
 SILENT: Final = "silent"
 
 PAYLOAD: Final = StructType([StructField("odometer_m", LongType()), StructField("status", StringType())])
-"""What is read of a reply's payload, a JSON object; all of it may be left out."""
+"""What the report reads of a reply's payload, a JSON object; the payload may lack any of it."""
 
 ANSWERS: Final = StructType(
     [
@@ -48,8 +46,8 @@ ANSWERS: Final = StructType(
         StructField("payload", StringType()),
     ]
 )
-"""``answer``: ``answered``, ``failed`` or ``silent``; ``detail``: why it failed, or where its payload is;
-``payload``: the reply as JSON."""
+"""``answer`` is ``answered``, ``failed`` or ``silent``; ``detail`` says why it failed, or where its payload
+is; ``payload`` is the reply as JSON."""
 
 _GATHERED: Final = StructType(
     [*ANSWERS.fields[:4], StructField("replied_ms", LongType()), StructField("payload", StringType())]
@@ -60,16 +58,18 @@ _ARROW: Final = pa.schema(
         for field in _GATHERED.fields
     ]
 )
+_AT_ONCE: Final = 1_000
+"""Vehicles in a page that a task gives to Spark."""
 
 
-class Asking(NamedTuple):
-    """How fleets are asked.
+class AskOptions(NamedTuple):
+    """How to ask fleets.
 
     Attributes:
         key: of the report; the same key and fleet find the same scatter.
         topic: of a fleet in the directory, with ``{fleet}`` for its name.
-        timeout: seconds until who did not answer is asked again, or given up.
-        max_retries: how often it is asked again.
+        timeout: seconds until vehicles that did not answer are asked again, or given up.
+        max_retries: how often they are asked again.
     """
 
     key: str
@@ -78,8 +78,17 @@ class Asking(NamedTuple):
     max_retries: int = 2
 
 
-class Asked(NamedTuple):
-    """A fleet that was asked: the scatter's batch id, how many were asked, and how it went."""
+class AskedFleet(NamedTuple):
+    """A fleet that was asked.
+
+    Attributes:
+        fleet: its name.
+        batch_id: of the scatter.
+        recipients: vehicles that were asked.
+        received: vehicles that answered.
+        failed: vehicles that could not be asked.
+        ready: whether the scatter has ended.
+    """
 
     fleet: str
     batch_id: int
@@ -92,56 +101,59 @@ class Asked(NamedTuple):
 Row: TypeAlias = dict[str, Any]
 
 
-def ask(tracker: Tracker, fleets: Sequence[str], how: Asking, body: Mapping[str, object]) -> list[Asked]:
-    """Ask all fleets, and wait until nothing more is waited for.
+def ask_fleets(
+    tracker: Tracker, fleets: Sequence[str], options: AskOptions, body: Mapping[str, object]
+) -> list[AskedFleet]:
+    """Ask all fleets, and wait until their scatters have ended.
 
     Args:
         tracker: starts the scatters.
-        fleets: by name, few.
-        how: to ask.
-        body: of the message, as JSON, to which the fleet is added; the same whenever the key is.
+        fleets: names of a few fleets.
+        options: how to ask.
+        body: of the message, as JSON, to which the fleet is added. The same key needs the same body.
 
     Returns:
-        One for each fleet. One that is not ready has outlived its deadlines without ending, and its counts
-        are those so far.
+        One for each fleet. One that is not ready has passed its deadlines without ending; its counts are
+        those so far.
     """
     started = {
         fleet: tracker.scatters.start(
-            how.topic.format(fleet=fleet),
+            options.topic.format(fleet=fleet),
             {"fleet": fleet, **body},
             type=TYPE,
-            key=f"{how.key}/{fleet}",
-            correlation_id=f"{how.key}/{fleet}",
-            timeout=how.timeout,
-            max_retries=how.max_retries,
-            user_key=f"{how.key}/{fleet}"[:256],
+            key=f"{options.key}/{fleet}",
+            correlation_id=f"{options.key}/{fleet}",
+            timeout=options.timeout,
+            max_retries=options.max_retries,
+            user_key=f"{options.key}/{fleet}"[:256],
         ).batch.batch_id
         for fleet in fleets
     }
-    until = time.monotonic() + how.timeout * (1 + how.max_retries) + GRACE
+    until = time.monotonic() + options.timeout * (1 + options.max_retries) + GRACE
     for batch_id in started.values():
         while not tracker.status(batch_id).batch.state.terminal and time.monotonic() < until:
             time.sleep(POLL)
     return [_asked(tracker, fleet, batch_id) for fleet, batch_id in started.items()]
 
 
-def gathered(spark: SparkSession, asked: Sequence[Asked], service: Service) -> DataFrame:
-    """What every vehicle that was asked has said. Each task reads one fleet, a page at a time.
+def gather_answers(spark: SparkSession, asked: Sequence[AskedFleet], service: Service) -> DataFrame:
+    """Collect what every vehicle that was asked has said. Each task reads one fleet, a page at a time.
 
     Args:
         spark: the session.
-        asked: of ``ask``.
+        asked: of ``ask_fleets``.
         service: the stack, for the tasks.
 
     Returns:
-        Of ``ANSWERS``, a row for each recipient.
+        Rows of ``ANSWERS``, one for each recipient.
     """
 
     def read(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        ledger, tracker = service.ledger(), service.tracker()
+        tracker = service.tracker()
         for page in pages:
             for fleet, batch_id in zip(page["fleet"].to_pylist(), page["batch_id"].to_pylist(), strict=True):
-                for rows in _answers(ledger, tracker, fleet, batch_id):
+                answers = read_answers(tracker, fleet, batch_id)
+                while rows := list(islice(answers, _AT_ONCE)):
                     yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
 
     scatters = spark.createDataFrame(
@@ -163,58 +175,39 @@ def gathered(spark: SparkSession, asked: Sequence[Asked], service: Service) -> D
     )
 
 
-def nobody(spark: SparkSession) -> DataFrame:
-    """Of ``ANSWERS``, where nobody is asked."""
+def no_answers(spark: SparkSession) -> DataFrame:
+    """No rows of ``ANSWERS``, for a report that asks nobody."""
     return spark.createDataFrame([], ANSWERS)
 
 
-def _asked(tracker: Tracker, fleet: str, batch_id: int) -> Asked:
-    now = tracker.scatters.status(batch_id)
-    return Asked(fleet, batch_id, now.batch.items, now.received, now.failed, now.ready)
+def read_answers(tracker: Tracker, fleet: str, batch_id: int) -> Iterator[Row]:
+    """Read who is missing, then who failed, then who answered.
 
-
-def _answers(ledger: LedgerService, tracker: Tracker, fleet: str, batch_id: int) -> Iterator[list[Row]]:
-    """Pages of rows: who is missing, then who failed, then who answered.
-
-    In this order, since a vehicle may answer while this is read: it is there twice then, and would be nowhere
-    in the other.
+    A vehicle may answer while this is read. In this order it is then there twice, in any other it might not
+    be there at all.
     """
-
-    def row(vehicle: str, answer: str, **more: Any) -> Row:
-        return {"fleet": fleet, "vehicle": vehicle, "answer": answer, **more}
-
-    records = ledger.ports.records
-    cursor: str | None = None
-    while True:
-        missing = ledger.missing(batch_id, cursor=cursor, limit=MAX_PAGE)
-        for ordinals in _some(missing.ranges):
-            yield [row(name, SILENT) for name in read_names(records, batch_id, ordinals).values()]
-        if (cursor := missing.cursor) is None:
-            break
-    while True:
-        failures = ledger.failures(batch_id, cursor=cursor, limit=MAX_PAGE)
-        named = read_names(records, batch_id, [one.ordinal for one in failures.failures])
-        yield [row(named[one.ordinal], FAILED, detail=one.reason) for one in failures.failures]
-        if (cursor := failures.cursor) is None:
-            break
-    while True:
-        replies = tracker.scatters.replies_page(batch_id, cursor=cursor)
-        yield [
-            row(
+    scatters = tracker.scatters
+    return chain(
+        (_row(fleet, one.name, SILENT) for one in scatters.missing_recipients(batch_id)),
+        (_row(fleet, one.name, FAILED, detail=one.reason) for one in scatters.failed_recipients(batch_id)),
+        (
+            _row(
+                fleet,
                 reply.name,
                 ANSWERED,
                 replied_ms=reply.replied_at,
                 payload=None if reply.payload is None else json.dumps(reply.payload, sort_keys=True),
                 detail=reply.claim,
             )
-            for reply in replies.replies
-        ]
-        if (cursor := replies.cursor) is None:
-            break
+            for reply in scatters.replies(batch_id)
+        ),
+    )
 
 
-def _some(ranges: Iterable[MissingRange]) -> Iterator[list[int]]:
-    """The ordinals of ranges, at most a page at a time: a range may be as long as its batch."""
-    for one in ranges:
-        for start in range(one.start, one.stop, MAX_PAGE):
-            yield list(range(start, min(start + MAX_PAGE, one.stop)))
+def _row(fleet: str, vehicle: str, answer: str, **more: Any) -> Row:
+    return {"fleet": fleet, "vehicle": vehicle, "answer": answer, **more}
+
+
+def _asked(tracker: Tracker, fleet: str, batch_id: int) -> AskedFleet:
+    now = tracker.scatters.status(batch_id)
+    return AskedFleet(fleet, batch_id, now.batch.items, now.received, now.failed, now.ready)

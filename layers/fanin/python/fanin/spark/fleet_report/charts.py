@@ -1,7 +1,7 @@
-"""Charts as SVG that stands in a page: no scripts, nothing to load, colours from the page's own style.
+"""Charts as SVG inside a page: no scripts, nothing to load, colours from the page's own style.
 
-Drawn by pygal, which is pure Python without dependencies that need compiling, so that a job's archive
-stays small; matplotlib's SVG would bring thirty megabytes, and text whose colour cannot follow the page.
+pygal draws them. It is pure Python without dependencies that need compiling, so a job's archive stays small;
+matplotlib would add thirty megabytes, and the colour of its text could not follow the page.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
-import pygal
-from pygal.style import Style
+from fanin.spark.fleet_report import extra
 
 COLOURS: Final = 8
-"""Series of a chart that can be told apart; the page's style names as many colours."""
+"""Most series that people can tell apart in a chart; the page's style names as many colours."""
 SIZE: Final = (900, 320)
-"""Width and height of a chart over the whole page; those in pairs are ``HALF``."""
+"""Width and height of a chart as wide as the page; charts in pairs are ``HALF``."""
 HALF: Final = (560, 300)
 _LABEL: Final = 95
-"""How wide the label of a week is, with some room about it."""
+"""How wide the label of a week is, with some space around it."""
 
 
 class Series(NamedTuple):
@@ -27,7 +26,7 @@ class Series(NamedTuple):
 
     Attributes:
         name: in the legend.
-        values: one for each label; None where there is none.
+        values: one for each label; None where a value is missing.
     """
 
     name: str
@@ -35,13 +34,13 @@ class Series(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """What is drawn.
+    """What to draw.
 
     Attributes:
         id_: of the chart in its page.
         labels: of the weeks, or of the bars.
         series: from the bottom up.
-        shown: a value as text, with its unit.
+        shown: gives a value as text, with its unit.
         size: width and height.
     """
 
@@ -53,28 +52,28 @@ class Chart(NamedTuple):
 
 
 def bars(chart: Chart) -> str:
-    """Stacked bars."""
-    return _drawn(pygal.StackedBar, chart, {"rounded_bars": 1, "spacing": 8})
+    """Draw stacked bars."""
+    return _draw("StackedBar", chart, {"rounded_bars": 1, "spacing": 8})
 
 
 def lines(chart: Chart) -> str:
-    """Lines above zero."""
-    return _drawn(pygal.Line, chart, {"dots_size": 2, "stroke_style": {"width": 2}})
+    """Draw lines above zero."""
+    return _draw("Line", chart, {"dots_size": 2, "stroke_style": {"width": 2}})
 
 
-def lying(chart: Chart) -> str:
-    """Stacked bars that lie, the first label on top; as high as they need to be."""
+def horizontal_bars(chart: Chart) -> str:
+    """Draw stacked horizontal bars, the first label on top, as high as they need to be."""
     upward = [Series(one.name, one.values[::-1]) for one in chart.series]
     turned = chart._replace(
         labels=chart.labels[::-1], series=upward, size=(chart.size[0], 110 + 26 * len(chart.labels))
     )
-    return _drawn(
-        pygal.HorizontalStackedBar, turned, {"rounded_bars": 1, "spacing": 6}, every_label=True, columns=2
+    return _draw(
+        "HorizontalStackedBar", turned, {"rounded_bars": 1, "spacing": 6}, every_label=True, columns=2
     )
 
 
-def _drawn(
-    kind: Callable[..., Any],
+def _draw(
+    kind: str,
     what: Chart,
     more: Mapping[str, Any],
     *,
@@ -85,7 +84,7 @@ def _drawn(
     width, height = what.size
     columns = min(columns, max(1, len(series)))
     every = 1 if every_label else max(1, -(-len(labels) * _LABEL // width))
-    chart = kind(
+    chart = getattr(extra.load("pygal"), kind)(
         **{
             "style": _style(len(series)),
             "width": width,
@@ -95,7 +94,7 @@ def _drawn(
             "show_minor_x_labels": every == 1,
             "legend_at_bottom": True,
             "legend_at_bottom_columns": columns,
-            "margin_bottom": 28 if len(series) % columns else 8,  # room for a last row that is not full
+            "margin_bottom": 28 if len(series) % columns else 8,  # space for a last row that is not full
             "legend_box_size": 10,
             "truncate_legend": 24,
             "truncate_label": -1,
@@ -109,7 +108,7 @@ def _drawn(
             **more,
         }
     )
-    chart.uuid = what.id_  # pygal's own is drawn at random, and the page would differ from run to run
+    chart.uuid = what.id_  # pygal's own is random, and would change the page with each run
     chart.x_labels = list(labels)
     if every > 1:
         chart.x_labels_major = list(labels[::every])
@@ -120,9 +119,9 @@ def _drawn(
     return drawn
 
 
-def _style(series: int) -> Style:
+def _style(series: int) -> Any:
     colours = tuple(f"var(--series-{n % COLOURS})" for n in range(max(1, series)))
-    return Style(
+    return extra.load("pygal.style").Style(
         background="transparent",
         plot_background="transparent",
         foreground="var(--muted)",
@@ -145,10 +144,13 @@ def _style(series: int) -> Style:
 
 
 def _plain(root: Element) -> Element:
-    """Without what is for scripts, or tells the day; values as titles, which browsers show by themselves."""
+    """Drop the date and what only scripts need; show values as titles, which need no scripts."""
     for parent in root.iter():
         for child in list(parent):
-            if callable(child.tag) or child.tag in {"script", "title"}:  # or a comment; the title is "Pygal"
+            if callable(child.tag) or child.tag in {
+                "script",
+                "title",
+            }:  # a callable tag is a comment; the title is "Pygal"
                 parent.remove(child)
     for parent in root.iter():
         said = {child.get("class"): child.text or "" for child in parent if child.tag == "desc"}

@@ -1,4 +1,4 @@
-"""Reads a dataset of telemetry and tells, of each row, what it measures or why it is left out."""
+"""Reads a dataset of telemetry; each row is a measurement, or a reject with its reason."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from fanin.spark.runtime.formats import DatasetFormat, format_of_path, load
 from fanin.spark.runtime.rejects import Reason
 
 CORRUPT: Final = "_corrupt"
-"""The column with the text of a line that is no JSON; null for all others."""
+"""The column with the text of a line that is not JSON; null for all others."""
 
 
-def read(spark: SparkSession, path: str, feed: Feed, form: DatasetFormat | None = None) -> DataFrame:
-    """Read the columns of a feed, untouched.
+def read(spark: SparkSession, path: str, feed: Feed, format_: DatasetFormat | None = None) -> DataFrame:
+    """Read the columns of a feed, unchanged.
 
     Args:
         spark: the session.
-        path: a file or folder. CSV has a header line, in any order of columns; JSON has an object a line.
-        feed: what its rows are.
-        form: the format; None takes what the path's suffix says.
+        path: a file or folder. CSV has a header line, with columns in any order; JSON has an object on each
+            line.
+        feed: what the rows are.
+        format_: the format; None takes the one that the path's suffix names.
 
     Returns:
-        The columns that the feed needs, those of CSV and JSON as text, and ``CORRUPT``. None of its rows is
-        dropped.
+        The columns that the feed needs, those of CSV and JSON as text, and ``CORRUPT``; all rows.
 
     Raises:
-        InvalidRequest: there is nothing at the path, or a column is missing.
+        InvalidRequest: the path does not exist, or a column is missing.
     """
-    reader = _READERS[form or format_of_path(path)]
+    reader = _READERS[format_ or format_of_path(path)]
     raw = load(spark, path, lambda: reader(spark, path, feed), _text([*feed.sources, CORRUPT]))
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:
@@ -52,18 +52,18 @@ def read(spark: SparkSession, path: str, feed: Feed, form: DatasetFormat | None 
     return raw.select(*(F.col(f"`{name}`") for name in feed.sources), corrupt)
 
 
-def checked(raw: DataFrame, feed: Feed) -> DataFrame:
-    """Tell of each row what it measures, or why it is left out.
+def check(raw: DataFrame, feed: Feed) -> DataFrame:
+    """Find out of each row what it measures, or why it is left out.
 
-    Of rows with the same key one counts, whichever task saw them first: the smallest.
+    Of rows with the same key the smallest counts, no matter which one a task sees first.
 
     Args:
-        raw: as ``read`` gives it.
-        feed: what its rows are.
+        raw: of ``read``.
+        feed: what the rows are.
 
     Returns:
-        As many rows, with the columns of the feed, and ``reason``, ``detail`` and ``value`` of
-        ``rejects.SCHEMA``; those three are null where the row counts.
+        As many rows, with the columns of the feed, and with ``reason``, ``detail`` and ``value`` of
+        ``rejects.SCHEMA``, which are null where the row counts.
     """
     row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in feed.sources)), {"ignoreNullFields": "false"})
     clean = raw.select(*(_clean(raw, name, feed.nulls) for name in feed.sources), CORRUPT, row.alias("_row"))
@@ -81,22 +81,22 @@ def checked(raw: DataFrame, feed: Feed) -> DataFrame:
     return _once(judged, feed)
 
 
-def counted(judged: DataFrame, feed: Feed) -> DataFrame:
+def valid_rows(judged: DataFrame, feed: Feed) -> DataFrame:
     """The rows that count, with the columns of the feed."""
     return judged.where(F.col("reason").isNull()).select(*feed.schema.names)
 
 
-def left_out(judged: DataFrame) -> DataFrame:
-    """The rows that do not, of ``rejects.SCHEMA``."""
+def rejected_rows(judged: DataFrame) -> DataFrame:
+    """The rows that are left out, as rows of ``rejects.SCHEMA``."""
     return judged.where(F.col("reason").isNotNull()).select(*rejects.SCHEMA.names)
 
 
 def _once(judged: DataFrame, feed: Feed) -> DataFrame:
-    """Leave out all but one of the rows with the same key.
+    """Leave out all rows with the same key but one.
 
-    Rows that are left out already are spread by their value, since most of them have no key.
+    Rows that are left out already are distributed by their value, since most of them have no key.
     """
-    # By a number first: rows are told apart by it alone, where names would be compared letter by letter.
+    # By a hash first: comparing numbers is faster than comparing names letter by letter.
     key = ["value", *feed.key]
     same = Window.partitionBy(F.xxhash64(*key), *key).orderBy(*feed.schema.names)
     again = F.col("reason").isNull() & (F.col("_nth") > 1)
@@ -112,19 +112,19 @@ def _once(judged: DataFrame, feed: Feed) -> DataFrame:
 
 
 def _of_sources(feed: Feed) -> list[Rule]:
-    """What may be wrong with the columns as they came; of those that hold, the first counts."""
+    """What may be wrong with the columns as they came; the first rule that holds counts."""
     return [
-        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line is no JSON object"),
+        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line is not a JSON object"),
         *feed.left_out,
         *(Rule(Reason.NULL, f"`{name}` IS NULL", f"{name} is null") for name in feed.sources),
     ]
 
 
 def _of_measures(feed: Feed) -> list[Rule]:
-    """What may be wrong with what they say."""
+    """What may be wrong with the measures."""
     return [
         *(
-            Rule(Reason.MALFORMED, f"{one.name} IS NULL", f"{one.name} is no {one.type.simpleString()}")
+            Rule(Reason.MALFORMED, f"{one.name} IS NULL", f"{one.name} is not a {one.type.simpleString()}")
             for one in feed.measures
         ),
         *feed.bounds,
@@ -132,7 +132,7 @@ def _of_measures(feed: Feed) -> list[Rule]:
 
 
 def _first(rules: Sequence[Rule]) -> Column:
-    """Reason and detail of the first rule that holds; null if none does."""
+    """Reason and detail of the first rule that holds; null if no rule does."""
     return F.coalesce(
         *(
             F.when(
@@ -145,7 +145,7 @@ def _first(rules: Sequence[Rule]) -> Column:
 
 
 def _clean(raw: DataFrame, name: str, nulls: Sequence[str]) -> Column:
-    """A column with blank text as null; what is neither text, number nor time becomes text."""
+    """A column whose blank texts are null; a column that is not text, number or time becomes text."""
     column, type_ = F.col(f"`{name}`"), raw.schema[name].dataType
     if isinstance(type_, NumericType | TimestampType | TimestampNTZType):
         return column
@@ -156,7 +156,7 @@ def _clean(raw: DataFrame, name: str, nulls: Sequence[str]) -> Column:
 def _csv(spark: SparkSession, path: str, feed: Feed) -> DataFrame:  # noqa: ARG001
     """All columns as text, by the names that the header line gives them."""
     headed = spark.read.option("header", True).csv(path).columns
-    # With enforceSchema another file's header is not looked at, and its columns are taken for these.
+    # With enforceSchema Spark would ignore the headers of other files, and take their columns for these.
     return spark.read.schema(_text(headed)).csv(path, header=True, enforceSchema=False)
 
 

@@ -1,4 +1,4 @@
-"""The report as a page: one HTML file with its charts in it, nothing to load, everything escaped."""
+"""The report as a page: one HTML file that holds its charts, loads nothing and escapes everything."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from functools import partial
 from importlib import resources
 from typing import Any, Final
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
-from fanin.spark.fleet_report.asking import Asked
-from fanin.spark.fleet_report.charts import COLOURS, SIZE, Chart, Series, bars, lines, lying
+from fanin.spark.fleet_report import extra
+from fanin.spark.fleet_report.asking import AskedFleet
+from fanin.spark.fleet_report.charts import COLOURS, SIZE, Chart, Series, bars, horizontal_bars, lines
 from fanin.spark.fleet_report.weeks import label
 
 NOTHING: Final = "\N{EN DASH}"
 OTHERS: Final = "all others"
 FLEETS: Final = 40
-"""Fleets that have a row of their own on the page, those that drove farthest; the datasets have all."""
+"""Fleets with a row of their own on the page: those that drove farthest. The datasets have all."""
 LISTED: Final = 200
 """Missing vehicles that the page names."""
 WEEKS: Final = 106
-"""Weeks that a chart has room for."""
+"""Most weeks that fit in a chart."""
 WHY: Final[Mapping[str, str]] = {
     "silent": "did not answer",
     "failed": "could not be asked",
@@ -36,22 +34,22 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Report:
-    """What is on the page; all of it small, however much was driven.
+    """What is on the page; it stays small, however much was driven.
 
     Attributes:
         title: of the page.
         weeks: Mondays of the period's weeks, in order.
-        fleets: rows of ``fleet.fleets``, farthest first, at most ``FLEETS``.
+        fleets: rows of ``rollups.fleets``, farthest first, at most ``FLEETS``.
         total: the same of all fleets together.
-        fleet_count: how many there are in all.
-        fleet_weeks: rows of ``fleet.fleet_weeks``, of those fleets.
-        missing: fleet → why → how many vehicles, of those fleets.
-        missing_count: how many are missing in all, by why.
-        listed: some of the missing, rows of ``fleet.missing``.
-        asked: who was asked; empty where nobody was.
+        fleet_count: how many fleets there are in all.
+        fleet_weeks: rows of ``rollups.fleet_weeks``, of those fleets.
+        missing: fleet → reason → number of missing vehicles, of those fleets.
+        missing_count: reason → number of missing vehicles, of all fleets.
+        listed: some of the missing, rows of ``rollups.missing``.
+        asked: who was asked; empty if nobody was.
         rejects: reason, detail and count of rows that were left out.
         rows: how many rows came in.
-        outside: how many of them were of other weeks or fleets.
+        outside: how many of them are of other weeks or fleets.
         currency: as people write it.
     """
 
@@ -64,7 +62,7 @@ class Report:
     missing: Mapping[str, Mapping[str, int]]
     missing_count: Mapping[str, int]
     listed: Sequence[Row]
-    asked: Sequence[Asked]
+    asked: Sequence[AskedFleet]
     rejects: Sequence[Row]
     rows: int
     outside: int
@@ -76,7 +74,7 @@ class Report:
 
     @property
     def fuelled(self) -> bool:
-        """Whether anything is known of fuel."""
+        """Whether any vehicle filled up."""
         return bool(self.total["fill_ups"])
 
     @property
@@ -84,38 +82,43 @@ class Report:
         return [label(week) for week in self.weeks]
 
     def of(self, fleet: str, value: Callable[[Row], float | None]) -> list[float | None]:
-        """A figure of a fleet for each week; None where it did nothing."""
+        """A figure of a fleet for each week; None for weeks without data."""
         rows = (self._by_week.get((fleet, week)) for week in self.weeks)
         return [None if row is None else value(row) for row in rows]
 
     def top(self) -> list[str]:
-        """The fleets that charts tell apart."""
+        """The fleets that have a series of their own in charts."""
         names = [row["fleet"] for row in self.fleets]
         return names if len(names) <= COLOURS else names[: COLOURS - 1]
 
 
-def page(report: Report) -> str:
-    """Render a report as HTML; the same report gives the same page."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+def render_page(report: Report) -> str:
+    """Render a report as HTML; the same report gives the same page.
+
+    Raises:
+        NotConfigured: the extra ``fanin[report]`` is not installed.
+    """
+    jinja2, markup = extra.load("jinja2"), extra.load("markupsafe").Markup
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
         km=km, hours=hours, percent=percent, litres=litres, tenth=tenth, money=money, whole=whole, week=label
     )
-    template = environment.from_string(_text("report.html"))
-    return template.render(
+    page: str = environment.from_string(_text("report.html")).render(
         report=report,
-        charts={name: Markup(svg) for name, svg in _charts(report).items()},  # noqa: S704  pygal escapes
+        charts={name: markup(svg) for name, svg in _charts(report).items()},  # pygal escapes
         why=WHY,
         missing=sum(report.missing_count.values()),
         asked=sum(one.recipients for one in report.asked),
         received=sum(one.received for one in report.asked),
         fewer=report.fleet_count - len(report.fleets),
     )
+    return page
 
 
 def _charts(report: Report) -> dict[str, str]:
-    """Drawn where there is something to draw."""
+    """Draw the charts that have data."""
     if not report.weeks or len(report.weeks) > WEEKS or not report.fleets:
         return {}
     of = partial(_by_week, report)
@@ -140,7 +143,7 @@ def _charts(report: Report) -> dict[str, str]:
             if report.missing_count.get(why)
         ]
         if names:
-            drawn["missing"] = lying(Chart("missing", names, series, lambda v: f"{v:,.0f}"))
+            drawn["missing"] = horizontal_bars(Chart("missing", names, series, lambda v: f"{v:,.0f}"))
     return drawn
 
 
@@ -155,11 +158,11 @@ def _by_week(
     """A figure of the fleets by week.
 
     Args:
-        report: has it.
+        report: where it is from.
         id_: of the chart.
-        value: the figure, of a fleet's week.
-        shown: it as text.
-        others: add the fleets up that charts do not tell apart; a mean of theirs would say nothing.
+        value: gives the figure of a fleet's week.
+        shown: gives it as text.
+        others: add a series with the sum of all other fleets; for ratios a sum would be meaningless.
     """
     top = report.top()
     series = [Series(name, report.of(name, value)) for name in top]
@@ -171,7 +174,7 @@ def _by_week(
 
 
 def short(value: float) -> str:
-    """A number as an axis shows it: with three figures that count, or all of them before the point."""
+    """A number as an axis shows it: with three significant figures, or without decimals."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
@@ -186,7 +189,7 @@ def hours(seconds: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share with a tenth of a per cent."""
+    """A share in per cent with one decimal, or a dash if it is None."""
     return NOTHING if share is None else f"{share * 100:.1f} %"
 
 
@@ -196,20 +199,20 @@ def litres(millilitres: int) -> str:
 
 
 def tenth(value: float | None) -> str:
-    """A number with a tenth, or a dash where there is none."""
+    """A number with one decimal, or a dash if it is None."""
     return NOTHING if value is None else f"{value:,.1f}"
 
 
 def money(hundredths: float | None) -> str:
-    """An amount with its hundredths, or a dash where there is none."""
+    """An amount with two decimals, or a dash if it is None."""
     return NOTHING if hundredths is None else f"{hundredths / 100:,.2f}"
 
 
 def whole(number: int) -> str:
-    """A number with its thousands apart."""
+    """A number with commas between thousands."""
     return f"{number:,}"
 
 
 def _text(name: str) -> str:
-    """A file beside this module, also where the package is a zip."""
+    """The text of a file next to this module, even if the package is a zip."""
     return resources.files("fanin.spark.fleet_report").joinpath(name).read_text("utf-8")

@@ -1,7 +1,7 @@
-"""The datasets of a fleet report, each written before the next is made from it, and the page's figures.
+"""The datasets of a fleet report, each written before the next is made from it, and the figures of the page.
 
-Whatever is read twice is read from what was written: a plan that runs twice over an input that grows would
-give a report whose parts do not add up.
+Everything that is read twice is written first: if a plan ran twice on an input that grows, the parts of the
+report would not add up.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.fleet_report import asking
-from fanin.spark.fleet_report import rollups as fleet
-from fanin.spark.fleet_report.asking import Asked
-from fanin.spark.fleet_report.checking import CORRUPT, checked, counted, left_out, read
+from fanin.spark.fleet_report import asking, rollups
+from fanin.spark.fleet_report.asking import AskedFleet
+from fanin.spark.fleet_report.checking import CORRUPT, check, read, rejected_rows, valid_rows
 from fanin.spark.fleet_report.html_page import FLEETS, LISTED, WEEKS, Report
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
@@ -27,22 +26,22 @@ from fanin.spark.runtime.formats import DatasetFormat
 from fanin.spark.runtime.service import Service
 
 REASONS: Final = 50
-"""Kinds of rows left out that the page tells apart."""
+"""Most reasons for rejects that the page lists."""
 
 
 class Scope(NamedTuple):
-    """What a report is about: weeks, and fleets by name; no fleets are all."""
+    """What a report is about: weeks, and fleets by name; without names it is about all fleets."""
 
     period: Period
     fleets: Sequence[str]
 
-    def names(self, column: str) -> Column:
-        """Whether the fleet in a column is one of these; never null where the column is not."""
+    def includes(self, column: str) -> Column:
+        """Whether the fleet in a column is one of these; null only if the column is."""
         return F.col(column).isin(*self.fleets) if self.fleets else F.lit(True)
 
-    def of(self, rows: DataFrame) -> DataFrame:
-        """Those of the fleets."""
-        return rows.where(self.names("fleet"))
+    def select(self, rows: DataFrame) -> DataFrame:
+        """The rows of these fleets."""
+        return rows.where(self.includes("fleet"))
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Output:
 
     Attributes:
         spark: the session.
-        folder: where all goes; what an earlier run left is replaced.
+        folder: for all files; what an earlier run left there is replaced.
     """
 
     spark: SparkSession
@@ -60,8 +59,8 @@ class Output:
     def path(self, name: str) -> str:
         return f"{self.folder.rstrip('/')}/{name}"
 
-    def kept(self, name: str, rows: DataFrame) -> DataFrame:
-        """Write a dataset, and give it as it was written."""
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write a dataset, and give the DataFrame that reads it."""
         rows.write.mode("overwrite").parquet(self.path(name))
         return self.spark.read.schema(rows.schema).parquet(self.path(name))
 
@@ -74,74 +73,77 @@ class Facts:
     """What came in.
 
     Attributes:
-        trips: judged, as ``checking.checked`` gives them.
+        trips: of ``checking.check``.
         fill_ups: likewise.
-        weeks: of all vehicles that are reported on, also those outside the period: ``fleet.vehicle_weeks``.
-        refused: how many rows are left out, by reason.
+        weeks: of ``rollups.vehicle_weeks``: all weeks of the vehicles that are reported on, those outside the
+            period among them.
+        rejected: reason → number of rows that are left out.
     """
 
     trips: DataFrame
     fill_ups: DataFrame
     weeks: DataFrame
-    refused: dict[str, int]
+    rejected: dict[str, int]
 
     def tally(self, scope: Scope) -> tuple[int, int]:
-        """How many rows came in; and how many count, but are of other weeks or fleets."""
+        """Count the rows that came in; and those that count, but are of other weeks or fleets."""
         both = [
             judged.select("fleet", "reason", week_of(feed.at).alias("week"))
             for judged, feed in ((self.trips, TRIPS), (self.fill_ups, FILL_UPS))
         ]
-        elsewhere = F.col("reason").isNull() & ~(scope.period.holds("week") & scope.names("fleet"))
+        elsewhere = F.col("reason").isNull() & ~(scope.period.holds("week") & scope.includes("fleet"))
         counts = both[0].unionByName(both[1]).agg(F.count("*"), F.count_if(elsewhere)).collect()[0]
         return counts[0], counts[1]
 
 
 class Source(NamedTuple):
-    """A dataset: where it is, what its columns are, and its format where the suffix does not say."""
+    """A dataset: where it is, what its columns are, and its format if the suffix does not name it."""
 
     path: str | None
     feed: Feed
     format: DatasetFormat | None = None
 
 
-def facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) -> Facts:
-    """Judge all rows, set those aside that are left out, and add up the others.
+def read_facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) -> Facts:
+    """Check all rows, write the rejects, and add up the others.
 
     Raises:
         InvalidRequest: a dataset cannot be read, or lacks a column.
     """
     judged = [
-        output.kept(f"checked/{source.feed.name}", _judged(output.spark, source))
+        output.write(f"checked/{source.feed.name}", _checked(output.spark, source))
         for source in (trips, fill_ups)
     ]
     refused = rejects.write_rejects(
-        left_out(judged[0]).unionByName(left_out(judged[1])), output.path("rejects")
+        rejected_rows(judged[0]).unionByName(rejected_rows(judged[1])), output.path("rejects")
     )
-    weeks = fleet.vehicle_weeks(scope.of(counted(judged[0], TRIPS)), scope.of(counted(judged[1], FILL_UPS)))
-    return Facts(judged[0], judged[1], output.kept("checked/vehicle_week", weeks), refused)
+    weeks = rollups.vehicle_weeks(
+        scope.select(valid_rows(judged[0], TRIPS)), scope.select(valid_rows(judged[1], FILL_UPS))
+    )
+    return Facts(judged[0], judged[1], output.write("checked/vehicle_week", weeks), refused)
 
 
-def _judged(spark: SparkSession, source: Source) -> DataFrame:
+def _checked(spark: SparkSession, source: Source) -> DataFrame:
     if source.path is None:
         raw = spark.createDataFrame(
             [], ", ".join(f"{name} string" for name in [*source.feed.sources, CORRUPT])
         )
     else:
         raw = read(spark, source.path, source.feed, source.format)
-    return checked(raw, source.feed)
+    return check(raw, source.feed)
 
 
 @dataclass(frozen=True)
 class Datasets:
-    """What the report says, in full; the columns are those of the functions of ``rollups``.
+    """The datasets of the report.
 
     Attributes:
         weeks: Mondays of the period.
-        vehicle: of ``fleet.books``.
-        vehicle_week: of ``fleet.vehicle_weeks``.
-        fleet_week: of ``fleet.fleet_weeks``.
-        fleet: of ``fleet.fleets``.
-        missing: of ``fleet.missing``.
+        vehicle: of ``rollups.vehicle_totals``.
+        vehicle_week: of ``rollups.vehicle_weeks``.
+        fleet_week: of ``rollups.fleet_weeks``.
+        fleet: of ``rollups.fleets``.
+        missing: of ``rollups.missing``.
     """
 
     weeks: list[date]
@@ -152,46 +154,46 @@ class Datasets:
     missing: DataFrame
 
 
-def datasets(output: Output, found: Facts, asked: Sequence[Asked], scope: Scope) -> Datasets:
-    """Gather what the vehicles said, and roll everything up.
+def write_datasets(output: Output, facts: Facts, asked: Sequence[AskedFleet], scope: Scope) -> Datasets:
+    """Collect what the vehicles said, and roll everything up.
 
     Args:
         output: where the datasets go.
-        found: what came in.
-        asked: whom ``asking.ask`` has asked; empty if nobody was.
+        facts: what came in.
+        asked: of ``asking.ask_fleets``; empty if nobody was asked.
         scope: of the report.
 
     Raises:
         NotConfigured: vehicles were asked, and the environment names no tables for the tasks.
     """
     spark = output.spark
-    said = asking.gathered(spark, asked, Service.from_env()) if asked else asking.nobody(spark)
-    answers = output.kept("answers", said)
-    vehicle = output.kept("vehicle", fleet.books(found.weeks, scope.period, answers))
-    weekly = output.kept("vehicle_week", found.weeks.where(scope.period.holds("week")))
+    said = asking.gather_answers(spark, asked, Service.from_env()) if asked else asking.no_answers(spark)
+    answers = output.write("answers", said)
+    vehicle = output.write("vehicle", rollups.vehicle_totals(facts.weeks, scope.period, answers))
+    weekly = output.write("vehicle_week", facts.weeks.where(scope.period.holds("week")))
     ends = weekly.agg(F.min("week"), F.max("week")).head()
     weeks = scope.period.within(ends[0], ends[1]) if ends and ends[0] else []
     return Datasets(
         weeks=weeks,
         vehicle=vehicle,
         vehicle_week=weekly,
-        fleet_week=output.kept("fleet_week", fleet.fleet_weeks(weekly, vehicle)),
-        fleet=output.kept("fleet", fleet.fleets(vehicle, len(weeks))),
-        missing=output.kept("missing", fleet.missing(vehicle, answers)),
+        fleet_week=output.write("fleet_week", rollups.fleet_weeks(weekly, vehicle)),
+        fleet=output.write("fleet", rollups.fleets(vehicle, len(weeks))),
+        missing=output.write("missing", rollups.missing(vehicle, answers)),
     )
 
 
-def report(
+def build_report(
     output: Output,
-    found: Facts,
+    facts: Facts,
     made: Datasets,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedFleet],
     scope: Scope,
     *,
     title: str,
     currency: str,
 ) -> Report:
-    """What the page shows: of fleets, weeks, vehicles and reasons never more than it has room for."""
+    """Collect what the page shows: as many fleets, weeks, vehicles and reasons as fit on it."""
     top = made.fleet.orderBy(F.desc("distance_m"), "fleet").limit(FLEETS).collect()
     of_top = F.col("fleet").isin([row["fleet"] for row in top])
     by_fleet: dict[str, dict[str, int]] = {}
@@ -202,7 +204,7 @@ def report(
         if name is not None:
             by_fleet.setdefault(name, {})[why] = count
     reasons = output.rejects().groupBy("reason", "detail").count()
-    rows, outside = found.tally(scope)
+    rows, outside = facts.tally(scope)
     return Report(
         title=title,
         weeks=made.weeks,
@@ -222,10 +224,10 @@ def report(
 
 
 def total(vehicles: DataFrame, weeks: int) -> dict[str, Any]:
-    """All fleets together, as if they were one; nothing but zeros where there are no vehicles."""
-    nothing = dict.fromkeys(("vehicles", "active", *fleet.SUMS, "fuelled_m"), 0)
+    """All fleets together, as if they were one; zeros if there are no vehicles."""
+    nothing = dict.fromkeys(("vehicles", "active", *rollups.SUMS, "fuelled_m"), 0)
     ratios = dict.fromkeys(("utilisation", "l_per_100km", "cost_per_100km"))
-    one = fleet.fleets(vehicles.withColumn("fleet", F.lit("")), weeks).drop("fleet").head()
+    one = rollups.fleets(vehicles.withColumn("fleet", F.lit("")), weeks).drop("fleet").head()
     return {**nothing, **ratios} if one is None else one.asDict()
 
 

@@ -1,7 +1,7 @@
 """Rollups of telemetry: per vehicle and week, then per fleet and week, then per fleet.
 
-Facts are added up to vehicle and week before anything is joined, so that joins are small and a vehicle's
-fill-ups never multiply its trips. All sums are of whole numbers; ratios are taken from them last.
+Trips and fill-ups are added up to vehicle and week before they are joined, so that joins are small and a
+vehicle's fill-ups never multiply its trips. Sums are of whole numbers; ratios are computed from them last.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def vehicle_weeks(trips: DataFrame, fill_ups: DataFrame) -> DataFrame:
     """What each vehicle did in each week.
 
     Args:
-        trips: with the columns of ``telemetry.TRIPS``; a trip is of the week in which it began.
+        trips: with the columns of ``telemetry.TRIPS``; a trip counts for the week in which it began.
         fill_ups: with the columns of ``telemetry.FILL_UPS``.
 
     Returns:
-        fleet, vehicle, week (its Monday) and ``SUMS``; a row wherever there is a trip or a fill-up.
+        fleet, vehicle, week (its Monday) and ``SUMS``; a row for each vehicle and week that has data.
     """
     driven = trips.groupBy(*VEHICLE, week_of("started_at").alias("week")).agg(
         F.count("*").alias("trips"),
@@ -40,16 +40,16 @@ def vehicle_weeks(trips: DataFrame, fill_ups: DataFrame) -> DataFrame:
     return both.select(*VEHICLE, "week", *(F.coalesce(name, F.lit(0)).alias(name) for name in SUMS))
 
 
-def books(weeks: DataFrame, period: Period, asked: DataFrame) -> DataFrame:
-    """Every vehicle that is known, and what it did in a period.
+def vehicle_totals(weeks: DataFrame, period: Period, asked: DataFrame) -> DataFrame:
+    """What each vehicle that is known did in a period.
 
     Args:
-        weeks: of ``vehicle_weeks``, also those before and after the period.
+        weeks: of ``vehicle_weeks``, those before and after the period among them.
         period: of the report.
-        asked: fleet and vehicle of those that the directory knew, which may have sent nothing ever.
+        asked: fleet and vehicle of the vehicles in the directory; some may never have sent anything.
 
     Returns:
-        fleet, vehicle, ``last_week`` in which there is something of it, and ``SUMS`` over the period.
+        fleet, vehicle, ``last_week`` with a trip or a fill-up, and ``SUMS`` over the period.
     """
     inside = period.holds("week")
     heard = weeks.groupBy(*VEHICLE).agg(
@@ -66,11 +66,11 @@ def fleet_weeks(weeks: DataFrame, vehicles: DataFrame) -> DataFrame:
 
     Args:
         weeks: of ``vehicle_weeks``, those of the period.
-        vehicles: of ``books``.
+        vehicles: of ``vehicle_totals``.
 
     Returns:
         fleet, week, ``vehicles`` (of the fleet), ``active`` (those with a trip), ``SUMS``, ``fuelled_m`` and
-        what ``ratios`` gives.
+        the columns of ``ratios``.
     """
     fuelled = vehicles.where("fill_ups > 0").select(*VEHICLE, F.lit(True).alias("_fuelled"))
     size = vehicles.groupBy("fleet").agg(F.count("*").alias("vehicles"))
@@ -91,11 +91,11 @@ def fleets(vehicles: DataFrame, weeks: int) -> DataFrame:
     """What each fleet did in the period.
 
     Args:
-        vehicles: of ``books``.
-        weeks: how many the period has.
+        vehicles: of ``vehicle_totals``.
+        weeks: how many weeks the period has.
 
     Returns:
-        fleet, ``vehicles``, ``active``, ``SUMS``, ``fuelled_m`` and the ratios of ``ratios``.
+        fleet, ``vehicles``, ``active``, ``SUMS``, ``fuelled_m`` and the columns of ``ratios``.
     """
     added = vehicles.groupBy("fleet").agg(
         F.count("*").alias("vehicles"),
@@ -107,17 +107,17 @@ def fleets(vehicles: DataFrame, weeks: int) -> DataFrame:
 
 
 def ratios(weeks: Column) -> list[Column]:
-    """What follows from the sums of a fleet; null where there is nothing to divide by.
+    """Ratios of a fleet's sums; null where the divisor is zero.
 
-    Consumption and cost are of those vehicles only that filled up in the period, ``fuelled_m`` being what
-    they drove: a vehicle that reports no fill-ups would else seem to drive on nothing. Fuel that is filled in
-    one week and burnt in the next makes single weeks rough, and the period right.
+    Consumption and cost are of the vehicles that filled up in the period; ``fuelled_m`` is what these drove.
+    Otherwise a vehicle that reports no fill-ups would seem to need no fuel. Since fuel is filled in one week
+    and burnt in the next, single weeks are rough; the period is not.
 
     Args:
-        weeks: how many the sums are over.
+        weeks: how many weeks the sums are over.
 
     Returns:
-        ``utilisation``, the share of their vehicles' time that was driven; ``l_per_100km``; and
+        ``utilisation``, the share of all the vehicles' hours that they were driven; ``l_per_100km``; and
         ``cost_per_100km`` in hundredths of the currency.
     """
     return [
@@ -131,13 +131,14 @@ def missing(vehicles: DataFrame, answers: DataFrame) -> DataFrame:
     """Which vehicles are missing, and why.
 
     Args:
-        vehicles: of ``books``.
-        answers: of ``asking.ANSWERS``, whoever was asked. A fleet of which nobody was is not held to it.
+        vehicles: of ``vehicle_totals``.
+        answers: of ``asking.ANSWERS``. Vehicles of a fleet that was not asked are missing only if they are
+            idle.
 
     Returns:
-        fleet, vehicle, ``why``, ``detail``, ``last_week``; one row a vehicle. ``why`` is ``failed`` (it could
-        not be asked), ``silent`` (it was asked and did not answer), ``unregistered`` (its fleet was asked,
-        and the directory did not know it) or ``idle`` (it has no trip in the period).
+        fleet, vehicle, ``why``, ``detail``, ``last_week``; one row for each vehicle. ``why`` is ``failed``
+        (it could not be asked), ``silent`` (it was asked and did not answer), ``unregistered`` (its fleet was
+        asked, and it was not in the directory) or ``idle`` (it has no trip in the period).
     """
     asked = answers.select("fleet").distinct().withColumn("_asked", F.lit(True))
     why = (

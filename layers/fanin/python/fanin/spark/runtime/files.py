@@ -1,4 +1,4 @@
-"""Single files beside the datasets, wherever Spark writes those: on S3, HDFS or this machine."""
+"""Single files next to datasets, wherever Spark writes these: on S3, HDFS or this machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a file, replacing what is there; nobody sees half of it on S3.
+    """Write a file, replacing what is there; on S3 readers never see a part of it.
 
     Args:
-        spark: whose file systems are used.
-        path: as one gives it to Spark.
-        text: is written as UTF-8.
+        spark: the session, whose file systems are used.
+        path: as Spark takes it.
+        text: written as UTF-8.
     """
     folder, _, name = path.rpartition("/")
     Folder(spark, folder or ".").write(name, text)
@@ -24,8 +24,8 @@ class Folder:
     """A folder of small files and of datasets.
 
     Args:
-        spark: whose file systems are used.
-        path: as one gives it to Spark.
+        spark: the session, whose file systems are used.
+        path: as Spark takes it.
 
     Attributes:
         path: without a slash at its end.
@@ -39,15 +39,15 @@ class Folder:
         self._system.setWriteChecksum(False)
 
     def at(self, name: str) -> str:
-        """The path of what has this name."""
+        """The path of the file or dataset with this name."""
         return f"{self.path}/{name}"
 
     def finished(self, name: str) -> bool:
-        """Whether a dataset of this name was written to its end."""
+        """Whether a dataset of this name was written completely."""
         return bool(self._system.exists(self._file(f"{name}/_SUCCESS")))
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None if it is not there."""
+        """The text of a file; None if there is no such file."""
         file = self._file(name)
         if not self._system.exists(file):
             return None
@@ -61,13 +61,13 @@ class Folder:
         """Write a file.
 
         Args:
-            name: in this folder.
-            text: is written as UTF-8.
-            replace: what is there; if not, it stays. Of two that write a new file at once on S3 both may
-                believe to be the first, so read it afterwards to see whose it is.
+            name: of the file, in this folder.
+            text: written as UTF-8.
+            replace: whether to replace a file that is there. If two writers write a new file on S3 at the
+                same time, both may be told that they wrote it; read it afterwards to see whose it is.
 
         Returns:
-            Whether it was written.
+            Whether the file was written.
         """
         file = self._file(name)
         try:

@@ -22,23 +22,26 @@ _NAMES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 @dataclass(frozen=True)
 class Service:
-    """Says to the executors which stack the driver means.
+    """Tells the executors which stack the driver means.
 
-    Executors do not inherit the driver's environment, so this value goes to them with the functions they run.
-    Credentials do not: every process takes those of its role.
+    Executors do not inherit the driver's environment, so Spark sends this value to them with the functions
+    that they run. Credentials are not part of it: every process uses those of its role.
 
     Attributes:
-        environment: pairs of the variables that name the stack, sorted.
+        environment: names and values of the variables that name the stack, sorted.
     """
 
     environment: tuple[tuple[str, str], ...]
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
-        """The stack that the environment of this process names, by its tables.
+        """The stack that the environment names by its tables.
+
+        Args:
+            environment: by default that of this process.
 
         Raises:
-            NotConfigured: it names no tables; jobs work on them directly.
+            NotConfigured: the environment names no tables, which jobs read and write directly.
         """
         variables = Settings.from_env().environment if environment is None else environment
         named = {
@@ -52,7 +55,7 @@ class Service:
         return Settings(dict(self.environment))
 
     def tracker(self) -> Tracker:
-        """A tracker straight on the tables; one for each process."""
+        """A tracker directly on the tables; one for each process."""
         return _connected(self)[0]
 
     def ledger(self) -> LedgerService:
@@ -60,11 +63,11 @@ class Service:
         return _connected(self)[1]
 
     def meter(self) -> Meter:
-        """What this process has read and written through the ledger so far, in rows."""
+        """Counts the rows that this process has read and written through the ledger."""
         return _connected(self)[2]
 
     def connection(self) -> Connection:
-        """DynamoDB, as the ledger calls it; one for each process."""
+        """The ledger's connection to DynamoDB; one for each process."""
         return _connection(self)
 
 

@@ -1,4 +1,4 @@
-"""The Spark session of the jobs: what they need set, whoever starts them."""
+"""The Spark session of the jobs, with the settings that they need however they are started."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fanin.entry.settings import Settings
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
-    # Arrow batches of full length make mapInArrow a quarter faster; by default Spark 4 measures each row.
+    # By default Spark 4 measures every row for Arrow; full batches make mapInArrow a quarter faster.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    # Spark 4 asks Java eight times for each function of a column, to show its line of Python in errors.
+    # Spark 4 calls Java eight times for each function of a column, to show lines of Python in errors.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""What every job sets; all but the last may be set while a session runs."""
+"""Settings of every job; all but the last can be changed while a session runs."""
 
 _ALONE: Final[Mapping[str, str]] = {
     "spark.master": "local[*]",
@@ -30,28 +30,28 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
-    # Arrow looks at every value it writes whether there is room, which Spark has seen to before.
+    # Arrow checks the bounds for every value that it writes; Spark has already made sure of them.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true",
     "spark.python.daemon.module": "fanin.spark.daemon",
     "spark.sql.shuffle.partitions": "8",
 }
-"""For a process that no spark-submit has set up: a laptop, a test."""
+"""Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session that runs, or one of this process.
+    """Get the running session, or create one in this process.
 
-    Under spark-submit (EMR) master, memory and the rest come from there; a plain ``python -m`` runs on all
+    Under spark-submit (EMR), master, memory and the rest come from there; a plain ``python -m`` runs on all
     cores of this machine.
 
     Args:
-        name: of the application, in Spark's pages.
-        settings: go before those of this module.
+        name: of the application, in Spark's UI.
+        settings: Spark properties; they override those of this module.
     """
     running = SparkSession.getActiveSession()
     builder = SparkSession.builder.appName(name)
     if running is None and not _submitted():
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # no setting reaches the workers here
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers here do not see settings
         _find_java()
         for key, value in _ALONE.items():
             builder = builder.config(key, value)
@@ -63,18 +63,18 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
 
 
 def _submitted() -> bool:
-    """Whether spark-submit started this process: it made the JVM before Python."""
+    """Whether spark-submit started this process; it starts the JVM before Python."""
     return "PYSPARK_GATEWAY_PORT" in Settings.from_env().environment
 
 
 def _find_java() -> None:
-    """Where there is no Java, take the one that ``make`` puts into the virtual environment."""
+    """If there is no Java, use the one that ``make`` puts into the virtual environment."""
     if shutil.which("java") is None and Path(sys.prefix, "bin", "java").is_file():
         os.environ.setdefault("JAVA_HOME", sys.prefix)
 
 
 def _quiet(spark: SparkSession) -> None:
-    """Spark 4 logs some kilobytes of JSON for every SQL error, which it raises as well."""
+    """Silence what Spark 4 logs for every SQL error: kilobytes of JSON, although it raises the error too."""
     jvm = spark.sparkContext._jvm  # noqa: SLF001
     if jvm is not None:
         levels = jvm.org.apache.logging.log4j.Level

@@ -7,6 +7,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain import limits
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import KEY, page_of, paged
@@ -17,7 +18,7 @@ from fanin.wire.json_types import TEXT
 
 _ROOT: Final = f"{names.API_ROOT}/buffers"
 _ONE: Final = _ROOT + "/{name}"
-_NAME: Final = {"name": TEXT}
+_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
 
 
 def _define(fanin: Fanin, request: Request) -> Buffer:

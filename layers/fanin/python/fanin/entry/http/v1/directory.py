@@ -20,9 +20,12 @@ _REGISTRATION: Final = _TOPIC + "/{name}"
 _ROUTES: Final = f"{names.API_ROOT}/routes"
 _ROUTE: Final = _ROUTES + "/{name}"
 
-_NAMES: Final = {"topic": wire.NAME, "name": wire.NAME}
-_ROUTE_NAME: Final = {"name": wire.NAME.noting(maxLength=limits.MAX_ROUTE)}
-_ATTRIBUTES: Final = TEXT.noting(description="only those that have all of these: name=value,name=value")
+_TOPIC_NAME: Final = {"topic": wire.NAME}
+_NAMES: Final = {**_TOPIC_NAME, "name": wire.NAME}
+_ROUTE_NAME: Final = {"name": wire.NAME.with_keywords(maxLength=limits.MAX_ROUTE)}
+_ATTRIBUTES: Final = TEXT.with_keywords(
+    description="only those that have all of these: name=value,name=value"
+)
 
 
 def _register(fanin: Fanin, request: Request) -> Registration:
@@ -78,7 +81,7 @@ ROUTES: Final = (
     ),
     Route(
         "GET", _TOPIC, "listTopic", "The registrations of a topic, by name", _registrations,
-        wire.REGISTRATIONS, named=_NAMES, optional={"attributes": _ATTRIBUTES, **paged()},
+        wire.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": _ATTRIBUTES, **paged()},
     ),
     Route(
         "PUT", _ROUTE, "putRoute", "Make or change a route", _put_route, wire.ROUTE, body=wire.PUT_ROUTE,

@@ -34,6 +34,10 @@ def _expire(fanin: Fanin, request: Request) -> Expired:
     return fanin.ledger.expire(**request.query)
 
 
+def _remove(fanin: Fanin, request: Request) -> Expired:
+    return fanin.ledger.remove(request.batch_id)
+
+
 def _status(fanin: Fanin, request: Request) -> Progress:
     return fanin.ledger.status(request.batch_id, **request.query)
 
@@ -91,7 +95,10 @@ ROUTES: Final = (
     ),
     Route(
         "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
-        optional={"exact": BOOLEAN.noting(default=False)}, errors=GONE,
+        optional={"exact": BOOLEAN.with_keywords(default=False)}, errors=GONE,
+    ),
+    Route(
+        "DELETE", _BATCH, "removeBatch", "Remove an ended batch", _remove, batches.EXPIRED, errors=GONE,
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
@@ -99,11 +106,12 @@ ROUTES: Final = (
         errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused),
     ),
     Route(
-        "POST", f"{_BATCH}/close", "closeBatch", "Take no more items", _close, batches.BATCH, errors=GONE,
+        "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,
+        batches.BATCH, errors=GONE,
     ),
     Route(
-        "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants", _cancel, batches.BATCH,
-        errors=GONE,
+        "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants any more", _cancel,
+        batches.BATCH, errors=GONE,
     ),
     Route(
         "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
@@ -114,8 +122,8 @@ ROUTES: Final = (
         optional=paged(), errors=GONE,
     ),
     Route(
-        "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute the verdict, and put right what disagrees",
-        _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.noting(default=True)},
+        "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute what is done from the items up, and repair it",
+        _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
         errors=GONE,
     ),
     Route(

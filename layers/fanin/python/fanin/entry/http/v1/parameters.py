@@ -10,14 +10,14 @@ from fanin.entry.http.route import Request
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType, text, whole
 
-CURSOR: Final = text(least=1).noting(description="from the page before")
+CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
 KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
 GONE: Final = (BatchNotFound, BatchGone)
 
 
 def paged(most: int = limits.MAX_PAGE, default: int = 100) -> dict[str, JsonType[Any]]:
     """Query parameters of a listing."""
-    return {"cursor": CURSOR, "limit": whole(1, most).noting(default=default)}
+    return {"cursor": CURSOR, "limit": whole(1, most).with_keywords(default=default)}
 
 
 def page_of(request: Request) -> dict[str, Any]:

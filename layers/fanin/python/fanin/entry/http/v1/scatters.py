@@ -8,7 +8,14 @@ from typing import Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
-from fanin.domain.scatter import ClaimCheck, Gathered, ReplyReceipt, Scattered
+from fanin.domain.scatter import (
+    ClaimCheck,
+    FailedRecipients,
+    Gathered,
+    MissingRecipients,
+    ReplyReceipt,
+    Scattered,
+)
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import GONE, KEY, page_of, paged
 from fanin.entry.observe import count
@@ -17,6 +24,7 @@ from fanin.wire import scatters as wire
 
 _ROOT: Final = f"{names.API_ROOT}/scatters"
 _SCATTER: Final = _ROOT + "/{batch_id}"
+_PAGE: Final = paged(limits.MAX_REPLIES, limits.MAX_REPLIES)
 
 
 def _start(fanin: Fanin, request: Request) -> Scattered:
@@ -29,6 +37,14 @@ def _status(fanin: Fanin, request: Request) -> Scattered:
 
 def _gathered(fanin: Fanin, request: Request) -> Gathered:
     return fanin.scatters.replies(request.batch_id, **page_of(request))
+
+
+def _missing(fanin: Fanin, request: Request) -> MissingRecipients:
+    return fanin.scatters.missing_recipients(request.batch_id, **page_of(request))
+
+
+def _failed(fanin: Fanin, request: Request) -> FailedRecipients:
+    return fanin.scatters.failed_recipients(request.batch_id, **page_of(request))
 
 
 def _reply(fanin: Fanin, request: Request) -> Sequence[ReplyReceipt]:
@@ -54,7 +70,15 @@ ROUTES: Final = (
     ),
     Route(
         "GET", f"{_SCATTER}/replies", "listReplies", "The replies, in the order of the recipients",
-        _gathered, wire.GATHERED, optional=paged(limits.MAX_REPLIES, limits.MAX_REPLIES), errors=GONE,
+        _gathered, wire.GATHERED, optional=_PAGE, errors=GONE,
+    ),
+    Route(
+        "GET", f"{_SCATTER}/missing", "listMissingRecipients", "Recipients that neither replied nor failed",
+        _missing, wire.MISSING_RECIPIENTS, optional=_PAGE, errors=GONE,
+    ),
+    Route(
+        "GET", f"{_SCATTER}/failed", "listFailedRecipients", "Recipients that failed, and why",
+        _failed, wire.FAILED_RECIPIENTS, optional=_PAGE, errors=GONE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/replies", "reply", "Reply to scatters; of each recipient the first counts",

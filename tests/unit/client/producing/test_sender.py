@@ -1,4 +1,4 @@
-"""Producers: what reaches the queue, and what happens when the queue does not take it."""
+"""What reaches the queue, in which requests, and what happens when the queue does not accept it."""
 
 from __future__ import annotations
 
@@ -9,51 +9,15 @@ from itertools import islice
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from fanin import Message, SendFailed
+from fanin import Message
 from fanin.adapters.backoff import Backoff
 from fanin.client.producing.sender import Sender
-from fanin.domain.batch import State
 from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable, Throttled
 from tests.unit.client.conftest import received
+from tests.unit.client.producing.conftest import items_of, partly
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch):
-    monkeypatch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: None)
-
-
-def items_of(messages):
-    return {message["MessageAttributes"]["fanin-item"]["StringValue"] for message in messages}
-
-
-def partly(refuse, *, sender_fault=False):
-    """SendMessageBatch that refuses the entries for which ``refuse`` says so, and sends the others."""
-
-    def answer(real, arguments):
-        entries = arguments["Entries"]
-        bad = [entry for entry in entries if refuse(entry)]
-        good = [entry for entry in entries if entry not in bad]
-        result = real(**{**arguments, "Entries": good}) if good else {}
-        failed = [
-            {"Id": entry["Id"], "SenderFault": sender_fault, "Code": "InternalError", "Message": "sorry"}
-            for entry in bad
-        ]
-        return {**result, "Failed": failed}
-
-    return answer
-
-
-class TestSending:
-    def test_each_message_carries_an_item_of_the_batch(self, tracker, sqs, queue):
-        # When
-        with tracker.batch() as batch:
-            sent = batch.send(queue, (f"row {n}" for n in range(25)))
-        # Then
-        messages = received(sqs, queue)
-        assert sent == 25
-        assert {message["Body"] for message in messages} == {f"row {n}" for n in range(25)}
-        assert tracker.ack(items_of(messages))[0].complete
-
+class TestRequests:
     def test_they_go_in_tens(self, tracker, faulty, queue):
         with tracker.batch() as batch:
             batch.send(queue, ["x"] * 25)
@@ -87,100 +51,6 @@ class TestSending:
         # Then
         requests = [request for name, request in faulty.requests if name == "send_message_batch"]
         assert sorted(len(request["Entries"]) for request in requests) == [1, 2]
-
-    def test_a_message_too_large_is_refused_and_cancels_the_batch(self, tracker, queue):
-        with pytest.raises(RequestTooLarge, match="S3"), tracker.batch() as batch:
-            batch.send(queue, ["x" * 3_000], request_bytes=3_000)
-        assert batch.status().batch.state is State.CANCELLED
-
-    def test_items_are_added_block_by_block_as_the_stream_is_read(self, tracker, queue):
-        # Given
-        read = []
-        with tracker.batch() as batch:
-            # When
-            batch.send(queue, (read.append(n) or str(n) for n in range(7)), block=3)
-        # Then
-        assert read == list(range(7))
-        assert batch.status().batch.items == 7
-
-    def test_an_empty_stream_completes_at_once(self, tracker, queue):
-        with tracker.batch() as batch:
-            assert batch.send(queue, []) == 0
-        assert batch.row.state is State.COMPLETE
-
-    def test_an_error_of_the_stream_cancels_the_batch(self, tracker, queue):
-        def rows():
-            yield "one"
-            raise OSError("disk gone")
-
-        with pytest.raises(OSError, match="disk gone"), tracker.batch() as batch:
-            batch.send(queue, rows())
-        assert batch.status().batch.state is State.CANCELLED
-
-    def test_progress_is_told_request_by_request(self, tracker, queue):
-        told = []
-        with tracker.batch() as batch:
-            batch.send(queue, ["x"] * 25, progress=told.append)
-        assert sorted(told) == [5, 10, 10]
-
-
-class TestBounded:
-    def test_a_full_batch_holds_the_producer_until_items_are_done(self, tracker, sqs, queue, monkeypatch):
-        # Given: a batch of at most eight pending items, and a consumer that works whenever the producer waits
-        done = []
-
-        def consume(self, attempt, at_least=None):
-            assert attempt < 500, "the producer waits for messages that it has not sent"
-            time.sleep(0.002)  # the last messages may be on their way
-            messages = received(sqs, queue)
-            done.append(len(messages))
-            tracker.ack(items_of(messages))
-
-        monkeypatch.setattr(Backoff, "wait", consume)
-        # When
-        with tracker.batch(limit=8) as batch:
-            batch.send(queue, map(str, range(50)))
-        # Then
-        tracker.ack(items_of(received(sqs, queue)))
-        assert max(done) <= 8
-        assert batch.status().batch.state is State.COMPLETE
-
-    @pytest.mark.parametrize("limit", [1, 2, 3])
-    def test_the_smallest_batches_do_not_hang(self, tracker, sqs, queue, monkeypatch, limit):
-        def consume(self, attempt, at_least=None):
-            tracker.ack(items_of(received(sqs, queue)))
-
-        monkeypatch.setattr(Backoff, "wait", consume)
-        with tracker.batch(limit=limit) as batch:
-            assert batch.send(queue, map(str, range(9))) == 9
-
-    def test_an_addition_that_is_throttled_is_tried_again_under_its_key(self, tracker, queue, monkeypatch):
-        # Given: a ledger whose answer is lost once, after it has added
-        add, keys = tracker.ledger.add, []
-
-        def throttled_once(batch_id, count, *, key):
-            group = add(batch_id, count, key=key)
-            keys.append(key)
-            if len(keys) == 1:
-                raise Throttled("slow down")
-            return group
-
-        monkeypatch.setattr(tracker.ledger, "add", throttled_once)
-        # When
-        with tracker.batch() as batch:
-            batch.send(queue, ["a", "b"])
-        # Then
-        assert keys[0] == keys[1]
-        assert batch.status().batch.items == 2
-
-    def test_an_addition_that_is_throttled_for_good_is_given_up(self, tracker, queue, monkeypatch):
-        def throttled(batch_id, count, *, key):
-            raise Throttled("slow down")
-
-        monkeypatch.setattr(tracker.ledger, "add", throttled)
-        with pytest.raises(Throttled), tracker.batch() as batch:
-            batch.send(queue, ["a"])
-        assert batch.status().batch.state is State.CANCELLED
 
 
 class TestFifo:
@@ -245,37 +115,6 @@ class TestFailures:
         bodies = [message["Body"] for message in received(sqs, queue)]
         assert sorted(bodies, key=int) == [str(n) for n in range(30)]
 
-    def test_what_the_queue_refuses_for_good_is_named_after_all_the_rest_is_sent(
-        self, tracker, faulty, sqs, queue
-    ):
-        # Given
-        faulty.instead(
-            "send_message_batch", partly(lambda entry: entry["MessageBody"] == "bad", sender_fault=True)
-        )
-        # When
-        with pytest.raises(SendFailed, match=r"1 of 31 messages .*sorry") as raised, tracker.batch() as batch:
-            batch.send(queue, ["bad", *map(str, range(30))])
-        # Then
-        [(item, reason)] = raised.value.items.items()
-        assert item.startswith(f"{batch.id}:")
-        assert reason == "InternalError: sorry"
-        assert len(received(sqs, queue)) == 30
-        attempts = [
-            entry
-            for name, request in faulty.requests
-            if name == "send_message_batch"
-            for entry in request["Entries"]
-            if entry["MessageBody"] == "bad"
-        ]
-        assert len(attempts) == 1
-
-    def test_an_entry_that_never_gets_through_is_given_up(self, tracker, faulty, queue):
-        faulty.instead("send_message_batch", partly(lambda entry: entry["MessageBody"] == "3"))
-        with pytest.raises(SendFailed) as raised, tracker.batch() as batch:
-            batch.send(queue, map(str, range(5)))
-        assert len(raised.value.items) == 1
-        assert batch.status().batch.state is State.CANCELLED
-
     @pytest.mark.parametrize("fault", [True, False])
     def test_a_strict_sender_gives_up_only_what_can_never_be_sent(self, faulty, queue, fault):
         # Given: a queue that never takes one message, for its own fault or for the queue's
@@ -292,16 +131,6 @@ class TestFailures:
         else:
             with pytest.raises(Throttled, match="InternalError: sorry"):
                 list(sender.send([block]))
-
-    def test_a_caller_may_fail_what_was_not_sent_and_go_on(self, tracker, faulty, queue):
-        faulty.instead("send_message_batch", partly(lambda entry: entry["MessageBody"] == "3"))
-        with tracker.batch() as batch:
-            try:
-                batch.send(queue, map(str, range(5)))
-            except SendFailed as failed:
-                tracker.fail(failed.items, "not sent")
-        assert batch.status(exact=True).done_min == 1
-        assert batch.row.state is State.CLOSED
 
     def test_a_lost_answer_is_repeated_whole(self, tracker, faulty, sqs, fifo_queue):
         # Given: the first answer gets lost after the queue took the messages
@@ -364,3 +193,48 @@ class TestFailures:
         # Then
         assert answers == [(1, {})] * 5
         assert read < 20
+
+
+def send(faulty, queue, *messages, **options):
+    """Send messages of items 1:g:0, 1:g:1 …, and return the entries that the queue got."""
+    block = [(f"1:g:{n}", message) for n, message in enumerate(messages)]
+    list(Sender(faulty, queue, **{"group_id": "batch", **options}).send([block]))
+    requests = [request for name, request in faulty.requests if name == "send_message_batch"]
+    return [entry for request in requests for entry in request["Entries"]]
+
+
+def test_a_message_is_too_large_by_its_attributes_too(faulty, queue):
+    # Given room for 200 bytes, a body of 100, and an attribute of as many
+    message = Message("x" * 100, attributes={"more": "y" * 100})
+    with pytest.raises(RequestTooLarge, match="item 1:g:0 has 233 bytes, but a request may have 200"):
+        send(faulty, queue, message, request_bytes=200)
+    assert faulty.requests == []
+
+
+def test_a_group_is_named_on_a_standard_queue_only_if_the_message_names_one(faulty, queue):
+    plain, grouped = send(faulty, queue, Message("a"), Message("b", group_id="tenant-7"))
+    assert "MessageGroupId" not in plain
+    assert grouped["MessageGroupId"] == "tenant-7"
+    assert "MessageDeduplicationId" not in grouped
+
+
+def test_the_item_id_is_never_overwritten_by_an_attribute(faulty, queue):
+    (entry,) = send(
+        faulty,
+        queue,
+        Message("a", attributes={"fanin-item": "mine"}),
+        attributes={"fanin-item": "everybody's"},
+    )
+    assert entry["MessageAttributes"]["fanin-item"]["StringValue"] == "1:g:0"
+
+
+def test_an_entry_is_not_sent_more_often_than_allowed(faulty, queue):
+    faulty.instead("send_message_batch", partly(lambda entry: True))
+    waits = []
+    backoff = Backoff(base=1, cap=4, fraction=lambda: 1.0)
+    sender = Sender(faulty, queue, group_id="g", attempts=4, backoff=backoff)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: waits.append(self.delay(attempt)))
+        assert list(sender.send([[("1:g:0", Message("a"))]])) == [(0, {"1:g:0": "InternalError: sorry"})]
+    assert len(faulty.requests) == 4
+    assert waits == [1, 2, 4]

@@ -1,14 +1,32 @@
-"""What is done when DynamoDB acts and its answer never comes."""
+"""A client of DynamoDB that answers as each test says, behind a connection that does not wait."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Any
 
+import boto3
 import pytest
 
-from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoWords
-from fanin.app.ports.words import Clear, WordKey
-from fanin.errors import ServiceUnavailable
+from fanin.adapters.backoff import Backoff
+from fanin.adapters.dynamodb import Connection
+
+
+@pytest.fixture
+def client() -> Any:
+    return boto3.client("dynamodb")
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def connection(client: Any, waits: list[float]) -> Connection:
+    return Connection(
+        lambda: client, threads=4, backoff=Backoff(tries=3, sleep=waits.append, fraction=lambda: 1.0)
+    )
 
 
 class Silent(HTTPServer):
@@ -39,21 +57,3 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     yield server
     server.shutdown()
     server.server_close()
-
-
-def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> None:
-    batches = DynamoBatches("batches", "parts", Connection())
-
-    with pytest.raises(ServiceUnavailable, match="idempotency key"):
-        batches.allocate(7, 10, activity=None, room=None)
-
-    assert silent.calls == ["UpdateItem"]
-
-
-def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent: Silent) -> None:
-    words = DynamoWords("words", Connection())
-
-    with pytest.raises(ServiceUnavailable):
-        words.clear([Clear(WordKey(7, 0, 0), 1, 2_000_000_000)])
-
-    assert len(silent.calls) > 1

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from threading import Barrier
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection
 from fanin.errors import Throttled
 
@@ -17,23 +15,6 @@ UPDATE: dict[str, Any] = {"TableName": "t", "Key": {"k": {"S": "a"}}}
 WRITES: list[dict[str, Any]] = [{"Put": {"TableName": "t", "Item": {"k": {"S": "a"}}}}]
 KEYS = [{"k": {"S": str(n)}} for n in range(3)]
 ROWS = [{"k": {"S": str(n)}, "v": {"N": "1"}} for n in range(3)]
-
-
-@pytest.fixture
-def client() -> Any:
-    return boto3.client("dynamodb")
-
-
-@pytest.fixture
-def waits() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def connection(client: Any, waits: list[float]) -> Connection:
-    return Connection(
-        lambda: client, threads=4, backoff=Backoff(tries=3, sleep=waits.append, fraction=lambda: 1.0)
-    )
 
 
 def canceled(stubber: Stubber, *codes: str, item: dict[str, Any] | None = None) -> None:

@@ -1,0 +1,76 @@
+"""The functions that read the ledger's streams, the notifier and the settler, with their retry queues."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_events as events
+from constructs import Construct
+
+from fanin import names
+from infra.events import BATCH_ENDED, WORD_FINISHED, feed_from_stream
+from infra.functions import TIMEOUT, Functions
+from infra.permissions import allow, allow_channels
+from infra.queues import RedrivenQueue, six_runs
+from infra.schedules import Deadlines
+from infra.settings import Settings
+from infra.storage import NOTIFY, SETTLE, Storage
+
+
+def stream_readers(
+    scope: Construct,
+    *,
+    settings: Settings,
+    storage: Storage,
+    functions: Functions,
+    bus: events.EventBus,
+    deadlines: Deadlines,
+    tries: int,
+) -> dict[str, RedrivenQueue]:
+    """Create the notifier on the stream of batches, and the settler on the stream of words.
+
+    The notifier may also put events on the bus, send to queues with the tag ``fanin:channel``, and delete the
+    schedules of deadlines.
+
+    Args:
+        scope: the tracker.
+        settings: settings of the deployment.
+        storage: the tables.
+        functions: creates functions.
+        bus: bus on which the ends of batches are announced.
+        deadlines: the schedules for deadlines.
+        tries: how often a parked stream record is received before it becomes a dead letter.
+
+    Returns:
+        Name of the function → queue of stream records that failed once.
+    """
+    retries = {
+        name: RedrivenQueue(
+            scope,
+            f"{name.title()}Retries",
+            visibility_timeout=six_runs(TIMEOUT),
+            max_receive_count=tries,
+            enforce_ssl=not settings.local,
+        )
+        for name in ("notifier", "settler")
+    }
+    notifier = functions.make(
+        "notifier",
+        "announces on the bus how a batch ended, and acknowledges its parent item",
+        NOTIFY,
+        environment={
+            **deadlines.environment,
+            names.ENV_BUS: bus.event_bus_name,
+            names.ENV_RETRY_QUEUE_URL: retries["notifier"].queue.queue_url,
+        },
+    )
+    allow(notifier.function, ["events:PutEvents"], bus.event_bus_arn)
+    allow_channels(notifier.function, settings=settings)
+    deadlines.grant_clear(notifier.function)
+    feed_from_stream(notifier, storage.batches, BATCH_ENDED, retries["notifier"], settings=settings)
+    settler = functions.make(
+        "settler",
+        "carries finished words up the tree, in case their writer crashed",
+        SETTLE,
+        environment={names.ENV_RETRY_QUEUE_URL: retries["settler"].queue.queue_url},
+    )
+    feed_from_stream(settler, storage.words, WORD_FINISHED, retries["settler"], settings=settings)
+    return retries

@@ -1,0 +1,71 @@
+"""Who of a scatter's recipients is missing, and who failed: pages of their names.
+
+The bits say which recipients those are; the records say what they are called.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin.app.ledger.service import LedgerService
+from fanin.app.scatters.records import CHUNK, read_names
+from fanin.domain import limits
+from fanin.domain.batch import Batch, Kind
+from fanin.domain.scatter import FailedRecipient, FailedRecipients, MissingRecipient, MissingRecipients
+from fanin.errors import BatchNotFound, InvalidRequest
+
+_AT_ONCE: Final = 64 * CHUNK
+"""Recipients whose bits are read at once: 100 words."""
+_DIGITS: Final = 13  # of the largest ordinal
+
+
+class Recipients:
+    """Lists recipients of scatters by what became of them.
+
+    Args:
+        ledger: knows who replied and who failed; its ports are used.
+    """
+
+    def __init__(self, ledger: LedgerService) -> None:
+        self._ledger = ledger
+        self._records = ledger.ports.records
+
+    def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> MissingRecipients:
+        """See ``Scatters.missing_recipients``."""
+        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
+        batch = self._scatter(batch_id)
+        start = _ordinal(cursor)
+        found: list[int] = []
+        while start < batch.items and len(found) <= limit:
+            found += sorted(self._ledger.pending(batch_id, start, start + _AT_ONCE))
+            start += _AT_ONCE
+        page, more = found[:limit], found[limit:]
+        names = read_names(self._records, batch_id, page)
+        recipients = tuple(MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
+        return MissingRecipients(recipients, str(more[0]) if more else None)
+
+    def failed(self, batch_id: int, *, cursor: str | None, limit: int) -> FailedRecipients:
+        """See ``Scatters.failed_recipients``."""
+        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
+        self._scatter(batch_id)
+        page = self._ledger.failures(batch_id, cursor=cursor, limit=limit)
+        names = read_names(self._records, batch_id, [one.ordinal for one in page.failures])
+        recipients = tuple(
+            FailedRecipient(one.ordinal, names[one.ordinal], one.reason) for one in page.failures
+        )
+        return FailedRecipients(recipients, page.cursor)
+
+    def _scatter(self, batch_id: int) -> Batch:
+        """Read a batch, which must be a scatter, as it is now."""
+        row = self._ledger.refresh({batch_id})[batch_id]
+        if row.kind is not Kind.SCATTER:
+            raise BatchNotFound(f"there is no scatter {batch_id}; check the id")
+        return row
+
+
+def _ordinal(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > _DIGITS:
+        raise InvalidRequest(f"cursor {cursor[:32]!r} is not one this call gave; start again without it")
+    return int(cursor)

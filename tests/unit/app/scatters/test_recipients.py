@@ -1,0 +1,164 @@
+"""Who is missing and who failed, by name, page by page."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain.acks import Failure
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Scatter, Scattered
+from fanin.errors import BatchNotFound, InvalidRequest
+from tests.unit.app.scatters.test_service import Fleet
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet()
+
+
+def missing(fleet: Fleet, scattered: Scattered, limit: int = 100) -> list[list[str]]:
+    """The names of the missing, a list for each page."""
+    pages, cursor = [], None
+    while True:
+        page = fleet.scatters.missing_recipients(scattered.batch.batch_id, cursor=cursor, limit=limit)
+        pages.append([one.name for one in page.recipients])
+        cursor = page.cursor
+        if cursor is None:
+            return pages
+
+
+def test_those_who_neither_replied_nor_failed_are_missing(fleet: Fleet) -> None:
+    # Given five recipients of whom one replied, and the queue of one is gone
+    scattered = fleet.start(5)
+    del fleet.memory.channels.queues["https://sqs/car-3"]
+    fleet.work()
+    fleet.reply(1)
+    batch_id = scattered.batch.batch_id
+
+    # When they are asked for, then the others are missing, and that one has failed
+    found = fleet.scatters.missing_recipients(batch_id)
+    assert found.recipients == (
+        MissingRecipient(0, "car 0"),
+        MissingRecipient(2, "car 2"),
+        MissingRecipient(4, "car 4"),
+    )
+    assert found.cursor is None
+    (failed,) = fleet.scatters.failed_recipients(batch_id).recipients
+    assert (failed.ordinal, failed.name) == (3, "car 3")
+    assert failed.reason.startswith("car 3: ")
+    status = fleet.scatters.status(batch_id)
+    assert (status.missing, status.failed) == (len(found.recipients), 1)
+
+
+def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) -> None:
+    scattered = fleet.start(3, timeout=10, max_retries=0)
+    fleet.work()
+    fleet.reply(1)
+    fleet.ring(11)
+
+    assert fleet.scatters.status(scattered.batch.batch_id).batch.state is State.COMPLETE
+    assert missing(fleet, scattered) == [["car 0", "car 2"]]
+
+
+def test_nobody_is_missing_when_all_have_replied(fleet: Fleet) -> None:
+    scattered = fleet.start(3)
+    fleet.work()
+    for n in range(3):
+        fleet.reply(n)
+    assert missing(fleet, scattered) == [[]]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_pages_have_every_missing_recipient_once(fleet: Fleet, limit: int) -> None:
+    # Given recipients of several chunks of records, every third of whom replied
+    fleet.recipients(1)
+    scattered = fleet.scatters.start(
+        Scatter("x", [Recipient(f"{n}", "https://sqs/car-0") for n in range(250)])
+    )
+    batch_id = scattered.batch.batch_id
+    prefix = fleet.ledger.missing(batch_id).ranges[0].id
+    fleet.ledger.ack([f"{batch_id}:{prefix}:{n}" for n in range(0, 250, 3)])
+
+    pages = missing(fleet, scattered, limit)
+
+    assert [name for page in pages for name in page] == [f"{n}" for n in range(250) if n % 3]
+    assert all(len(page) == limit for page in pages[:-1])
+    assert 0 < len(pages[-1]) <= limit
+
+
+def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given strides of four recipients
+    monkeypatch.setattr("fanin.app.scatters.recipients._AT_ONCE", 4)
+    scattered = fleet.start(11)
+    fleet.work()
+    for n in range(9):
+        fleet.reply(n)
+
+    assert missing(fleet, scattered, 1) == [["car 9"], ["car 10"]]
+
+
+def test_a_reply_between_two_pages_hides_nobody(fleet: Fleet) -> None:
+    scattered = fleet.start(6)
+    fleet.work()
+    batch_id = scattered.batch.batch_id
+    first = fleet.scatters.missing_recipients(batch_id, limit=2)
+    fleet.reply(0)
+    fleet.reply(3)
+
+    rest = fleet.scatters.missing_recipients(batch_id, cursor=first.cursor, limit=100)
+
+    assert [one.ordinal for one in first.recipients] == [0, 1]
+    assert [one.ordinal for one in rest.recipients] == [2, 4, 5]
+
+
+def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) -> None:
+    scattered = fleet.start(5)
+    fleet.work()
+    batch_id = scattered.batch.batch_id
+    fleet.ledger.fail([Failure(fleet.item(n), f"reason {n}") for n in (4, 0, 2)])
+
+    found, cursor = [], None
+    while True:
+        page = fleet.scatters.failed_recipients(batch_id, cursor=cursor, limit=2)
+        assert len(page.recipients) <= 2
+        found += page.recipients
+        cursor = page.cursor
+        if cursor is None:
+            break
+
+    assert found == [FailedRecipient(n, f"car {n}", f"reason {n}") for n in (0, 2, 4)]
+
+
+@pytest.mark.parametrize("call", ["missing_recipients", "failed_recipients"])
+class TestRefusals:
+    def test_a_batch_that_is_not_a_scatter(self, fleet: Fleet, call: str) -> None:
+        batch = fleet.ledger.open(OpenBatch())
+        with pytest.raises(BatchNotFound, match="there is no scatter"):
+            getattr(fleet.scatters, call)(batch.batch_id)
+
+    @pytest.mark.parametrize("limit", [0, 101])
+    def test_a_limit_out_of_bounds(self, fleet: Fleet, call: str, limit: int) -> None:
+        with pytest.raises(InvalidRequest, match="limit must be a whole number from 1 to 100"):
+            getattr(fleet.scatters, call)(fleet.start(1).batch.batch_id, limit=limit)
+
+    @pytest.mark.parametrize("cursor", ["x", "-1", "1" * 14, "१"])
+    def test_a_cursor_that_the_call_did_not_give(self, fleet: Fleet, call: str, cursor: str) -> None:
+        with pytest.raises(InvalidRequest, match="cursor"):
+            getattr(fleet.scatters, call)(fleet.start(1).batch.batch_id, cursor=cursor)
+
+
+def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet: Fleet) -> None:
+    # Given a scatter whose recipients the worker has yet to list
+    from fanin.app.directory.service import DirectoryService
+    from fanin.app.scatters.service import ScatterService
+    from fanin.domain.directory import Register
+
+    fleet.recipients(1)
+    for n in range(2):
+        DirectoryService(fleet.ports).register(Register("topic", f"car-{n}", "https://sqs/car-0"))
+    scattered = ScatterService(fleet.ledger, at_once=0).start(Scatter("x", topic="topic"))
+
+    assert scattered.starting
+    assert missing(fleet, scattered) == [[]]
+    fleet.work()
+    assert missing(fleet, scattered) == [["car-0", "car-1"]]

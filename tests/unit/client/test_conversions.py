@@ -1,0 +1,57 @@
+"""From what people write to what the services take."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from fanin.client.conversions import member, milliseconds, seconds
+from fanin.domain.batch import State
+from fanin.errors import InvalidRequest
+
+NOW = 1_600_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("duration", "expected"),
+    [(None, None), (0, 0), (90, 90), (timedelta(minutes=2), 120), (timedelta(milliseconds=1_999), 1)],
+)
+def test_a_duration_is_whole_seconds(duration: timedelta | int | None, expected: int | None) -> None:
+    assert seconds(duration) == expected
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (1_700_000_000_000, 1_700_000_000_000),
+        (datetime(2026, 11, 21, 12, tzinfo=UTC), 1_795_262_400_000),
+        (datetime(2026, 11, 21, 13, tzinfo=timezone(timedelta(hours=1))), 1_795_262_400_000),
+        (datetime(2026, 11, 21, 12, 0, 0, 1_500, tzinfo=UTC), 1_795_262_400_001),
+    ],
+)
+def test_a_point_in_time_is_milliseconds_since_the_epoch(moment: datetime | int, expected: int) -> None:
+    assert milliseconds(moment, NOW) == expected
+
+
+@pytest.mark.parametrize("minutes", [30, -30])
+def test_a_timedelta_counts_from_now(minutes: int) -> None:
+    assert milliseconds(timedelta(minutes=minutes), NOW) == NOW + 60_000 * minutes
+
+
+def test_a_datetime_without_a_zone_is_refused_with_what_to_write() -> None:
+    with pytest.raises(
+        InvalidRequest, match=r"2026-11-21 00:00:00 has no time zone; use datetime\.now\(UTC\)"
+    ):
+        milliseconds(datetime(2026, 11, 21), NOW)  # noqa: DTZ001 - that is the point
+
+
+@pytest.mark.parametrize("value", [State.OPEN, "open"])
+def test_a_member_is_found_by_its_value(value: State | str) -> None:
+    assert member(State, value) is State.OPEN
+
+
+def test_a_value_that_no_member_has_is_refused_with_all_that_exist() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        member(State, "OPEN")
+    assert str(refused.value) == f"'OPEN' is not one of {', '.join(state.value for state in State)}"

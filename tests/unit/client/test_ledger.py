@@ -1,0 +1,201 @@
+"""The calls on batches that every tracker has, on the ledger in memory."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from fanin import Count, Failure, ItemRange, Tracker
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
+from fanin.domain.reports import Verdict
+from fanin.errors import InvalidRequest
+from tests.unit.client.conftest import Recorder
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def ledger(memory) -> Recorder:
+    return Recorder(LedgerService(memory.ports()))
+
+
+@pytest.fixture
+def tracker(ledger) -> Tracker:
+    return Tracker(SimpleNamespace(ledger=ledger))
+
+
+class TestFriendlyTypes:
+    def test_times_are_taken_as_people_write_them(self, tracker, memory):
+        deadline = datetime.fromtimestamp(memory.clock.now() / 1000 + 3600, UTC)
+        batch = tracker.open(
+            mode="estimated", idle_ttl=timedelta(hours=1), lifetime=timedelta(days=2), deadline=deadline
+        )
+        assert batch.mode is Mode.ESTIMATED
+        assert batch.open_idle_ttl == 3600
+        assert batch.expires_at == tracker.open(lifetime=2 * 86_400).expires_at
+        assert batch.deadline == int(deadline.timestamp() * 1000)
+
+    def test_a_time_without_a_zone_is_refused(self, tracker):
+        with pytest.raises(InvalidRequest, match="time zone"):
+            tracker.open(deadline=datetime(2026, 11, 21))  # noqa: DTZ001 - that is the point
+
+    @pytest.mark.parametrize("call", [lambda t: t.open(mode="sloppy"), lambda t: t.list("shut")])
+    def test_a_choice_that_is_none_names_those_that_are(self, tracker, call):
+        with pytest.raises(InvalidRequest, match=r"not one of .*e"):
+            call(tracker)
+
+    def test_expire_takes_a_time_ago(self, tracker, memory):
+        tracker.open()
+        memory.clock.advance(10 * 60_000)
+        assert tracker.expire("open", idle_since=memory.clock.now()).batches == 1
+
+
+class TestAcks:
+    def test_one_id_many_ids_and_a_whole_group(self, tracker):
+        batch = tracker.attach(tracker.open().batch_id)
+        group = batch.add(10)
+        other = batch.add(2**20)
+        assert tracker.ack(group[0])[0].first == 1
+        assert tracker.ack(iter(group[1:4]))[0].first == 3
+        assert tracker.ack(group[:2])[0].duplicates == tuple(group[:2])
+        assert tracker.ack(other)[0].ranged == 2**20
+        assert tracker.ack(ranges=[ItemRange(group.prefix, 4)])[0].ranged == 6
+        assert batch.close().state is State.COMPLETE
+
+    def test_a_stream_longer_than_a_request_is_paged_and_answered_as_one(self, tracker, ledger):
+        # Given
+        group = tracker.add(tracker.open().batch_id, 25_000)
+        ids = [*group, group[0]]
+        # When
+        [receipt] = tracker.ack(iter(ids))
+        # Then
+        assert [len(args[0]) for name, args, _ in ledger.calls if name == "ack"] == [10_000, 10_000, 5_001]
+        assert receipt.first == 25_000
+        assert receipt.duplicates == (group[0],)
+
+    def test_receipts_are_one_for_each_batch_in_order(self, tracker):
+        one, two = (tracker.add(tracker.open().batch_id, 10_000) for _ in range(2))
+        receipts = tracker.ack([*one, *two])
+        assert [(receipt.batch_id, receipt.first) for receipt in receipts] == [
+            (one.batch_id, 10_000),
+            (two.batch_id, 10_000),
+        ]
+
+    def test_nothing_to_acknowledge_asks_nobody(self, tracker, ledger):
+        assert tracker.ack([]) == []
+        assert ledger.calls == []
+
+    def test_counts_go_to_estimated_batches(self, tracker):
+        batch = tracker.open(mode="estimated")
+        tracker.add(batch.batch_id, 5)
+        tracker.close(batch.batch_id)
+        [receipt] = tracker.ack(counts=[Count(batch.batch_id, 5)])
+        assert receipt.complete
+
+    def test_failures_are_paged_by_number_and_by_bytes(self, tracker, ledger):
+        # Given
+        group = tracker.add(tracker.open().batch_id, 1_500)
+        # When
+        [receipt] = tracker.fail(group, "x" * 5_000)
+        # Then
+        sizes = [len(args[0]) for name, args, _ in ledger.calls if name == "fail"]
+        assert sum(sizes) == receipt.first == 1_500
+        assert max(sizes) < 200
+        assert next(tracker.iter_failures(group.batch_id)).reason == "x" * 1_024
+
+    def test_failures_may_have_reasons_of_their_own(self, tracker):
+        group = tracker.add(tracker.open().batch_id, 3)
+        tracker.fail([group[2], Failure(group[0], "torn")], "wet")
+        tracker.fail(Failure(group[1], "late"))
+        reasons = [failure.reason for failure in tracker.iter_failures(group.batch_id)]
+        assert reasons == ["torn", "late", "wet"]
+
+
+class TestReading:
+    def test_missing_is_followed_over_pages(self, tracker):
+        group = tracker.add(tracker.open().batch_id, 5_000)
+        tracker.ack(group[1::2])
+        spans = list(tracker.iter_missing(group.batch_id))
+        assert [span.start for span in spans] == list(range(0, 5_000, 2))
+        assert tracker.missing(group.batch_id, limit=3).cursor is not None
+
+    def test_batches_of_a_state_are_followed_over_pages(self, tracker):
+        opened = {tracker.open().batch_id for _ in range(20)}
+        assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
+
+    def test_verify_adds_up_its_pages(self, memory):
+        # Given: a ledger that verifies two items at a time
+        tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))
+        batch_id = tracker.open().batch_id
+        # When
+        verdict = tracker.verify(batch_id, repair=False)
+        # Then
+        assert (verdict.pending, verdict.disagreements, verdict.cursor) == (5, ("a", "b"), None)
+
+    def test_wait_returns_when_the_batch_has_ended(self, tracker):
+        with tracker.batch() as batch:
+            pass
+        assert batch.wait().batch.state is State.COMPLETE
+
+    def test_wait_has_an_end(self, tracker):
+        with tracker.batch() as batch:
+            batch.add(1)
+        with pytest.raises(TimeoutError, match=r"closed after 0\.05 s"):
+            batch.wait(timedelta(seconds=0.05))
+
+
+class PagedVerdicts:
+    def __init__(self, ledger):
+        self.open = ledger.open
+        self.status = ledger.status
+
+    def verify(self, batch_id, *, cursor, repair):
+        row = self.status(batch_id).batch
+        if cursor is None:
+            return Verdict(row, 2, ("a",), cursor="2")
+        assert cursor == "2"
+        return Verdict(row, 3, ("b",))
+
+
+def test_what_is_given_to_open_reaches_the_ledger(tracker, ledger, memory):
+    deadline = memory.clock.now() + 60_000
+    parent = tracker.add(tracker.open().batch_id, 1)[0]
+    tracker.open(
+        user_key="k",
+        deadline=deadline,
+        on_deadline="complete",
+        limit=5,
+        parent_item=parent,
+        metadata={"a": "b"},
+        key="mine",
+    )
+    ((name, (request,), options),) = ledger.calls[2:]
+    assert (name, options) == ("open", {"key": "mine"})
+    assert request == OpenBatch(
+        user_key="k",
+        deadline=deadline,
+        on_deadline=OnDeadline.COMPLETE,
+        limit=5,
+        parent_item=parent,
+        metadata={"a": "b"},
+    )
+
+
+def test_a_repeat_with_its_key_gives_the_same_batch_and_items(tracker):
+    first, second = (tracker.open(user_key="k", key="mine") for _ in range(2))
+    assert first == second
+    assert tracker.add(first.batch_id, 3, key="a") == tracker.add(first.batch_id, 3, key="a")
+
+
+def test_cancel_ends_a_batch_and_leaves_an_ended_one_alone(tracker):
+    batch_id = tracker.open().batch_id
+    assert tracker.cancel(batch_id).state is State.CANCELLED
+    done = tracker.close(tracker.open().batch_id)
+    assert tracker.cancel(done.batch_id).state is State.COMPLETE

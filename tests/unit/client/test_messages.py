@@ -1,0 +1,93 @@
+"""Messages: what is sent, and what is read of a message that was received."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fanin import Message, ReceivedMessage
+from fanin.client.messages import attribute_value, from_lambda, from_queue
+
+FROM_LAMBDA: dict[str, Any] = {
+    "messageId": "m1",
+    "receiptHandle": "r1",
+    "body": '{"row": 7}',
+    "attributes": {"ApproximateReceiveCount": "3", "MessageGroupId": "g"},
+    "messageAttributes": {
+        "fanin-item": {"stringValue": "1:g:0", "dataType": "String"},
+        "n": {"stringValue": "1.5", "dataType": "Number"},
+        "raw": {"binaryValue": "AAE=", "dataType": "Binary"},
+    },
+}
+FROM_QUEUE: dict[str, Any] = {
+    "MessageId": "m1",
+    "ReceiptHandle": "r1",
+    "Body": '{"row": 7}',
+    "Attributes": {"ApproximateReceiveCount": "3", "MessageGroupId": "g"},
+    "MessageAttributes": {
+        "fanin-item": {"StringValue": "1:g:0", "DataType": "String"},
+        "n": {"StringValue": "1.5", "DataType": "Number"},
+        "raw": {"BinaryValue": b"\x00\x01", "DataType": "Binary"},
+    },
+}
+
+
+@pytest.mark.parametrize(("read", "raw"), [(from_lambda, FROM_LAMBDA), (from_queue, FROM_QUEUE)])
+def test_a_message_reads_the_same_from_lambda_and_from_the_queue(read: Any, raw: dict[str, Any]) -> None:
+    message = read(raw)
+    assert message == ReceivedMessage(
+        message_id="m1",
+        body='{"row": 7}',
+        item="1:g:0",
+        attributes={"fanin-item": "1:g:0", "n": "1.5"},
+        group_id="g",
+        receive_count=3,
+        raw=raw,
+    )
+    assert message.json() == {"row": 7}
+    assert not message.expects_reply
+
+
+@pytest.mark.parametrize(
+    ("read", "raw"),
+    [(from_lambda, {"messageId": "m", "body": "x"}), (from_queue, {"MessageId": "m", "Body": "x"})],
+)
+def test_a_message_of_no_batch_has_no_item_and_counts_as_received_once(read: Any, raw: Any) -> None:
+    message = read(raw)
+    assert (message.item, message.group_id, message.receive_count) == (None, None, 1)
+    assert message.attributes == {}
+    with pytest.raises(json.JSONDecodeError):
+        message.json()
+
+
+def test_a_message_that_names_a_reply_queue_expects_a_reply() -> None:
+    attributes = {"fanin-reply-to": {"stringValue": "https://sqs/replies"}}
+    assert from_lambda({**FROM_LAMBDA, "messageAttributes": attributes}).expects_reply
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", {"DataType": "String", "StringValue": ""}),
+        (7, {"DataType": "Number", "StringValue": "7"}),
+        (1.5, {"DataType": "Number", "StringValue": "1.5"}),
+        (b"\x00", {"DataType": "Binary", "BinaryValue": b"\x00"}),
+    ],
+)
+def test_an_attribute_is_written_with_its_type(value: Any, expected: dict[str, Any]) -> None:
+    assert attribute_value(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("sendable", "text"),
+    [("text", "text"), ({"name": "Zürich"}, '{"name": "Zürich"}'), (Message({"n": 1}), '{"n": 1}')],
+)
+def test_anything_that_can_be_sent_becomes_a_message(sendable: Any, text: str) -> None:
+    assert Message.of(sendable).text == text
+
+
+def test_a_message_is_taken_as_it_is() -> None:
+    message = Message("x", delay=60)
+    assert Message.of(message) is message

@@ -1,0 +1,81 @@
+"""SQS's errors as errors of fanin, and what a queue's URL says."""
+
+from __future__ import annotations
+
+import pytest
+from botocore import exceptions
+from botocore.exceptions import ClientError
+
+from fanin.client.queues import is_fifo, queue_errors
+from fanin.errors import (
+    AccessDenied,
+    FaninError,
+    InvalidRequest,
+    NotConfigured,
+    ServiceUnavailable,
+    Throttled,
+)
+
+URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
+
+
+def refusal(code: str, status: int = 400) -> ClientError:
+    response = {"Error": {"Code": code, "Message": "sorry"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "SendMessage")
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (refusal("AccessDenied", 403), AccessDenied),
+        (refusal("AccessDeniedException"), AccessDenied),
+        (refusal("ExpiredToken", 403), AccessDenied),
+        (refusal("InvalidClientTokenId", 403), AccessDenied),
+        (refusal("SignatureDoesNotMatch", 403), AccessDenied),
+        (refusal("AWS.SimpleQueueService.NonExistentQueue"), NotConfigured),
+        (refusal("QueueDoesNotExist"), NotConfigured),
+        (refusal("ThrottlingException"), Throttled),
+        (refusal("RequestThrottled", 403), Throttled),
+        (refusal("InternalError", 500), ServiceUnavailable),
+        (refusal("ServiceUnavailable", 503), ServiceUnavailable),
+        (refusal("InvalidMessageContents"), InvalidRequest),
+        (exceptions.NoCredentialsError(), NotConfigured),
+        (exceptions.NoRegionError(), NotConfigured),
+        (exceptions.ParamValidationError(report="QueueUrl: missing"), InvalidRequest),
+        (exceptions.EndpointConnectionError(endpoint_url="u"), ServiceUnavailable),
+        (exceptions.ReadTimeoutError(endpoint_url="u"), ServiceUnavailable),
+    ],
+)
+def test_an_error_of_sqs_becomes_fanins_and_keeps_its_cause(
+    raised: Exception, expected: type[FaninError]
+) -> None:
+    with pytest.raises(expected) as caught, queue_errors(URL):
+        raise raised
+    assert type(caught.value) is expected
+    assert caught.value.__cause__ is raised
+
+
+def test_the_message_names_the_queue_and_what_sqs_said() -> None:
+    text = f"^{URL}: AccessDenied: sorry; check that your credentials"
+    with pytest.raises(AccessDenied, match=text), queue_errors(URL):
+        raise refusal("AccessDenied", 403)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), Throttled("t")])
+def test_other_errors_pass_as_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, queue_errors(URL):
+        raise error
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        (URL, False),
+        (f"{URL}.fifo", True),
+        ("arn:aws:sqs:eu-west-1:123456789012:work.fifo", True),
+        (f"{URL}.fifo.dead", False),
+    ],
+)
+def test_a_fifo_queue_is_known_by_its_name(queue: str, expected: bool) -> None:
+    assert is_fifo(queue) is expected

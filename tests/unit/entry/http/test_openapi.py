@@ -1,0 +1,115 @@
+"""The document of a small table: every part of a route is where OpenAPI 3.1 wants it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import fanin
+from fanin.entry.http.openapi import document
+from fanin.entry.http.route import Route
+from fanin.entry.http.table import ROUTES
+from fanin.errors import BatchNotFound, LimitReached
+from fanin.wire.batches import ADD_ITEMS, GROUP
+from fanin.wire.json_types import BATCH_ID, TEXT, whole
+
+PUT = Route(
+    "PUT",
+    "/v1/things/{batch_id}/{name}",
+    "putThing",
+    "Put a thing",
+    lambda _, __: None,
+    GROUP,
+    201,
+    body=ADD_ITEMS,
+    named={"name": TEXT},
+    required={"n": whole(1, 9)},
+    optional={"m": TEXT},
+    headers={"Idempotency-Key": TEXT},
+    errors=(BatchNotFound, LimitReached),
+)
+DELETE = Route("DELETE", "/api/v1/batch/x", "deleteThing", "Delete it", lambda _, __: None, None, 204)
+
+
+def operation(route: Route) -> dict[str, Any]:
+    return document([route])["paths"][route.path][route.method.lower()]
+
+
+def test_parameters_say_where_they_are_and_whether_they_must_be_there() -> None:
+    found = {
+        (one["in"], one["name"], one["required"], one["schema"]["type"])
+        for one in operation(PUT)["parameters"]
+    }
+    assert found == {
+        ("path", "batch_id", True, "integer"),
+        ("path", "name", True, "string"),
+        ("query", "n", True, "integer"),
+        ("query", "m", False, "string"),
+        ("header", "Idempotency-Key", False, "string"),
+        ("header", "X-Correlation-Id", False, "string"),
+    }
+
+
+def test_a_parameter_of_the_path_is_a_batch_id_unless_it_is_named() -> None:
+    schemas = {one["name"]: one["schema"] for one in operation(PUT)["parameters"]}
+    assert (schemas["batch_id"], schemas["name"]) == (BATCH_ID.schema, TEXT.schema)
+
+
+def test_body_and_answer_are_named_components() -> None:
+    described = operation(PUT)
+    assert described["requestBody"] == {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AddItems"}}},
+    }
+    assert described["responses"]["201"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/Group"
+    }
+
+
+def test_a_route_without_body_and_answer_has_neither() -> None:
+    described = operation(DELETE)
+    assert "requestBody" not in described
+    assert described["responses"]["204"] == {
+        "description": "No Content",
+        "headers": described["responses"]["204"]["headers"],
+    }
+
+
+def test_responses_are_those_of_any_request_and_the_routes_own() -> None:
+    always = {"400", "401", "403", "429", "500", "503"}
+    assert set(operation(DELETE)["responses"]) == {"204"} | always
+    assert set(operation(PUT)["responses"]) == {"201", "404", "413"} | always
+
+
+def test_a_problem_that_passes_says_when_to_come_back() -> None:
+    responses = document([])["components"]["responses"]
+    assert {status for status, one in responses.items() if "Retry-After" in one.get("headers", {})} == {
+        "429", "503",
+    }  # fmt: skip
+    assert all("application/problem+json" in one["content"] for one in responses.values())
+
+
+def test_operations_are_grouped_by_whose_api_they_are() -> None:
+    assert (operation(PUT)["tags"], operation(DELETE)["tags"]) == (["fanin"], ["carlyle"])
+
+
+def test_the_document_names_its_version_and_its_licence() -> None:
+    made = document([])
+    assert (made["openapi"], made["paths"]) == ("3.1.0", {})
+    assert made["info"]["version"] == fanin.__version__
+    assert made["info"]["license"]["identifier"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize("name", ["batch_id", "frame_id"])
+def test_ids_in_paths_are_whole_numbers_and_names_are_text(name: str) -> None:
+    places = [
+        (one["name"], one["schema"]["type"], path)
+        for path, methods in document(ROUTES)["paths"].items()
+        for described in methods.values()
+        for one in described["parameters"]
+        if one["in"] == "path"
+    ]
+    of_ids = {kind for found, kind, path in places if found == name and "/estimated" not in path}
+    others = {kind for found, kind, _ in places if found not in {"batch_id", "frame_id"}}
+    assert (of_ids, others) == ({"integer"}, {"string"})

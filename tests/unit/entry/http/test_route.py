@@ -1,0 +1,158 @@
+"""From an event of API Gateway to a request that has been checked."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from fanin.entry.http.route import MAX_BODY, Decoder, Request, Route
+from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.wire.batches import ADD_ITEMS, GROUP, STATE
+from fanin.wire.directory import PUT_ROUTE
+from fanin.wire.json_types import BOOLEAN, IDEMPOTENCY_KEY, TEXT, TIME, whole
+
+ROUTE = Route("GET", "/v1/things/{batch_id}", "getThing", "A thing", lambda _, __: None, GROUP)
+
+
+def decode(route: Route, path: dict[str, str] | None = None, **event: Any) -> Request:
+    given = {"headers": {}, **event}
+    return Decoder(route)(APIGatewayProxyEventV2(given), path or {})
+
+
+class TestQuery:
+    ROUTE = ROUTE._replace(
+        required={"state": STATE},
+        optional={"limit": whole(1, 9), "exact": BOOLEAN, "since": TIME, "cursor": TEXT},
+    )
+
+    def test_parameters_become_values_of_their_types(self) -> None:
+        sent = {
+            "state": "open",
+            "limit": "3",
+            "exact": "true",
+            "since": "1970-01-01T00:00:01Z",
+            "cursor": "7",
+        }
+        query = decode(self.ROUTE, queryStringParameters=sent).query
+        assert query == {"state": "open", "limit": 3, "exact": True, "since": 1_000, "cursor": "7"}
+        assert decode(self.ROUTE, queryStringParameters={"state": "open", "exact": "false"}).query == {
+            "state": "open", "exact": False,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("limit", "0"),
+            ("limit", "-1"),
+            ("limit", "3.0"),
+            ("limit", "+3"),
+            ("limit", "³"),
+            ("limit", " 3"),
+            ("limit", "1" * 19),
+            ("exact", "True"),
+            ("exact", "1"),
+            ("exact", ""),
+            ("since", "1000"),
+            ("colour", "red"),
+        ],
+    )
+    def test_what_is_not_of_its_type_is_refused_by_its_name(self, name: str, value: str) -> None:
+        with pytest.raises(InvalidRequest, match=f"parameter '{name}'"):
+            decode(self.ROUTE, queryStringParameters={"state": "open", name: value})
+
+    def test_what_is_required_must_be_there(self) -> None:
+        with pytest.raises(InvalidRequest, match="the query must have the parameter 'state'"):
+            decode(self.ROUTE)
+        with pytest.raises(InvalidRequest, match="there are no parameters"):
+            decode(ROUTE, queryStringParameters={"a": "b"})
+
+    def test_a_time_that_has_the_form_and_is_none_is_refused(self) -> None:
+        sent = {"state": "open", "since": "2026-02-28T00:00:60Z"}
+        with pytest.raises(InvalidRequest, match="is not an RFC 3339 timestamp"):
+            decode(self.ROUTE, queryStringParameters=sent)
+
+
+class TestHeaders:
+    ROUTE = ROUTE._replace(headers={"Idempotency-Key": IDEMPOTENCY_KEY})
+
+    @pytest.mark.parametrize("name", ["Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"])
+    def test_their_names_have_no_case(self, name: str) -> None:
+        assert decode(self.ROUTE, headers={name: "k", "accept": "x"}).headers == {"Idempotency-Key": "k"}
+        assert decode(self.ROUTE, headers={name: "k"}).key == "k"
+
+    def test_a_header_that_the_route_does_not_name_is_left(self) -> None:
+        assert decode(ROUTE, headers={"Idempotency-Key": "k"}).key is None
+
+    def test_one_that_is_too_long_is_refused(self) -> None:
+        with pytest.raises(InvalidRequest, match="header 'Idempotency-Key' must be text of 1 to 128"):
+            decode(self.ROUTE, headers={"idempotency-key": "k" * 129})
+
+
+class TestBody:
+    ROUTE = ROUTE._replace(body=ADD_ITEMS)
+
+    def test_it_is_read_as_text_or_as_base64(self) -> None:
+        encoded = base64.b64encode(b'{"count": 3}').decode()
+        assert decode(self.ROUTE, body='{"count": 3}').body == {"count": 3}
+        assert decode(self.ROUTE, body=encoded, isBase64Encoded=True).body == {"count": 3}
+
+    def test_a_route_without_one_does_not_read_it(self) -> None:
+        request = decode(ROUTE, body="{")
+        assert request.body == {}
+        with pytest.raises(TypeError, match="the route takes no body"):
+            request.read()
+
+    def test_it_becomes_its_value_together_with_what_the_path_says(self) -> None:
+        request = decode(ROUTE._replace(body=PUT_ROUTE), body='{"pattern": {"a": [1]}, "topic": "t"}')
+        route = request.read(name="orders")
+        assert (route.name, route.topic) == ("orders", "t")
+
+    @pytest.mark.parametrize("body", ["%%%", "é", "YQ"])
+    def test_base64_that_is_malformed_is_refused(self, body: str) -> None:
+        with pytest.raises(InvalidRequest, match="the body is not text in UTF-8"):
+            decode(self.ROUTE, body=body, isBase64Encoded=True)
+
+    def test_half_a_surrogate_pair_is_refused(self) -> None:
+        with pytest.raises(InvalidRequest, match="the body is not text in UTF-8"):
+            decode(self.ROUTE, body='{"count": "\ud800"}')
+
+    @pytest.mark.parametrize("encoded", [False, True])
+    def test_it_has_a_length_of_bytes(self, encoded: bool) -> None:
+        def send(length: int) -> Request:
+            body = b'{"count": 3}'.ljust(length)
+            text = base64.b64encode(body).decode() if encoded else body.decode()
+            return decode(self.ROUTE, body=text, isBase64Encoded=encoded)
+
+        assert send(MAX_BODY).body == {"count": 3}
+        with pytest.raises(RequestTooLarge, match="over 1048576 bytes"):
+            send(MAX_BODY + 1)
+        with pytest.raises(RequestTooLarge, match="over 1048576 bytes"):
+            send(MAX_BODY * 2)
+
+    def test_a_missing_one_is_not_json(self) -> None:
+        with pytest.raises(InvalidRequest, match="the body is not JSON: it is empty"):
+            decode(self.ROUTE)
+
+
+class TestPath:
+    def test_a_batch_is_named_by_a_whole_number(self) -> None:
+        assert decode(ROUTE, {"batch_id": "7"}).batch_id == 7
+        with pytest.raises(InvalidRequest, match="batch id 'x'"):
+            _ = decode(ROUTE, {"batch_id": "x"}).batch_id
+
+    @pytest.mark.parametrize(
+        ("path", "matches"),
+        [
+            ("/v1/things/7", True),
+            ("/v1/things/a%2Fb", True),
+            ("/v1/things/", False),
+            ("/v1/things/7/8", False),
+            ("/v1/things", False),
+            ("x/v1/things/7", False),
+        ],
+    )
+    def test_a_route_knows_its_own_path(self, path: str, matches: bool) -> None:
+        assert ROUTE.matches(path) is matches

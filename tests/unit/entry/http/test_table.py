@@ -1,0 +1,66 @@
+"""The route table: every route has its own place, and says all that its path needs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from fanin import names
+from fanin.entry.http.statuses import STATUS
+from fanin.entry.http.table import ROUTES
+from fanin.wire.components import COMPONENTS
+
+BY_OPERATION = [pytest.param(route, id=route.operation) for route in ROUTES]
+
+
+def test_no_two_routes_have_the_same_place_or_name() -> None:
+    places = Counter((route.method, re.sub(r"\{\w+\}", "{}", route.path)) for route in ROUTES)
+    operations = Counter(route.operation for route in ROUTES)
+    assert {places.most_common(1)[0][1], operations.most_common(1)[0][1]} == {1}
+
+
+def test_no_path_hides_another() -> None:
+    """A path without parameters is not read as one with, whatever the order of the table."""
+    plain = [route for route in ROUTES if "{" not in route.path]
+    shadowed = {
+        (route.operation, other.operation)
+        for route in plain
+        for other in ROUTES
+        if other is not route and other.method == route.method and other.matches(route.path)
+    }
+    assert shadowed == set()
+
+
+@pytest.mark.parametrize("route", BY_OPERATION)
+def test_a_path_is_below_a_root(route) -> None:
+    assert route.path.startswith((names.API_ROOT, names.CARLYLE_ROOT, "/openapi.json"))
+    assert not route.path.endswith("/")
+
+
+@pytest.mark.parametrize("route", BY_OPERATION)
+def test_only_parameters_of_the_path_have_types(route) -> None:
+    assert set(route.named) <= set(re.findall(r"\{(\w+)\}", route.path))
+    assert not set(route.required) & set(route.optional)
+
+
+@pytest.mark.parametrize("route", BY_OPERATION)
+def test_shapes_and_errors_are_known_to_the_document(route) -> None:
+    shapes = [shape for shape in (route.body, route.answer) if shape]
+    assert all(COMPONENTS[shape.component] is shape.definition for shape in shapes)
+    assert set(route.errors) <= set(STATUS)
+
+
+@pytest.mark.parametrize("route", BY_OPERATION)
+def test_a_status_says_whether_there_is_an_answer(route) -> None:
+    assert (route.status == 204) == (route.answer is None)
+    assert route.status in {200, 201, 202, 204}
+    assert not (route.method in {"GET", "DELETE"} and route.body)
+
+
+def test_the_document_is_of_all_routes(call) -> None:
+    paths = call("GET", "/openapi.json").json["paths"]
+    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
+        (route.method, route.path) for route in ROUTES
+    }

@@ -1,0 +1,72 @@
+"""Pages of listings: what a query may ask for, and what the use case gets."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from fanin.app.api import Buffers, Directory, Frames, Ledger, Routing, Scatters
+from fanin.domain.limits import MAX_PAGE, MAX_REPLIES
+from fanin.entry.http.route import Request
+from fanin.entry.http.table import ROUTES
+from fanin.entry.http.v1.parameters import KEY, page_of, paged
+
+LISTINGS = {
+    "listBatches": Ledger.list,
+    "listMissing": Ledger.missing,
+    "listFailures": Ledger.failures,
+    "listReplies": Scatters.replies,
+    "getFrame": Frames.status,
+    "listBuffers": Buffers.list,
+    "listTopic": Directory.page,
+    "listRoutes": Routing.page,
+}
+
+
+def request(**query: object) -> Request:
+    return Request({}, query, {}, {}, None)
+
+
+def test_only_what_was_asked_for_is_given_to_the_use_case() -> None:
+    assert page_of(request()) == {}
+    assert page_of(request(cursor="c")) == {"cursor": "c"}
+    assert page_of(request(cursor="c", limit=7, state="open")) == {"cursor": "c", "limit": 7}
+
+
+def test_a_page_has_a_bound_and_a_default() -> None:
+    assert paged()["limit"].schema == {
+        "type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 100,
+    }  # fmt: skip
+    assert paged(5, 3)["limit"].schema["maximum"] == 5
+    assert paged(5, 3)["limit"].schema["default"] == 3
+
+
+def test_every_listing_is_a_page_of_a_use_case() -> None:
+    assert {route.operation for route in ROUTES if "limit" in route.optional} == set(LISTINGS)
+
+
+@pytest.mark.parametrize("operation", LISTINGS)
+def test_the_default_that_the_document_names_is_that_of_the_use_case(operation: str) -> None:
+    (route,) = [route for route in ROUTES if route.operation == operation]
+    asked = inspect.signature(LISTINGS[operation]).parameters
+    assert route.optional["limit"].schema["default"] == asked["limit"].default
+    assert asked["cursor"].default is None
+
+
+def test_replies_come_in_smaller_pages() -> None:
+    (route,) = [route for route in ROUTES if route.operation == "listReplies"]
+    assert route.optional["limit"].schema["maximum"] == MAX_REPLIES < MAX_PAGE
+
+
+@pytest.mark.parametrize(
+    ("key", "status"), [("k", 201), ("k" * 128, 201), ("k" * 129, 400), ("", 400)], ids=range(4)
+)
+def test_an_idempotency_key_has_a_length(call, key: str, status: int) -> None:
+    (header,) = KEY
+    answer = call("POST", "/v1/batches", {}, headers={header: key})
+    assert answer.status == status
+    if status == 400:
+        assert answer.json["detail"].startswith(
+            "header 'Idempotency-Key' must be text of 1 to 128 characters"
+        )

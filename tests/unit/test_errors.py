@@ -1,0 +1,100 @@
+"""The tree of errors: what its docstring draws is what there is, and every code is stable and unique."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from fanin import errors
+from fanin.errors import FaninError
+
+CLASSES = [
+    error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, FaninError)
+]
+CODES = {
+    "AccessDenied": "access-denied",
+    "BatchClosed": "batch-closed",
+    "BatchGone": "batch-gone",
+    "BatchNotFound": "batch-not-found",
+    "BufferFull": "buffer-full",
+    "BufferNotFound": "buffer-not-found",
+    "ChannelRefused": "channel-refused",
+    "CorrelationIdAlive": "correlation-id-alive",
+    "ExportDamaged": "export-damaged",
+    "FaninError": "error",
+    "IdempotencyKeyReused": "idempotency-key-reused",
+    "InvalidItemId": "invalid-item-id",
+    "InvalidRequest": "invalid-request",
+    "ItemFailed": "item-failed",
+    "JobRunNotFound": "job-run-not-found",
+    "LimitReached": "limit-reached",
+    "LocalStackFailed": "local-stack-failed",
+    "NotConfigured": "not-configured",
+    "NotRegistered": "not-registered",
+    "RequestTooLarge": "request-too-large",
+    "RouteNotFound": "route-not-found",
+    "SendFailed": "send-failed",
+    "ServiceUnavailable": "service-unavailable",
+    "Throttled": "throttled",
+}
+"""Codes that clients, logs and alarms already know. One may be added, none may change."""
+RETRYABLE = {"LimitReached", "BufferFull", "Throttled", "ServiceUnavailable"}
+
+
+def drawn() -> dict[str, tuple[str, str]]:
+    """The tree of the docstring: class → its parent, and what is said of it."""
+    tree, parents = {}, {-1: ""}
+    for line in (errors.__doc__ or "").splitlines():
+        node = re.fullmatch(r"    ((?:│   |    )*)([├└]── )?([A-Z]\w+) *(.*)", line)
+        if node is not None:
+            indent, branch, name, meaning = node.groups()
+            depth = len(indent) // 4 + bool(branch)
+            tree[name] = (parents[depth - 1], meaning)
+            parents[depth] = name
+    return tree
+
+
+def test_the_tree_that_is_drawn_is_the_tree_that_there_is() -> None:
+    there_is = {error.__name__: error.__mro__[1].__name__ for error in CLASSES}
+    assert {name: parent or "Exception" for name, (parent, _) in drawn().items()} == there_is
+
+
+def test_the_tree_says_of_every_error_what_it_means() -> None:
+    assert all(meaning for name, (_, meaning) in drawn().items() if name != "FaninError")
+
+
+def test_codes_are_stable_and_unique() -> None:
+    assert {error.__name__: error.code for error in CLASSES} == CODES
+    assert Counter(CODES.values()).most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("error", CLASSES)
+def test_every_class_has_a_code_of_its_own_in_kebab_case(error: type[FaninError]) -> None:
+    assert "code" in vars(error)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", error.code)
+
+
+def test_those_that_pass_are_retryable() -> None:
+    assert {error.__name__ for error in CLASSES if error.retryable} == RETRYABLE
+
+
+def test_an_error_says_its_message_and_when_to_come_back() -> None:
+    error = errors.Throttled("slow down", retry_after=3)
+    assert (str(error), error.retry_after) == ("slow down", 3)
+    assert errors.Throttled("slow down").retry_after is None
+    assert errors.ItemFailed("no such customer").retry_after is None
+
+
+def test_messages_that_were_not_sent_are_named_with_their_reasons() -> None:
+    reasons = {"1:g:0": "too long"}
+    error = errors.SendFailed("one of two", items=reasons)
+    reasons.clear()
+    assert (error.items, error.retryable) == ({"1:g:0": "too long"}, False)
+
+
+def test_a_bad_request_is_caught_whichever_it_is() -> None:
+    for error in (errors.InvalidItemId, errors.RequestTooLarge, errors.IdempotencyKeyReused):
+        with pytest.raises(errors.InvalidRequest):
+            raise error("x")
