@@ -24,7 +24,7 @@ def policies_enforced() -> bool:
 
 @pytest.fixture(scope="session")
 def caller(stack: Stack) -> boto3.Session:
-    """A user who may call the API and use queues, no more; root's signature would not be verified."""
+    """A user who may only call the API and use queues; root's signature would not be verified."""
     allowed = {"Effect": "Allow", "Action": ["execute-api:Invoke", "sqs:*"], "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
     iam = stack.client("iam")
@@ -36,9 +36,9 @@ def caller(stack: Stack) -> boto3.Session:
 
 @pytest.fixture
 def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) -> Callable[[], Tracker]:
-    """Makes trackers over the deployed API, each with connections of its own.
+    """Creates trackers over the deployed API, each with connections of its own.
 
-    They are patient: in a burst of first calls, calls wait for the Lambda processes of others.
+    Their timeout is long: in a burst of first calls, calls wait for Lambda processes to start.
     """
 
     def make() -> Tracker:
@@ -87,5 +87,5 @@ def channel(stack: Stack) -> Callable[[], str]:
 
 @pytest.fixture
 def direct(local_environment: None) -> Tracker:
-    """A tracker straight on the tables, with root's keys."""
+    """A tracker directly on the tables, with root's keys."""
     return Tracker.direct()

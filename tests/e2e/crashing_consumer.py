@@ -1,7 +1,7 @@
-"""A consumer that stops for ever at a point of its work, to be killed there; a program, run by a test.
+"""A program for tests: a consumer that hangs at a given point, so that it can be killed there.
 
-Usage: ``python -m tests.e2e.crashing_consumer <queue URL> before|after``: before its ack, or after it and
-before the message is deleted. It says "there" when it has come to that point.
+Usage: ``python -m tests.e2e.crashing_consumer <queue URL> before|after``. It hangs before its ack, or after
+its ack and before it deletes the message. It prints "there" when it has reached that point.
 """
 
 from __future__ import annotations

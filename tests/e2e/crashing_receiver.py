@@ -1,7 +1,7 @@
-"""A receiver that stops for ever with an envelope in its hands, to be killed there; a program, run by a test.
+"""A program for tests: a receiver that hangs while it handles an envelope, so that it can be killed there.
 
-Usage: ``python -m tests.e2e.crashing_receiver <API's URL> <queue URL> <endpoint> <lease>``. It says the item,
-when it began, and when its lease ends, in seconds since the epoch.
+Usage: ``python -m tests.e2e.crashing_receiver <URL of the API> <queue URL> <endpoint> <lease>``. It prints
+the item, when it began, and when its lease ends, in seconds since the epoch.
 """
 
 from __future__ import annotations

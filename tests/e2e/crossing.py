@@ -1,4 +1,4 @@
-"""A sender and receivers that talk to everything through a network that fails; receivers die besides."""
+"""A sender and receivers whose requests all go through a failing network; some receivers die, too."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ RECEIVERS = 6
 LEASE = 5
 FRAME = 500
 PACE = 200
-"""Envelopes that are handled in a second at the most."""
+"""Most envelopes that are handled per second."""
 PATIENCE = 240
-"""Seconds without progress after which a run is given up."""
+"""Seconds without progress after which a run stops."""
 DYING = 0.01
-"""The share of envelopes over which their receiver dies, with leases on up to ten."""
+"""Share of envelopes at which the receiver dies; it then holds leases on up to ten."""
 
 
 class Dies(BaseException):
-    """A receiver dies; nothing handles that."""
+    """A receiver dies; no code catches this."""
 
 
 class Attempt(NamedTuple):
-    """Somebody had an envelope in their hands; from when, and until the end of the lease, seconds."""
+    """A receiver began to handle an envelope: when, and when its lease ends, in seconds."""
 
     began: float
     until: float
@@ -53,16 +53,16 @@ class Crossing:
     """One run.
 
     Args:
-        stack: what is talked to.
-        caller: with whose keys.
-        proxy: through which.
-        envelopes: URL of the queue; its messages come again after as long as a lease.
+        stack: the stack under test.
+        caller: session of the user who calls it.
+        proxy: the proxy through which all requests go.
+        envelopes: URL of the queue; its visibility timeout equals the lease.
 
     Attributes:
-        attempts: item id → who had it in their hands.
-        effects: item id → payload, as a handler stored it that uses its receipt.
-        killed: items that a process was killed over.
-        abandoned: how many threads ended in mid-handling.
+        attempts: item id → the attempts to handle it.
+        effects: item id → payload, as stored by a handler that uses its receipt.
+        killed: items during whose handling a process was killed.
+        abandoned: number of threads that ended while they handled an item.
     """
 
     def __init__(self, stack: Stack, caller: boto3.Session, proxy: FaultProxy, envelopes: str) -> None:
@@ -82,19 +82,21 @@ class Crossing:
         self.abandoned = 0
 
     def run(self, payloads: list[bytes], buffer: SqliteRepeatBuffer, *, casualties: int) -> None:
-        """Send payloads and receive them, until the buffer is empty or nothing goes on.
+        """Send payloads and receive them, until the buffer is empty or nothing progresses any more.
 
         Args:
             payloads: what to deliver.
-            buffer: the sender's.
-            casualties: processes that are killed with an envelope in their hands before all others begin.
+            buffer: the repeat buffer of the sender.
+            casualties: number of processes that are killed while they handle an envelope, before others
+                start.
         """
         repeater = Repeater(
             self._tracker().frames,
             SqsTransport(self._sqs(), self._envelopes),
             buffer,
             template=OpenFrame(FRAME),
-            # What is still in the queue is not missing: who repeats it too soon is in its own way.
+            # Envelopes that are still in the queue are not lost; repeating them too early only slows the run
+            # down.
             backoff=Backoff(base=max(2, len(payloads) / PACE), cap=120),
         )
         for payload in payloads:
@@ -110,14 +112,14 @@ class Crossing:
             thread.join(30)
 
     def _stuck(self, buffer: SqliteRepeatBuffer) -> bool:
-        """Whether nothing was sent for the first time, and nothing had a new effect, for a long time."""
+        """Whether for a long time nothing was sent for the first time, and nothing had a new effect."""
         now = len(self.effects), buffer.waiting
         if now != self._progress:
             self._progress, self._patient_until = now, time.monotonic() + PATIENCE
         return time.monotonic() > self._patient_until
 
     def overlaps(self) -> list[str]:
-        """Items that somebody had in their hands while the lease of another was alive."""
+        """Items that a receiver began to handle during the lease of another receiver."""
         return [
             item
             for item, attempts in self.attempts.items()
@@ -162,7 +164,7 @@ class Crossing:
             self.attempts[item].append(Attempt(float(began), float(until)))
 
     def _live(self) -> None:
-        """Receive; who dies is followed by another, who knows nothing of it."""
+        """Receive; when a receiver dies, a new one takes its place and knows nothing of it."""
         while not self._over.is_set():
             try:
                 self._receive()

@@ -1,4 +1,4 @@
-"""The deployed stack as tests look at it: its resources, its rows, what it told the bus, what it logged."""
+"""What tests read of the deployed stack: resources, rows, events on the bus, and logs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ T = TypeVar("T")
 
 
 def eventually(look: Callable[[], T], within: float = 20) -> T:
-    """Look until there is something to see, and return it; fails when the time is up."""
+    """Call ``look`` until its result is true, and return that; fails when the time is up."""
     deadline = time.monotonic() + within
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"not within {within} s; the last look gave {seen!r}"
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"not true within {within} s; the last result was {found!r}"
         time.sleep(0.1)
-    return seen
+    return found
 
 
 class Deployment:
     """A deployed stack.
 
-    Its resources go by the ids that the constructs give them: ``TrackerNotifierRetriesQueue`` is the queue
-    of the notifier's retries.
+    Its resources are named by their logical ids without hash: ``TrackerNotifierRetriesQueue`` is the queue
+    for retries of the notifier.
     """
 
     def __init__(self, stack: Stack) -> None:
@@ -55,11 +55,11 @@ class Deployment:
         return found
 
     def function(self, name: str) -> str:
-        """Name of the function in that folder."""
+        """Name of the function whose code is in this folder of functions/."""
         return self._resource("AWS::Lambda::Function", f"TrackerFunctions{_camel(name)}Function")
 
     def role(self, function: str) -> str:
-        """Name of that function's role."""
+        """Name of the role of this function."""
         return self._resource("AWS::IAM::Role", f"TrackerFunctions{_camel(function)}Role")
 
     def queue(self, name: str) -> str:
@@ -67,7 +67,7 @@ class Deployment:
         return self._resource("AWS::SQS::Queue", f"Tracker{name}")
 
     def invoke(self, function: str, event: object = None) -> Any:
-        """Call a function as AWS would, and return its answer."""
+        """Invoke a function, and return its answer."""
         answer = self.client("lambda").invoke(
             FunctionName=self.function(function), Payload=json.dumps(event or {})
         )
@@ -85,7 +85,7 @@ class Deployment:
 
     @contextmanager
     def without_permission(self, function: str, action: str) -> Iterator[None]:
-        """Take a permission from a function's role for a while: an outage of what it needs it for."""
+        """Deny a function's role some actions for a while, which simulates an outage."""
         statement = {"Effect": "Deny", "Action": action, "Resource": "*"}
         policy = {"RoleName": self.role(function), "PolicyName": "outage"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -98,7 +98,7 @@ class Deployment:
 
     @contextmanager
     def queue_attributes(self, url: str, **attributes: str) -> Iterator[None]:
-        """Set attributes of a queue for a while: the real ones wait for minutes."""
+        """Change attributes of a queue for a while, since tests cannot wait for the real timeouts."""
         sqs = self.client("sqs")
         before = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(attributes))["Attributes"]
         sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
@@ -108,7 +108,7 @@ class Deployment:
             sqs.set_queue_attributes(QueueUrl=url, Attributes=before)
 
     def messages(self, url: str) -> int:
-        """How many messages a queue holds, those that are hidden or delayed included."""
+        """Number of messages in a queue, including invisible and delayed ones."""
         counts = self.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return sum(
             int(value)
@@ -117,7 +117,7 @@ class Deployment:
         )
 
     def receive(self, url: str) -> list[dict[str, Any]]:
-        """Take messages from a queue."""
+        """Receive messages from a queue, and delete them."""
         sqs = self.client("sqs")
         answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
         messages = answer.get("Messages", [])
@@ -163,7 +163,7 @@ class Deployment:
 
 
 class Subscriber:
-    """A queue that a rule feeds with all events of the bus, as somebody who waits for batches has it."""
+    """A queue that gets all events of the bus by a rule, as an application would have one."""
 
     def __init__(self, deployment: Deployment) -> None:
         stack = deployment.stack
@@ -195,13 +195,13 @@ class Subscriber:
         return [event for event in self._events if event["detail"].get("batch_id") == batch_id]
 
     def only_event_of(self, batch_id: int, within: float = 20) -> dict[str, Any]:
-        """The event of a batch, which comes in time and alone."""
+        """The one event of a batch; fails if it is late, or if there is a second one."""
         return self.only_events_of([batch_id], within)[batch_id]
 
     def only_events_of(self, batch_ids: Collection[int], within: float = 20) -> dict[int, dict[str, Any]]:
-        """The events of batches, of which each comes in time and alone.
+        """The one event of each batch; fails if one is late, or if a batch has two.
 
-        That no second one follows is looked at once, when all tests have run; see ``close``.
+        ``close`` checks once more, after all tests, that no second event has followed.
         """
         eventually(lambda: all(self.told_of(batch_id) for batch_id in batch_ids), within)
         self._alone.update(batch_ids)
@@ -209,8 +209,8 @@ class Subscriber:
         return {batch_id: self.told_of(batch_id)[0] for batch_id in batch_ids}
 
     def close(self) -> None:
-        """See to it that no batch that was to have one event has got another since."""
-        time.sleep(0.5)  # another one of the last test would be on its way by now
+        """Check that no batch that should have one event has got a second one since."""
+        time.sleep(0.5)  # a second event of the last test would arrive by now
         self._no_other_of(self._alone)
 
     def _no_other_of(self, batch_ids: Collection[int]) -> None:

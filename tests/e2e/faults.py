@@ -1,4 +1,4 @@
-"""A proxy that does to HTTP requests what networks do, each fault with its share of them."""
+"""A proxy that injects the faults of networks into HTTP requests, each into a share of them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ DELAY, HOLD, OUTAGE = 0.2, 0.1, 0.05  # seconds
 
 
 class FaultProxy:
-    """Stands between a client and a server on this machine.
+    """A proxy between a client and a server on this machine.
 
-    cut: the request never arrives. delay: it arrives late. drop the answer: it takes effect, and the caller
-    is not told. duplicate: it takes effect twice. reorder: the next request overtakes it. restart: the
-    proxy drops everything for a moment.
+    - cut: the request never arrives.
+    - delay: it arrives late.
+    - drop the answer: it takes effect, but the caller gets no answer.
+    - duplicate: it takes effect twice.
+    - reorder: the next request overtakes it.
+    - restart: the proxy drops all connections for a moment.
 
     Args:
-        port: the server's.
-        share: of each fault, from 0 to 1.
-        seed: decides who is hit.
+        port: port of the server.
+        share: share of requests for each fault, from 0 to 1.
+        seed: decides which requests get which fault.
 
     Attributes:
-        happened: how often each fault was dealt out.
+        happened: fault → how often it was injected.
     """
 
     def __init__(self, port: int, *, share: float, seed: int) -> None:
@@ -68,7 +71,7 @@ class FaultProxy:
             return "cut" if time.monotonic() < self._down_until else fate
 
     def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Any:
-        """The server's answer after the request's fate; None if the caller gets none."""
+        """The server's answer after the fault; None if the caller gets no answer."""
         fate = self._fate()
         if fate == "cut":
             return None

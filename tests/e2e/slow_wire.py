@@ -1,4 +1,4 @@
-"""A wire that passes requests on and keeps answers: the write is done, and its writer never learns of it."""
+"""A TCP proxy that forwards requests but keeps answers: a write happens, and its writer does not know."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class SlowWire:
     """A TCP proxy to DynamoDB, on a port of its own.
 
     Attributes:
-        url: where to call.
-        kept: answers that were kept so far.
+        url: URL of the proxy.
+        kept: number of answers kept so far.
     """
 
     def __init__(self, to: str) -> None:
@@ -61,7 +61,7 @@ class SlowWire:
 
 @contextmanager
 def slow_wire(to: str) -> Iterator[SlowWire]:
-    """A wire that is there for a while."""
+    """Run a proxy inside a ``with`` block."""
     wire = SlowWire(to)
     try:
         yield wire

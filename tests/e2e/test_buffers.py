@@ -42,7 +42,7 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) 
     while len(found) < 2:
         taker.run(found.append, until_empty=True)
 
-    # Then the work came again, once it is done it is done, and the queue goes with the buffer
+    # Then the work comes again, is done once, and the queue is deleted with the buffer
     assert sorted(found) == ["one", "two ☂"]
     assert buffers.done(name, [work.receipt for work in lost]).done == 0
     assert buffers.status(name).pending == 0

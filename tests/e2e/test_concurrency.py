@@ -26,7 +26,7 @@ def order() -> random.Random:
 def test_each_item_counts_once_and_the_end_is_told_once(
     new_tracker, tracker, deployment, subscriber, order
 ) -> None:
-    # Given a closed batch, and its items in any order, a fifth of them twice
+    # Given a closed batch, and its items in random order, a fifth of them twice
     started = time.time()
     with tracker.batch(user_key="crowd", metadata={"of": "threads"}) as batch:
         items = list(batch.add(ITEMS))
@@ -72,7 +72,7 @@ def test_each_item_counts_once_and_the_end_is_told_once(
     queued = eventually(logged)
     assert api_first + queued["ItemsFirst"] == ITEMS
     assert api_duplicates + queued["ItemsDuplicate"] == DUPLICATES
-    assert 0 < api_first < ITEMS  # both ways were at it
+    assert 0 < api_first < ITEMS  # both paths did some of the work
 
     # And everyone agrees
     progress = tracker.status(batch.id, exact=True)
@@ -120,7 +120,7 @@ def test_closing_at_the_same_time_as_the_last_ack_completes_once(
             acked.result()
             closed.result()
 
-    # Then each is complete, and said so once
+    # Then each is complete, with one event
     events = subscriber.only_events_of([batch.id for batch in batches])
     assert {event["detail-type"] for event in events.values()} == {"Batch Completed"}
 

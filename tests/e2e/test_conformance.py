@@ -1,4 +1,4 @@
-"""The deployed API against the OpenAPI document that it serves: no fault, no surprise, whatever is sent."""
+"""The deployed API against the OpenAPI document that it serves: no request causes a fault or a surprise."""
 
 from __future__ import annotations
 

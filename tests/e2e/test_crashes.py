@@ -1,4 +1,4 @@
-"""What dies on the way: consumers, functions, connections, records. Nothing is lost, and nothing twice."""
+"""Crashes of consumers, functions and connections, and bad records: nothing is lost or done twice."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TestConsumers:
             until=lambda: len(handled) == 3
         )
 
-        # Then the batch is complete, the queue is empty, and the world heard of it once
+        # Then the batch is complete, the queue is empty, and there is one event
         assert sorted(handled) == ["one", "three", "two"]
         assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
         assert deployment.messages(queue_url) == 0
@@ -77,7 +77,7 @@ class TestConsumers:
 class TestFunctions:
     @contextmanager
     def on_a_slow_wire(self, deployment, function):
-        """Lead a function's calls of DynamoDB over a wire that keeps answers, and give it little time."""
+        """Send a function's calls of DynamoDB through a proxy that keeps answers, and shorten its timeout."""
         functions, name = deployment.stack.client("lambda"), deployment.function(function)
         before = functions.get_function_configuration(FunctionName=name)
         variables = before["Environment"]["Variables"]
@@ -135,7 +135,7 @@ class TestFunctions:
 
 class TestConnections:
     def test_cut_after_the_request(self, tracker, stack, caller, deployment):
-        # Given a client that sends an ack, and is gone before the answer
+        # Given a client that sends an ack, and disconnects before the answer
         with tracker.batch() as batch:
             group = batch.add(3)
         body = json.dumps({"items": group[:2]}).encode()
@@ -164,11 +164,11 @@ class TestConnections:
 
 
 class TestRecords:
-    """The streams: records that cannot be handled stand in nobody's way."""
+    """The streams: records that cannot be handled do not block others."""
 
     @staticmethod
     def nonsense(batch_id: int) -> list[dict]:
-        """A row that is no batch, before and after it ended."""
+        """A malformed batch row, before and after it ended."""
         rows = ({names.BATCH_ID: {"N": str(batch_id)}, names.STATE: {"S": s}} for s in ("open", "complete"))
         return list(rows)
 
@@ -183,7 +183,7 @@ class TestRecords:
             ExpressionAttributeValues={":nonsense": {"S": "nobody's item"}},
         )
         with deployment.queue_attributes(retries, VisibilityTimeout="0"):
-            # When it ends, and so does a row that is no batch at all, and behind them a batch completes
+            # When it ends, and also a malformed batch row, and after them a batch completes
             lost.cancel()
             for row in self.nonsense(4242):
                 dynamodb.put_item(TableName=stack.batches_table, Item=row)
@@ -191,7 +191,7 @@ class TestRecords:
                 group = batch.add(1)
             tracker.ack(group)
 
-            # Then the world hears of it
+            # Then its event arrives
             assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
 
             # And the two records end in the dead letters, where an alarm sees them
@@ -235,7 +235,7 @@ class TestSettling:
         # When an acker writes all leaves, dies before it writes a parent, and nobody comes back
         self.clear(direct, batch, range(items))
 
-        # Then the batch completes all the same
+        # Then the batch completes nevertheless
         assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
         verdict = tracker.verify(batch.id)
         assert (verdict.pending, verdict.disagreements) == (0, ())
@@ -257,7 +257,7 @@ class TestSettling:
 
     @staticmethod
     def clear(direct, batch, ordinals) -> None:
-        """Clear bits of the leaves, and nothing else."""
+        """Clear bits of the leaves only."""
         marks = Tree().marks(ordinals)
         expires_at = batch.row.expires_at
         clears = [Clear(WordKey(batch.id, 0, number), mask, expires_at) for number, mask in marks.items()]

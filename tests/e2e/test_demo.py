@@ -1,4 +1,4 @@
-"""The demo, whole: on an emulator of its own, to the end, and stopped half-way."""
+"""The whole demo on an emulator of its own: once to its end, and once interrupted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def demo(tmp_path):
-    """Starts the demo; whatever happens, it ends."""
+    """Starts the demo, and stops it at the end of the test."""
     command = [sys.executable, "-m", "examples.catalog.demo", "--items", "120", "--root", str(tmp_path)]
-    # Ctrl-C means nothing to what a shell put in the background, nor to what that starts; unless it is told.
+    # Processes that a shell started in the background ignore SIGINT, and so do their children, unless reset.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(  # noqa: S603
         command,
@@ -41,7 +41,7 @@ def test_it_adds_up(demo, tmp_path):
     # When the demo runs to its end
     said, _ = demo.communicate(timeout=240)
 
-    # Then everything added up, which it checks by itself
+    # Then all its own checks held
     assert demo.returncode == 0, said
     assert "Batch Completed, as the subscriber received it" in said
     assert said.count("✓") == 7

@@ -1,4 +1,4 @@
-"""How batches end besides by their last ack: at a deadline, for want of activity, through dead letters."""
+"""Other ends of batches than by the last ack: deadlines, inactivity, parents and dead letters."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TestDeadlines:
         # When it completes before
         tracker.ack(group)
 
-        # Then it says so, and its schedule is gone
+        # Then its event arrives, and its schedule is gone
         assert subscriber.only_event_of(batch.id)["detail"]["partial"] is False
         assert schedule_of(stack, batch.id) is None
 
@@ -102,7 +102,7 @@ class TestDeadlines:
 class TestOrphans:
     @staticmethod
     def age(stack, batch_id: int, seconds: int) -> None:
-        """Make a batch's last activity as old as that; its idle time to live is an hour."""
+        """Make the last activity of a batch this old; its idle time to live is an hour."""
         touched_at = int((time.time() - seconds) * 1000)
         stack.client("dynamodb").update_item(
             TableName=stack.batches_table,
@@ -128,7 +128,7 @@ class TestOrphans:
         # When the reaper comes round
         reaped = deployment.invoke("reaper")
 
-        # Then the one is orphaned, the other is not
+        # Then the idle one is orphaned, and the other is not
         assert (reaped["orphaned"], reaped["stuck"]) == (1, int(closed))
         event = subscriber.only_event_of(idle.id)
         assert event["detail-type"] == "Batch Orphaned"
@@ -195,7 +195,7 @@ class TestNested:
 
 class TestDeadLetters:
     def die(self, deployment, queue_url: str, of: int) -> None:
-        """Receive the messages of a queue again and again, as consumers that crash do."""
+        """Receive the messages of a queue repeatedly, as crashing consumers do."""
         sqs = deployment.stack.client("sqs")
         received = 0
         while deployment.messages(queue_url):
@@ -219,7 +219,7 @@ class TestDeadLetters:
         assert [failure["ordinal"] for failure in event["detail"]["failures"]] == [0, 1]
         for failure in tracker.iter_failures(batch.id):
             assert failure.reason.startswith("dead letter: received 6 times from fanin-TrackerWorkQueue")
-        # And nothing lies about
+        # And no message is left
         assert deployment.messages(deployment.queue("WorkQueueDeadLetters")) == 0
 
     def test_a_message_of_no_batch_is_kept_for_people(self, stack, deployment):
@@ -236,7 +236,7 @@ class TestDeadLetters:
         # When they have been received too often
         self.die(deployment, stack.work_queue_url, 2)
 
-        # Then both are parked, whole
+        # Then both are parked with their whole content
         parked = deployment.queue("Parked")
         eventually(lambda: deployment.messages(parked) == 2)
         bodies = [message["Body"] for message in deployment.receive(parked)]

@@ -22,7 +22,7 @@ BEFORE = Week(2026, 45)
 
 @pytest.fixture
 def outputs(stack: Stack, local_environment: None) -> Iterator[dict[str, str]]:
-    """The example's stack, beside fanin for as long as the test takes."""
+    """The example's stack, deployed beside fanin during the test."""
     yield beside(stack, demo.HERE, demo.SOURCES)
     stack.client("cloudformation").delete_stack(StackName="fanin-fleet")
 
@@ -40,7 +40,7 @@ def test_reports_at_once_do_not_mix_and_say_who_is_missing(
         for what, holds in checks.items()
         if not holds
     ] == []
-    # And each report is of its fleet and week, with those missing who had to be
+    # And each report has its fleet and week, and lists the vehicles that must be missing
     reports = [one.report for one in outcomes]
     assert [(report.fleet, report.week) for report in reports] == [
         (HARBOUR, WEEK),
@@ -57,7 +57,7 @@ def test_reports_at_once_do_not_mix_and_say_who_is_missing(
             plate: log.odometer_m for plate, log in logs.items()
         }
         assert report.total.distance_m == sum(trip.distance_m for log in logs.values() for trip in log.trips)
-    # And what came again or too late is told apart
+    # And repeated and late replies are told apart
     assert [(one.aftermath.repeated, one.aftermath.different, one.aftermath.late) for one in outcomes] == [
         (2, 1, 1),
         (0, 0, 1),

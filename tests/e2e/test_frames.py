@@ -1,4 +1,4 @@
-"""Guaranteed delivery on the deployed stack, and through a proxy that deals out faults."""
+"""Guaranteed delivery on the deployed stack, and through a proxy that injects faults."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.e2e.faults import FAULTS, FaultProxy
 
 
 class Queues(NamedTuple):
-    """URLs of queues of the test's own.
+    """URLs of queues for one test.
 
     Attributes:
-        envelopes: its messages come again after as long as a lease.
-        channel: a reply channel, with the tag.
+        envelopes: queue for envelopes; its visibility timeout equals the lease.
+        channel: reply channel, with the tag.
     """
 
     envelopes: str
@@ -85,7 +85,7 @@ def test_a_frame_is_delivered_and_its_sender_is_told(
     # Then the sender hears of it on its reply channel, and the bus tells everyone
     assert sum(stop - start for start, stop in missing) == len(lost) > 0
     assert sorted(effects.values(), key=int) == [str(number) for number in range(30)]
-    repeater._watches[frame_id].due = time.monotonic() + 600  # it only listens now
+    repeater._watches[frame_id].due = time.monotonic() + 600  # from now on it only listens
     eventually(lambda: repeater.tick() == 0)
     assert repeater.buffer.usage == Usage(0, 0)
     event = subscriber.only_event_of(frame_id)
@@ -163,18 +163,18 @@ def cross(stack: Stack, caller: boto3.Session, queues: Queues, tmp_path: Path) -
 def test_every_envelope_is_handled_through_a_network_that_fails_by_receivers_that_die(
     cross: Cross, count: int
 ) -> None:
-    """Five in a hundred requests each are cut, delayed, answered in vain, doubled, overtaken, or meet a
-    restart. Two processes are killed with an envelope in their hands, and one in a hundred envelopes ends the
-    thread that handles it, before or after its effect. The ten thousand of ``make soak`` are five hundred in
-    ``make test``.
+    """Each fault hits five percent of the requests: cut, delayed, answer dropped, duplicated, reordered, or a
+    restart. Two processes are killed while they handle an envelope, and one percent of the envelopes end the
+    thread that handles them, before or after their effect. ``make soak`` sends 10,000 envelopes, ``make
+    test`` 500.
     """
     # When payloads cross it
     seen, proxy = cross(count, casualties=2)
 
-    # Then all of them have arrived, each effect once
+    # Then all of them have arrived, each with one effect
     assert sorted(seen.effects.values(), key=int) == [str(number).encode() for number in range(count)]
 
-    # And what the dead had in their hands was handled by others, when their leases were over
+    # And others handled the envelopes of those that died, after their leases
     assert len(set(seen.killed)) == 2
     assert all(len(seen.attempts[item]) > 1 for item in seen.killed)
     assert seen.abandoned > 0

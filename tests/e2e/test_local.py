@@ -30,7 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def living(group: int) -> list[int]:
-    """Processes of a group that have not ended, the emulator's Lambda workers among them."""
+    """Living processes of a group, including the emulator's Lambda workers."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -54,7 +54,7 @@ def status_of_api(stack: Stack) -> int:
 
 
 def invoke_reaper(stack: Stack) -> None:
-    """Makes a Lambda worker live."""
+    """Starts a Lambda worker."""
     functions = stack.client("lambda")
     (name,) = (
         function["FunctionName"]
@@ -99,7 +99,7 @@ class TestUp:
         assert "starting the emulator" not in said
 
     def test_keeps_what_the_stack_holds(self, root: Path) -> None:
-        # Given a stack with a queue of somebody's own
+        # Given a stack with one more queue
         stack = up(root)
         stack.client("sqs").create_queue(QueueName="mine")
 
@@ -175,7 +175,7 @@ class TestComingBack:
         assert len(living(stack.pid)) > 1
         os.kill(stack.pid, signal.SIGKILL)
 
-        # Then its workers end too, and the file it leaves fools nobody
+        # Then its workers end, too, and the file that is left does not count as a stack
         assert none_living(stack.pid)
         assert read(root) is not None
         assert status(root).state == "down"
@@ -187,7 +187,7 @@ class TestComingBack:
         assert status_of_api(again) == 403
 
     def test_after_hanging(self, root: Path) -> None:
-        # Given an emulator that runs and answers nothing
+        # Given an emulator that runs but does not answer
         stack = up(root)
         os.kill(stack.pid, signal.SIGSTOP)
         assert status(root).state == "unhealthy"
@@ -234,7 +234,7 @@ class TestDown:
 
 
 class TestDeploy:
-    """Any assembly goes, here one written by hand."""
+    """Deployment of an assembly that is written by hand."""
 
     @staticmethod
     def assembly(folder: Path, queue: dict[str, Any], stack: str = "box") -> Path:
@@ -274,13 +274,13 @@ class TestDeploy:
         assert attributes == {"DelaySeconds": "2"}
 
     def test_names_the_resource_that_failed_and_why(self, tmp_path: Path, bare_emulator: str) -> None:
-        # Given a queue that cannot be, When it is deployed, Then the error names it and the reason
+        # Given an invalid queue, When it is deployed, Then the error names it and the reason
         broken = self.assembly(tmp_path, {"VisibilityTimeout": 999_999}, "broken")
         reason = r"stack broken is ROLLBACK_COMPLETE: Box \(AWS::SQS::Queue\): .*between 0 and 43200"
         with pytest.raises(LocalStackFailed, match=reason):
             deploy(broken, bare_emulator)
 
-        # And once it is mended, the stack that failed is in nobody's way
+        # And after a correction the failed stack does not prevent a deployment
         assert deploy(self.assembly(tmp_path, {"VisibilityTimeout": 9}, "broken"), bare_emulator).keys() == {
             "BoxUrl"
         }
@@ -321,12 +321,12 @@ class TestAuth:
         with pytest.raises(ClientError, match="AccessDenied"):
             self.call_with(stack, pair["AccessKeyId"], pair["SecretAccessKey"])
 
-        # When it gets one, Then it may
+        # When it gets one, Then it may call
         statement = {"Effect": "Allow", "Action": "sqs:ListQueues", "Resource": "*"}
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         iam.put_user_policy(UserName="reader", PolicyName="p", PolicyDocument=policy)
         self.call_with(stack, pair["AccessKeyId"], pair["SecretAccessKey"])
 
-        # And nobody may in its name
+        # And nobody else may call in its name
         with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
             self.call_with(stack, pair["AccessKeyId"], "guess")

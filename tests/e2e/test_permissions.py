@@ -1,8 +1,8 @@
-"""What the functions' roles may do, tried out with their own credentials.
+"""What the roles of the functions may do, tried with their own credentials.
 
-The emulator verifies signatures and enforces the policies of the template, so all tests of this folder run
-with the functions' own roles. It does not evaluate conditions on ``dynamodb:Attributes``; that an ack cannot
-touch a batch's salt is shown by the policies as they are written, here and in ``tests/infra``.
+The emulator verifies signatures and enforces the policies of the template, so in all tests of this folder the
+functions have their own roles. It does not evaluate conditions on ``dynamodb:Attributes``; that an ack cannot
+write the salt of a batch is checked in the text of the policies, here and in ``tests/infra``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 
-NOTHING = {"ConditionExpression": "attribute_exists(nothing)"}  # whoever may call it, changes nothing
+NOTHING = {"ConditionExpression": "attribute_exists(nothing)"}  # the call changes nothing, even if allowed
 KEYS = {
     "batches": {"batch_id": {"N": "0"}},
     "words": {"word_id": {"S": "0/0/0"}},
@@ -56,7 +56,7 @@ ALLOWED = {
 
 @pytest.fixture
 def queues(stack, deployment) -> dict[str, str]:
-    """The queues that roles may send to or not, by name: their URLs."""
+    """Name → URL of the queues that roles may or may not send to."""
     return {
         "work": stack.work_queue_url,
         "acks": stack.ack_queue_url,
@@ -68,7 +68,7 @@ def queues(stack, deployment) -> dict[str, str]:
 
 @pytest.fixture
 def calls(stack, queues) -> Callable[[boto3.Session], dict[str, Callable[[], object]]]:
-    """Calls that a role may or may not make, by name; none of them changes anything that matters."""
+    """Name → call that a role may or may not make; none of them changes anything that matters."""
 
     def of(session: boto3.Session) -> dict[str, Callable[[], object]]:
         def client(service: str):
@@ -141,7 +141,7 @@ def test_a_role_may_do_what_its_function_needs_and_no_more(deployment, calls, fu
 
 
 def test_all_of_these_calls_are_sound_and_harmless(stack, deployment, queues, calls):
-    """Root may make them all, so that a denial is a denial, not a fault of the call."""
+    """Root may make all calls; a denial for another role is therefore not an error of the call."""
     # Given all calls but those that empty a queue
     root = boto3.Session(stack.access_key_id, stack.secret_access_key, region_name=stack.region)
     harmless = {name: call for name, call in calls(root).items() if not name.endswith("PurgeQueue")}
@@ -150,19 +150,19 @@ def test_all_of_these_calls_are_sound_and_harmless(stack, deployment, queues, ca
     # When root makes them, Then all are allowed
     assert {name for name, call in harmless.items() if allowed(call)} == set(harmless)
 
-    # And no message of theirs lies about for the tests that follow
+    # And no message of these calls is left for later tests
     assert {name: deployment.messages(url) for name, url in queues.items()} == before
 
 
 def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller):
-    """A user who may call the API may not go round it."""
+    """A user who may call the API may not use the tables directly."""
     dynamodb = caller.client("dynamodb", endpoint_url=stack.endpoint_url)
     with pytest.raises(ClientError, match="AccessDenied"):
         dynamodb.get_item(TableName=stack.batches_table, Key=KEYS["batches"])
 
 
 def test_the_policies_of_the_acks_role_name_no_other_action_on_batches(deployment, stack):
-    """What the emulator cannot enforce, the policy as it is deployed still says."""
+    """The deployed policy has the condition that the emulator cannot enforce."""
     iam, role = deployment.client("iam"), deployment.role("acks")
     statements = [
         statement

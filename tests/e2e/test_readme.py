@@ -1,4 +1,4 @@
-"""The readme's shell sessions, word by word, against the deployed stack."""
+"""The shell sessions of README.md, verbatim, against the deployed stack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SESSIONS = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-# The stack is up already, and stays up for the other tests.
+# The stack is up already, and other tests still need it.
 GIVEN = (". .venv/bin/activate\n", "fanin local up\n", "fanin local down\n")
 
 

@@ -1,4 +1,4 @@
-"""Bad input over HTTP: each with its problem and status, and nothing written."""
+"""Bad input over HTTP: each gets its problem and status, and writes nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Answer:
 
 @pytest.fixture(scope="module")
 def call(stack, caller):
-    """Sends one request, signed unless told otherwise."""
+    """Sends one request, signed by default."""
     pool, sign = urllib3.PoolManager(), SigV4(caller, stack.region)
 
     def send(method: str, path: str, body: object = None, *, signed: bool = True, **headers: str) -> Answer:
@@ -57,7 +57,7 @@ def ledger(stack, caller) -> HttpsLedger:
 
 @dataclass
 class Given:
-    """Batches to be attacked: open and half done, closed, full, counted, and one of somebody else."""
+    """Batches to attack: open and half done, closed, full, estimated, and one of another user."""
 
     open: Group
     closed: Group
@@ -86,7 +86,7 @@ def given(ledger) -> Given:
 
 @pytest.fixture(scope="class")
 def nothing_written(deployment, stack, given):
-    """Compares the tables before a class and after it: no row more, and the given batches as they were."""
+    """Compares the tables before and after a class of tests: no new row, and the given batches unchanged."""
     tables = (stack.batches_table, stack.words_table, stack.parts_table)
     groups = (given.open, given.closed, given.full, given.foreign)
     batches = [str(of.batch_id) for of in groups] + [str(given.estimated)]
@@ -112,7 +112,7 @@ pytestmark = pytest.mark.usefixtures("nothing_written")
 
 
 def forged(group: Group, **changes: int) -> str:
-    """The group with something of what it stands for changed, and its check as it was."""
+    """The group with one of its parts changed, and the old check."""
     block = parse_prefix(group.prefix)
     return Block(**{**block._asdict(), **changes}).prefix
 
@@ -124,7 +124,7 @@ def flipped(group: Group, bit: int) -> str:
 
 
 def guessed(group: Group) -> str:
-    """A group made as the service makes them, with a salt that is not the batch's."""
+    """A group made as the service makes them, but with another salt than that of the batch."""
     return issue(group.batch_id, 0, 10, bytes(16)).prefix
 
 

@@ -55,7 +55,7 @@ def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
     claim = tracker.scatters.claim(three, len(video), "video/mp4")
     put(claim, video)
     assert tracker.scatters.reply(three, claim=claim.key).first
-    # Then the bus is told once, and all is there
+    # Then there is one event, and all replies are there
     event = subscriber.only_event_of(batch_id)
     assert event["detail-type"] == "Gather Ready"
     detail = event["detail"]
@@ -84,7 +84,7 @@ def test_the_missing_are_sent_to_again_and_named_at_the_end(
     (first,) = received(deployment, dead)
     # When the deadline comes
     (again,) = eventually(lambda: received(deployment, dead), within=30)
-    # Then it was sent to again under the same id, and in the end it is named
+    # Then it got the message again with the same id, and in the end it is listed as missing
     assert again.item == first.item
     detail = subscriber.only_event_of(scattered.batch.batch_id, within=40)["detail"]
     assert (detail["received"], detail["retries"], detail["partial"]) == (1, 1, True)
@@ -126,7 +126,7 @@ def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
         messages = received(deployment, url)
         assert len({message.item for message in messages}) == 1
         assert tracker.scatters.reply(messages[0], {"km": i})
-    # Then the bus is told of all of them
+    # Then the event counts all of them
     detail = subscriber.only_event_of(first.batch.batch_id)["detail"]
     assert (detail["recipients"], detail["received"], detail["missing"]) == (3, 3, [])
 

@@ -1,4 +1,4 @@
-"""A stack with settings and functions of its own: unrouted events are kept, a function consumes a buffer."""
+"""A stack with other settings and an own function: it keeps unrouted events, and consumes a buffer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_event_that_nobody_gets_is_kept(outputs, shop, sqs) -> None:
     # When an event comes for each, and one that no route wants
     for kind in ("Sold", "Returned", "Unheard"):
         shop.routing.publish(PutEvent("till", kind, {"kind": kind}))
-    # Then the clerk has the first, and the queue of the unrouted the others, as EventBridge told them
+    # Then the clerk has the first, and the queue for unrouted events has the others, unchanged
     kept: list[dict] = []
 
     def both() -> bool:
@@ -89,7 +89,7 @@ def test_a_function_consumes_a_buffer_and_so_sets_the_pace(outputs, shop) -> Non
     # When more work is put than it holds, of which one cannot be done and one kills the function
     for payload in ("one", "empty", "cursed", *(f"scene {i}" for i in range(9))):
         producer.put(payload)
-    # Then every slot is free again, and the two are told apart from what was done
+    # Then every slot is free again, and the two items have failed
     eventually(lambda: shop.buffers.status("renders").pending == 0, within=60)
     failures = {failure.reason for failure in shop.failures(buffer.batch_id).failures}
     assert len(failures) == 2

@@ -19,7 +19,7 @@ UNBUNDLED = {"aws:cdk:bundling-stacks": []}
 
 
 class Synthesized:
-    """A stack with its template, and how to find one's way in it."""
+    """A stack with its template, and lookups in it."""
 
     def __init__(self, stack: cdk.Stack) -> None:
         self.stack = stack

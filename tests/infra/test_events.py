@@ -1,4 +1,4 @@
-"""What sets functions off, and what happens to what they cannot handle."""
+"""What invokes functions, and where records and messages go that they cannot handle."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def arn(fanin, construct, attribute="Arn"):
 def test_a_stream_wakes_its_function_only_for_what_matters(fanin, tracker, name, table, pattern):
     # Given the mapping of the table's stream
     source = mappings(fanin, tracker, name)[arn(fanin, tracker.storage.tables[table], "StreamArn")]
-    # Then it filters, misses nothing from the start, and gives up on nothing without a trace
+    # Then it filters, starts at the oldest record, and leaves a note of each record that it gives up
     (given,) = source["FilterCriteria"]["Filters"]
     assert json.loads(given["Pattern"]) == pattern
     assert source["StartingPosition"] == "TRIM_HORIZON"
@@ -115,7 +115,7 @@ def test_an_asynchronous_run_that_fails_for_good_leaves_its_event(fanin, tracker
 
 
 def rules_of(fanin, name):
-    """The rules that set a function off, each of which loses nothing that the function never took."""
+    """The rules that invoke a function; each has a dead-letter queue for events that do not reach it."""
     arn = {"Fn::GetAtt": [fanin.id_of(fanin.stack.tracker.functions[name].function), "Arn"]}
     rules = fanin.of_type("AWS::Events::Rule").values()
     found = [rule for rule in rules if [target["Arn"] for target in rule["Targets"]] == [arn]]
@@ -151,7 +151,7 @@ def test_events_that_match_no_route_are_seen_as_the_settings_say(synthesize, unr
             "detail-type": [{"anything-but": ["Instance Created", "Instance Destroyed"]}],
         }
     ]
-    # And it knows a queue for those that nobody gets, or none
+    # And it has a queue for unrouted events, or has not
     environment = fanin.properties(tracker.functions["router"].function)["Environment"]["Variables"]
     known = [{"Ref": fanin.id_of(tracker.directory.unrouted)}] if queues else []
     assert [environment[name] for name in environment if name == names.ENV_UNROUTED_QUEUE_URL] == known

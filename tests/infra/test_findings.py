@@ -1,4 +1,4 @@
-"""cdk-nag and cfn-lint have nothing to say, and would say it."""
+"""cdk-nag and cfn-lint find nothing, although they would."""
 
 from __future__ import annotations
 

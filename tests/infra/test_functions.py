@@ -97,7 +97,7 @@ def test_the_package_layer_leaves_out_what_functions_do_not_run(tmp_path):
 
 
 class Pip:
-    """Stands for pip: notes how it is called, and installs a file."""
+    """Replaces pip: records its arguments, and installs one file."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []

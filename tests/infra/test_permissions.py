@@ -1,4 +1,4 @@
-"""Who may do what, written out: a permission more or less than here is a mistake."""
+"""All permissions of all functions, written out: one more or one less is a mistake."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PUTS_OFF = {
     "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
     "scatter jobs": {"sqs:SendMessage"},
 }
-"""What gives a scatter another deadline."""
+"""The permissions to postpone the deadline of a scatter."""
 
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "api": {
@@ -138,7 +138,7 @@ NAMED = {
     ":rule/fanin/fanin-route-*": "rules of routes",
     ":fanin-buffer-*": "queues of buffers",
 }
-"""What the ends of ARNs stand for that go for all of a name."""
+"""End of an ARN with a wildcard → what it stands for."""
 EVERYWHERE = {
     "notifier": {"dynamodb:ListStreams"},
     "settler": {"dynamodb:ListStreams"},
@@ -146,13 +146,13 @@ EVERYWHERE = {
     "api": {"events:TestEventPattern"},
     "router": {"events:TestEventPattern"},
 }
-"""What a function may do on all resources, since the action knows none."""
+"""Actions on all resources, since these actions do not take a resource."""
 EVERY_FUNCTION = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 
 
 @pytest.fixture(scope="module")
 def nicknames(fanin, tracker) -> dict[str, str]:
-    """What a resource is called here, by its logical id."""
+    """The short name of a resource, from its logical id."""
     queues = {
         "ack queue": tracker.acks.queue,
         "work dead letters": tracker.work.dead_letters,
@@ -178,7 +178,7 @@ def nicknames(fanin, tracker) -> dict[str, str]:
 
 
 def place(arn: Any, nicknames: dict[str, str]) -> str:
-    """Say which resource an ARN in the template stands for."""
+    """The short name of the resource that an ARN in the template stands for."""
     match arn:
         case "*":
             return "everything"
@@ -227,7 +227,7 @@ def test_a_function_may_do_what_it_needs_and_nothing_else(fanin, tracker, nickna
     # Given the policies of the function's role
     function = tracker.functions[name].function
     found = allowed(fanin.statements(function.role), nicknames)
-    # When what every function may do is taken away: traces and its own log
+    # When the permissions of every function are left out: traces and its own log
     everywhere = found.pop("everything")
     (log,) = [where for where in found if "Logs" in where]
     assert found.pop(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
@@ -259,8 +259,8 @@ def test_only_the_schedules_of_the_group_can_take_the_role(fanin, tracker):
 
 
 def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
-    """The emulator does not check attributes of writes, so the policy is held against the code itself."""
-    # Given a store that notes what it is asked
+    """The emulator does not check attributes of writes; this compares the policy with the code's writes."""
+    # Given a store that records its requests
     asked: set[str] = set()
 
     class Noting:
@@ -277,8 +277,8 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.touch(1, activity)
     store.count(1, 5, activity=activity)
     store.postpone(1, deadline=1, until=2, activity=activity)
-    # Then it named what the policy lets it name, and the policy lets it name no more
+    # Then the attributes that it named are exactly those that the policy allows
     assert asked == set(PROGRESS)
-    # And the same goes for the worker of scatters, which also says how many recipients there are
+    # And likewise for the worker of scatters, which also writes the number of recipients
     store.begin(1, 5, now=1, deadline=1, activity=activity)
     assert asked == set(BEGIN)

@@ -45,7 +45,7 @@ def allowed(made: Synthesized, role: Any) -> dict[str, list[str]]:
 
 
 def short(resource: Any) -> str:
-    """An ARN as people would say it."""
+    """A short name for an ARN."""
     if isinstance(resource, dict):
         ((function, value),) = resource.items()
         if function == "Fn::Join":
@@ -112,7 +112,7 @@ def test_the_application_is_as_the_settings_say():
     # Given other settings than the defaults
     stack = pipeline(pipeline_release="emr-7.14.0", pipeline_max_vcpu=16, architecture="x86_64")[1]
     ((_, application),) = Synthesized(stack).of_type("AWS::EMRServerless::Application").items()
-    # Then it runs that release, stops when idle, and never has more than that
+    # Then it runs that release, stops when idle, and never uses more vCPUs
     assert application["ReleaseLabel"] == "emr-7.14.0"
     assert application["Architecture"] == "X86_64"
     assert application["MaximumCapacity"] == {"Cpu": "16 vCPU", "Memory": "128 GB", "Disk": "320 GB"}
@@ -236,7 +236,7 @@ def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path):
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
     # When they are synthesized, nag included
     app.synth()
-    # Then cfn-lint is content, but for the output that passes on what the tracker's stack exports, and for
+    # Then cfn-lint finds nothing but the output that passes on what the tracker's stack exports, and
     # the CDK's own habit of naming a role twice
     lint = subprocess.run(  # noqa: S603
         [

@@ -1,4 +1,4 @@
-"""Queues: none loses a message silently, none can be read on the wire."""
+"""Queues: each has an end for lost messages or an alarm, and refuses plain HTTP."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(most, scaling):
     # When a function consumes it
     queue.consume(made[1], max_concurrency=most)
 
-    # Then it is told of partial failures, and no more than so many run at a time
+    # Then it reports partial failures, and its concurrency is limited
     template = Template.from_stack(stack)
     template.has_resource_properties(
         "AWS::Lambda::EventSourceMapping",

@@ -1,4 +1,4 @@
-"""Settings: what is documented is what there is, and what cannot be is refused."""
+"""Settings: documentation and code agree, and invalid values are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
 class Scope:
-    """Stands for a construct with a context."""
+    """Replaces a construct with a context."""
 
     def __init__(self, **context: object) -> None:
         self._context = context

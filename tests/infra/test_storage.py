@@ -1,4 +1,4 @@
-"""The tables: what they keep, for how long, and who is told of changes."""
+"""The tables: keys, retention, backups and streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tracker in somebody else's app, and the stack of its own."""
+"""The tracker in the app of a user, and in its own stack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OUTPUTS = {value for name, value in vars(names).items() if name.startswith("OUTP
 
 @pytest.fixture(scope="module")
 def shop():
-    """A stack of somebody else's, with a tracker and two roles that use it."""
+    """The stack of a user, with a tracker and two roles that use it."""
     stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": [], "auth": "cognito"}), "shop")
     tracker = FaninTracker(stack, "Fanin", settings=Settings(prefix="shop"))
     roles = {}
@@ -69,7 +69,7 @@ def test_a_consumer_may_call_only_the_routes_that_handle_items(shop):
 def test_the_environment_is_what_the_library_reads(shop):
     _, tracker, _ = shop
     known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
-    # Some belong to functions, a profile to a person; and an API would be used before the tables.
+    # Some belong to functions, the profile to a person; and the API would take precedence over the tables.
     own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
     others = {*own, names.ENV_PROFILE, names.ENV_API_URL}
     assert set(tracker.environment) == known - others

@@ -1,4 +1,4 @@
-"""Alarms and dashboard: what goes wrong is seen."""
+"""Alarms and dashboard: they cover everything that can go wrong."""
 
 from __future__ import annotations
 

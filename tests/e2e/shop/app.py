@@ -1,4 +1,4 @@
-"""A stack of somebody's own: a tracker that keeps unrouted events, and a function on a buffer's queue."""
+"""A CDK app as users write it: a tracker that keeps unrouted events, and a function on a buffer's queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from infra.tracked_queue import TrackedQueue  # noqa: E402
 
 
 class Shop(FaninStack):
-    """fanin, and a renderer whose pace is that of its producers."""
+    """fanin, and a renderer that slows its producers down to its own pace."""
 
     def __init__(self, scope: cdk.App, name: str, *, settings: Settings) -> None:
         super().__init__(scope, name, settings=settings)

@@ -89,6 +89,12 @@ def test_env_of_no_stack_says_what_to_do(run, monkeypatch):
     assert "fanin local up" in result.stderr
 
 
+def test_openapi_is_the_document_that_the_api_serves(run):
+    result = run("openapi", "--json")
+    assert result.document["openapi"].startswith("3.1")
+    assert "/v1/acks" in result.document["paths"]
+
+
 def test_openapi_without_powertools_says_what_to_install(run, monkeypatch):
     import sys
 

@@ -1,4 +1,4 @@
-"""How tests load a handler, and see what it sends and measures."""
+"""Loads handlers, and reads what they send and measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTIONS = Path(__file__).parents[3] / "functions"
 
 
 class Queue:
-    """A queue that keeps what it is sent."""
+    """A queue that records what is sent to it."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -49,7 +49,7 @@ def load(name: str) -> ModuleType:
 
 
 def metrics(capsys) -> dict[str, list[float]]:
-    """The metrics that an invocation wrote, by name; with a check that nothing warned of none."""
+    """Name → values of the metrics that an invocation wrote."""
     written: dict[str, list[float]] = {}
     for line in capsys.readouterr().out.splitlines():
         entry = json.loads(line)

@@ -1,4 +1,4 @@
-"""The functions of the directory and of routing, from the event of their source to what they do."""
+"""The functions of the directory and of routing, from the event of their source to their effects."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def streamed(room: str, old: Record | None, new: Record | None) -> dict[str, Any
 
 
 def test_directory(services: Services, memory: Memory, retries: Queue, capsys) -> None:
-    # Given what the stream tells of a registration, a heartbeat, a route, other rooms, and poison
+    # Given stream records of a registration, a heartbeat, a route, rows of other kinds, and a malformed
+    # record
     for _ in range(2):
         services.directory.register(Register("cars", "a", "q1"))
     services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
@@ -70,7 +71,7 @@ def test_directory(services: Services, memory: Memory, retries: Queue, capsys) -
     # When the function gets it
     answer = load("directory").handler({"Records": [*records, poison]}, CONTEXT)
 
-    # Then the bus is told once, the rule is there, and the poison is parked
+    # Then there is one event, the rule exists, and the malformed record is parked
     assert answer == {"batchItemFailures": []}
     assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
     assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
@@ -86,27 +87,27 @@ def test_registrar_at_its_rate(services: Services, memory: Memory, capsys) -> No
 
 
 def test_registrar_hears_of_instances(services: Services, retries: Queue, capsys) -> None:
-    # Given an instance that comes, one whose queue is no channel, and one without a name
+    # Given a new instance, one whose queue lacks the channel tag, and one without a name
     details = [
         {"topic": "cars", "name": "a", "channel": "q1"},
         {"topic": "cars", "name": "b", "channel": "elsewhere"},
         {"topic": "cars"},
     ]
     events = [{"detail-type": names.INSTANCE_CREATED, "detail": detail} for detail in details]
-    # When the bus tells of them
+    # When their events arrive
     for event in events:
         load("registrar").handler(event, CONTEXT)
     # Then the first is registered, and the others are parked and counted
     assert [one.name for one in services.directory.members("cars")] == ["a"]
     assert retries.sent == events[1:]
     assert metrics(capsys)[names.METRIC_PARKED] == [1.0]
-    # And it goes as it came
+    # And another event removes it
     load("registrar").handler({"detail-type": names.INSTANCE_DESTROYED, "detail": details[0]}, CONTEXT)
     assert not list(services.directory.members("cars"))
 
 
 def test_router(services: Services, memory: Memory, unrouted: Queue, capsys) -> None:
-    # Given a route to one who listens
+    # Given a route to a topic with one registration
     services.directory.register(Register("cars", "a", "q1"))
     services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
     handler = load("router").handler
@@ -120,7 +121,7 @@ def test_router(services: Services, memory: Memory, unrouted: Queue, capsys) -> 
     assert len(memory.channels.queues["q1"]) == 1
     assert not unrouted.sent
 
-    # And when one matches no route, or nobody takes it, it is kept as it came
+    # And an event that matches no route, or that no queue takes, is kept unchanged
     stray = {**EVENT, "source": "other"}
     handler(stray, CONTEXT)
     memory.channels.queues.clear()

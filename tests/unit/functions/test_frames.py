@@ -1,4 +1,4 @@
-"""What the functions count of frames, from their opening to their end."""
+"""The metrics of frames that functions write, from opening to end."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_dead_letters(ledger: LedgerService, retries: Queue, capsys) -> None:
 
 
 def test_notifier(ledger: LedgerService, memory: Memory, retries: Queue, capsys) -> None:
-    # Given the end of a batch, a change that is none, and poison
+    # Given the end of a batch, a record without a change, and a malformed record
     batch = ended(ledger)
     event = {
         "Records": [
@@ -116,7 +116,7 @@ def test_notifier(ledger: LedgerService, memory: Memory, retries: Queue, capsys)
     # When the stream brings them
     answer = load("notifier").handler(event, CONTEXT)
 
-    # Then one event goes out, and the poison is parked
+    # Then one event is published, and the malformed record is parked
     assert answer == {"batchItemFailures": []}
     assert [published.id for published in memory.events.published] == [f"{batch.batch_id}.complete"]
     assert len(retries.sent) == 1
@@ -133,7 +133,7 @@ def test_settler(ledger: LedgerService, memory: Memory, retries: Queue) -> None:
     memory.words.clear([Clear(key, (1 << 64) - 1, batch.expires_at) for key in keys])
     assert ledger.status(batch.batch_id).batch.state is State.CLOSED
 
-    # When the stream of words brings them, with a word that is no word
+    # When the stream of words delivers them, with a malformed record
     event = {"Records": [word(rows.word_id(key), "0") for key in keys] + [word("x/y", "0")]}
     answer = load("settler").handler(event, CONTEXT)
 
@@ -167,7 +167,8 @@ def test_reaper(ledger: LedgerService, memory: Memory, capsys) -> None:
     written = metrics(capsys)
     load("reaper").handler({}, CONTEXT)
 
-    # Then both are orphaned, and the alarm's metric says how many somebody waits for, even if none
+    # Then both are orphaned, and the metric of the alarm counts those that were closed, also if there are
+    # none
     assert (first["orphaned"], first["stuck"]) == (2, 1)
     assert (written[names.METRIC_ORPHANED], written[names.METRIC_STUCK]) == ([2.0], [1.0])
     assert metrics(capsys) == {names.METRIC_STUCK: [0.0]}

@@ -61,10 +61,10 @@ def test_replies_are_taken_and_a_bad_one_goes_to_the_dead_letters(
     (job,) = memory.jobs.waiting
     load("scatter").handler({"Records": [message(job, "job")]}, CONTEXT)
     replies = [{"replies": [{"item": item, "payload": "ok"}]} for item in items(memory)]
-    # When they come with one that is no reply, and one of an item that nobody issued
+    # When they arrive with a message that is not a reply, and with one for an unknown item
     forged = items(memory)[0].rpartition(":")[0] + ":9"
     bodies = [*replies, "no reply", {"replies": [{"item": forged, "payload": "ok"}]}]
     answer = load("replies").handler(event(*bodies), CONTEXT)
-    # Then those two stay, and all have replied
+    # Then these two messages fail, and all recipients have replied
     assert failed(answer) == ["m3", "m4"]
     assert services.scatters.status(scattered.batch.batch_id).received == 3

@@ -1,19 +1,71 @@
-"""What ``fanin.spark`` shows."""
+"""What users import from ``fanin.spark``, and what that costs."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from importlib import import_module
+from pathlib import Path
 
-import pyspark
 import pytest
 
 import fanin.spark
 
-ONLY_SPARK_4 = {"register"}
+ROOT = Path(__file__).parents[3]
+SHOWN = [
+    *(ROOT / "docs" / "spark").glob("*.md"),
+    ROOT / "docs" / "spark.md",
+    *(ROOT / "examples").rglob("*.py"),
+]
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that a new process has after some code."""
+    command = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())  # noqa: S603
 
 
 @pytest.mark.parametrize("name", fanin.spark.__all__)
-def test_a_name_is_what_its_home_has(name):
-    if name in ONLY_SPARK_4 and pyspark.__version__ < "4":
-        pytest.skip("the data source writer needs Spark 4.0")
-    assert getattr(fanin.spark, name) is vars(import_module(fanin.spark._HOMES[name]))[name]
+def test_every_name_is_what_its_module_has(name):
+    if name == "register_sink":
+        pytest.importorskip("pyspark.sql.datasource", reason="Spark before 4.0 has no Python data sources")
+    assert getattr(fanin.spark, name) is getattr(import_module(fanin.spark._HOMES[name]), name)
+    assert name in dir(fanin.spark)
+
+
+def test_the_lists_of_names_agree():
+    assert set(fanin.spark.__all__) == set(fanin.spark._HOMES)
+    source = Path(fanin.spark.__file__).read_text()
+    imported = source[source.index("if TYPE_CHECKING:") : source.index("__all__")]
+    homes = {}
+    for home, names in re.findall(r"from (\S+) import (.+)", imported):
+        homes |= dict.fromkeys(names.split(", "), home)
+    assert homes == fanin.spark._HOMES
+
+
+def test_no_name_hides_a_package():
+    folder = Path(fanin.spark.__file__).parent
+    assert not {path.stem for path in folder.iterdir()} & set(fanin.spark.__all__)
+
+
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match=r"'fanin\.spark' has no attribute 'acknowlege'"):
+        _ = fanin.spark.acknowlege
+
+
+def test_importing_the_package_does_not_import_pyspark():
+    assert not {"pyspark", "numpy", "boto3"} & loaded_by("import fanin.spark")
+
+
+def test_a_name_does_not_import_the_data_source_which_spark_3_5_lacks():
+    modules = loaded_by("from fanin.spark import acknowledge, fan_out_dataset, with_body")
+    assert "pyspark.sql" in modules
+    assert "fanin.spark.fan_out.sink" not in modules
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_docs_and_examples_import_functions_from_the_package_itself(path):
+    """Jobs are modules of their own, which people run by name."""
+    imported = re.findall(r"from (fanin\.spark[\w.]*) import", path.read_text())
+    assert {one for one in imported if one != "fanin.spark"} <= {"fanin.spark.jobs"}

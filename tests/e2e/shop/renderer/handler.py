@@ -1,4 +1,4 @@
-"""Renders what it is told to; some of that cannot be, and some kills it."""
+"""Renders messages; an empty one fails for good, and a cursed one raises an error."""
 
 from fanin import Tracker
 from fanin.errors import ItemFailed

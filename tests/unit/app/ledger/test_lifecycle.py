@@ -216,3 +216,28 @@ class TestExpire:
 
         assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired(1, 3)
         assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired()
+
+
+class TestRemove:
+    def test_an_ended_batch_reads_as_gone_and_others_stay(self, world: World) -> None:
+        (ended, _), (other, _) = world.batch(3), world.batch(2)
+        world.ledger.cancel(ended.batch_id)
+
+        assert world.ledger.remove(ended.batch_id) == Expired(1, 3)
+
+        with pytest.raises(BatchGone):
+            world.ledger.status(ended.batch_id)
+        assert world.ledger.status(other.batch_id).batch.state is State.OPEN
+
+    def test_a_repeat_is_told_that_it_is_gone(self, world: World) -> None:
+        batch, _ = world.batch()
+        world.ledger.cancel(batch.batch_id)
+        world.ledger.remove(batch.batch_id)
+        with pytest.raises(BatchGone):
+            world.ledger.remove(batch.batch_id)
+
+    def test_a_live_batch_is_refused_and_stays(self, world: World) -> None:
+        batch, _ = world.batch(1)
+        with pytest.raises(InvalidRequest, match=r"is open.*cancel it first"):
+            world.ledger.remove(batch.batch_id)
+        assert world.row(batch).state is State.OPEN

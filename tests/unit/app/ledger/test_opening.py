@@ -180,6 +180,20 @@ class TestParent:
             world.batch(parent_item=group[0])
 
 
+class TestRetryOf:
+    def test_names_the_batch_whose_failures_are_done_again(self, world: World) -> None:
+        first, _ = world.batch()
+        again = world.ledger.open(OpenBatch(retry_of=first.batch_id))
+        assert world.row(again).retry_of == first.batch_id
+
+    def test_must_name_a_batch_that_is_there(self, world: World) -> None:
+        with pytest.raises(BatchNotFound, match="7"):
+            world.ledger.open(OpenBatch(retry_of=7))
+        with pytest.raises(InvalidRequest, match="retry_of"):
+            world.ledger.open(OpenBatch(retry_of=-1))
+        assert not world.memory.batches.changes
+
+
 class TestSteps:
     def test_a_draft_writes_and_reads_nothing(self, world: World) -> None:
         # When a batch is drafted

@@ -206,7 +206,7 @@ def send(faulty, queue, *messages, **options):
 def test_a_message_is_too_large_by_its_attributes_too(faulty, queue):
     # Given room for 200 bytes, a body of 100, and an attribute of as many
     message = Message("x" * 100, attributes={"more": "y" * 100})
-    with pytest.raises(RequestTooLarge, match="item 1:g:0 has 233 bytes, but a request may have 200"):
+    with pytest.raises(RequestTooLarge, match="item 1:g:0 has 231 bytes, but a request may have 200"):
         send(faulty, queue, message, request_bytes=200)
     assert faulty.requests == []
 

@@ -141,6 +141,8 @@ class _Field:
         kind: its JSON type.
         needed: whether it is always there.
         computed: whether it is a property, which is only written.
+        filled: whether the value has a default for it, so that an answer of an older service, which does not
+            have the field yet, can be read.
     """
 
     attribute: str
@@ -148,6 +150,7 @@ class _Field:
     kind: JsonType[Any]
     needed: bool
     computed: bool
+    filled: bool
 
     def write(self, value: Any, body: Json) -> None:
         found = getattr(value, self.attribute)
@@ -157,7 +160,8 @@ class _Field:
     def read(self, body: Json, into: Json) -> None:
         if self.computed:
             return
-        if self.needed or body.get(self.name) is not None:
+        given = self.name in body and (self.needed or body[self.name] is not None)
+        if given or (self.needed and not self.filled):
             into[self.attribute] = self.kind.decode(body[self.name])
         elif self.kind.default is not NO_DEFAULT:
             into[self.attribute] = self.kind.default
@@ -191,7 +195,16 @@ def _record(
             required += kind.shape.required
         else:
             name = kind.name or attribute
-            parts.append(_Field(attribute, name, kind, attribute in needed, attribute not in attributes))
+            parts.append(
+                _Field(
+                    attribute,
+                    name,
+                    kind,
+                    needed=attribute in needed,
+                    computed=attribute not in attributes,
+                    filled=attributes.get(attribute, False),
+                )
+            )
             known[name] = kind
             required += [name] if attribute in needed else []
 

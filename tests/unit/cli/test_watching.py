@@ -1,4 +1,4 @@
-"""Watching a batch: pace, words, and how it ends."""
+"""fanin watch: what it shows, how long it waits, and its exit code."""
 
 from __future__ import annotations
 
@@ -15,37 +15,6 @@ from fanin.cli.session import Session
 from fanin.cli.watching import describe, follow
 from fanin.domain.reports import Progress
 from fanin.errors import BatchNotFound
-
-
-class TestPace:
-    def test_one_look_tells_nothing(self):
-        pace = Pace()
-        assert (pace.rate, pace.seconds_left(5)) == (None, None)
-        pace.record(10, 100)
-        assert (pace.rate, pace.seconds_left(5)) == (None, None)
-
-    def test_a_steady_rate(self):
-        pace = Pace()
-        for second in range(100):
-            pace.record(second, 20 * second)
-        assert pace.rate == pytest.approx(20)
-        assert pace.seconds_left(100) == pytest.approx(5)
-
-    def test_what_lies_before_the_window_is_forgotten(self):
-        pace = Pace(window=10)
-        for second in range(50):
-            pace.record(second, 1_000 * second)
-        for second in range(50, 80):
-            pace.record(second, 49_000)
-        assert pace.rate == 0
-        assert pace.seconds_left(1) is None
-
-    def test_looks_far_apart_still_make_a_rate(self):
-        pace = Pace(window=1)
-        pace.record(0, 0)
-        pace.record(60, 600)
-        pace.record(120, 1_800)
-        assert pace.rate == pytest.approx(20)
 
 
 class TestWords:

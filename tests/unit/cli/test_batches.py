@@ -1,0 +1,73 @@
+"""fanin open, add, close, cancel, list."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fanin.domain.batch import State
+from fanin.wire.times import encode_time
+
+
+@pytest.fixture
+def group(tracker):
+    return tracker.add(tracker.open(user_key="k").batch_id, 10)
+
+
+def test_open_prints_the_id(run, tracker):
+    result = run("open", "--user-key", "catalog")
+    batch = tracker.status(int(result.stdout)).batch
+    assert (batch.user_key, batch.state) == ("catalog", State.OPEN)
+
+
+def test_open_takes_everything_a_batch_has(run, tracker, group):
+    deadline = encode_time(time.time_ns() // 1_000_000 + 86_400_000)
+    result = run(
+        *("open", "--json", "--user-key", "u", "--idle-ttl", "15m", "--lifetime", "30d"),
+        *("--on-deadline", "complete", "--limit", 50, "--parent-item", group[0]),
+        *("--meta", "a=b", "--meta", "c=d=e", "--deadline", deadline),
+    )
+    assert result.exit_code == 0, result.stderr
+    found = result.document
+    assert found["open_idle_ttl"] == 900
+    assert (found["limit"], found["parent_item"]) == (50, group[0])
+    assert (found["on_deadline"], found["deadline"]) == ("complete", deadline)
+    assert found["metadata"] == {"a": "b", "c": "d=e"}
+
+
+def test_open_with_a_key_opens_once(run):
+    first = run("open", "--user-key", "nightly", "--key", "run-7")
+    assert run("open", "--user-key", "nightly", "--key", "run-7").stdout == first.stdout
+    assert run("open", "--user-key", "nightly", "--key", "run-8").stdout != first.stdout
+
+
+def test_add_prints_the_group_or_all_ids(run, tracker):
+    batch = tracker.open().batch_id
+    prefix = run("add", batch, 3).stdout.strip()
+    assert tracker.ack(f"{prefix}:2")[0].first == 1
+    ids = run("add", batch, 3, "--ids").stdout.split()
+    assert tracker.ack(ids)[0].first == 3
+    assert run("add", batch, 2, "--json").document["upto"] == 2
+
+
+def test_add_with_a_key_adds_once(run, tracker):
+    batch = tracker.open().batch_id
+    first, second = (run("add", batch, 3, "--key", "x").stdout for _ in range(2))
+    assert first == second
+    assert tracker.status(batch).batch.items == 3
+
+
+def test_close_and_cancel_say_the_state(run, group, tracker):
+    assert run("close", group.batch_id).stdout.strip() == "closed"
+    assert run("cancel", group.batch_id, "--json").document["state"] == "cancelled"
+
+
+def test_list_follows_pages(run, tracker):
+    opened = {tracker.open().batch_id for _ in range(12)}
+    page = run("list", "--limit", 5, "--json").document
+    assert len(page["batches"]) <= 5
+    assert page["cursor"]
+    every = run("list", "open", "--all", "--json").document["batches"]
+    assert {batch["batch_id"] for batch in every} == opened
+    assert "--cursor" in run("list", "--limit", 5).stderr

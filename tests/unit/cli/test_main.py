@@ -1,0 +1,105 @@
+"""The whole command line: usage, errors, common options, and what its start loads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin.cli.exits import ExitCode
+from fanin.cli.main import options_first
+
+
+@pytest.fixture
+def group(tracker):
+    return tracker.add(tracker.open(user_key="k").batch_id, 10)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("ack", "--range", "x"),
+        ("ack", "--range", "1:g:5"),
+        ("ack", "--count", "1:2"),
+        ("status", "one"),
+        ("status", str(2**53)),
+        ("open", "--meta", "a"),
+        ("open", "--idle-ttl", "2 weeks"),
+        ("open", "--deadline", "tomorrow"),
+        ("open", "--mode", "sloppy"),
+        ("missing", "1", "--limit", "0"),
+        ("no-such-command",),
+        ("status", "1", "--no-such-option"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_told_apart(run, args):
+    result = run(*args)
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stdout == ""
+    assert "Error" in result.stderr
+
+
+class TestErrors:
+    def test_an_error_is_one_line_on_stderr(self, run):
+        result = run("status", 5)
+        assert (result.exit_code, result.stdout) == (ExitCode.NOT_FOUND, "")
+        assert result.stderr.startswith("fanin: there is no batch 5")
+        assert result.stderr.count("\n") == 1
+
+    def test_with_json_it_is_a_problem(self, run):
+        result = run("status", 5, "--json")
+        assert result.exit_code == ExitCode.NOT_FOUND
+        assert json.loads(result.stderr)["type"] == "urn:fanin:problem:batch-not-found"
+
+    def test_a_refusal(self, run, tracker, group):
+        tracker.close(group.batch_id)
+        assert run("add", group.batch_id, 1).exit_code == ExitCode.REFUSED
+        assert run("ack", "1:2:3").exit_code == ExitCode.REFUSED
+
+    def test_ctrl_c_is_clean(self, run, tracker, monkeypatch):
+        def interrupt(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(tracker, "status", interrupt)
+        result = run("status", 5)
+        assert (result.exit_code, result.stdout, result.stderr) == (130, "", "\n")
+
+    def test_nothing_configured_is_told(self, run, monkeypatch, tmp_path):
+        from typer.testing import CliRunner
+
+        from fanin.cli.main import app
+
+        monkeypatch.chdir(tmp_path)
+        for name in ("FANIN_PROFILE", "FANIN_API_URL", "FANIN_BATCHES_TABLE"):
+            monkeypatch.delenv(name, raising=False)
+        for args in (["status", "1"], ["status", "1", "--local"], ["status", "1", "--api-url", "x"]):
+            result = CliRunner().invoke(app, args)
+            assert result.exit_code == ExitCode.DENIED
+            assert result.stderr.startswith("fanin: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "ordered"),
+    [
+        (["status", "1", "--json"], ["--json", "status", "1"]),
+        (["status", "--api-url", "u", "1"], ["--api-url", "u", "status", "1"]),
+        (["status", "--api-url=u", "1", "--local"], ["--api-url=u", "--local", "status", "1"]),
+        (["ack", "--", "--json"], ["ack", "--", "--json"]),
+        (["status", "--api-url"], ["--api-url", "status"]),
+    ],
+)
+def test_common_options_may_stand_anywhere(given, ordered):
+    assert options_first(given) == ordered
+
+
+def test_help_loads_neither_boto3_nor_rich_nor_powertools():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nfrom fanin.cli.main import app\napp(['--help'], standalone_mode=False)\n"
+        "print([m for m in ('boto3', 'rich', 'pyarrow', 'aws_lambda_powertools') if m in sys.modules])"
+    )
+    lines = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()  # noqa: S603
+    assert lines[-1] == "[]"

@@ -1,0 +1,47 @@
+"""The computed costs, compared with what the ledger really writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin import Tracker
+from fanin.adapters.memory import Memory
+from fanin.app.services import Services
+from fanin.cli.prices import BLOCK, costs, parents
+
+
+def written(memory):
+    return sum(memory.accesses.writes.values())
+
+
+@pytest.mark.parametrize("items", [1, 64, 65, 5_000, 20_000])
+@pytest.mark.parametrize("together", [1, 64])
+def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
+    # Given
+    memory = Memory()
+    tracker = Tracker(Services(memory.ports()))
+    # When
+    with tracker.batch() as batch:
+        groups = [batch.add(min(BLOCK, items - start), key=str(start)) for start in range(0, items, BLOCK)]
+    ids = [item for group in groups for item in group]
+    for start in range(0, items, together):
+        tracker.ack(ids[start : start + together])
+    # Then
+    planned = costs(items, together=together)[0].writes
+    assert written(memory) <= planned <= written(memory) + 32
+
+
+@pytest.mark.parametrize("items", [1, 64, 5_000, 10**6, 10**9])
+def test_the_plan_of_one_range_is_no_lower_than_what_the_ledger_writes(items):
+    memory = Memory()
+    tracker = Tracker(Services(memory.ports()))
+    with tracker.batch() as batch:
+        group = batch.add(items)
+    tracker.ack(group)
+    planned = costs(items)[1].writes
+    assert written(memory) <= planned <= written(memory) + 32
+
+
+def test_parents_are_one_63rd_of_the_words():
+    assert parents(64**4) == 64**3 + 64**2 + 64
+    assert parents(64) == 0

@@ -1,0 +1,61 @@
+"""fanin status, missing, failures, verify."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.cli.exits import ExitCode
+from fanin.domain.batch import State
+from tests.spans import spans
+
+
+@pytest.fixture
+def group(tracker):
+    return tracker.add(tracker.open(user_key="k").batch_id, 10)
+
+
+def test_status_says_how_far(run, tracker, group):
+    tracker.ack(group[:4])
+    assert "4 of 10 (40.0%)" in run("status", group.batch_id, "--exact").stdout
+    found = run("status", group.batch_id, "--exact", "--json").document
+    assert (found["done_min"], found["done_max"], found["items"]) == (4, 4, 10)
+
+
+def test_missing_gives_ranges_that_can_be_acknowledged(run, tracker, group):
+    tracker.ack(group[3:7])
+    page = run("missing", group.batch_id, "--json").document
+    assert spans(page["ranges"]) == [[0, 3], [7, 10]]
+    for span in page["ranges"]:
+        run("ack", "--range", f"{span['group']}:{span['from']}..{span['to']}")
+    assert run("missing", group.batch_id, "--all").stdout.strip() == "nothing is missing"
+
+
+def test_what_is_piped_is_not_cut(run, tracker, group):
+    tracker.fail(group[0], "a reason " * 50)
+    shown = run("failures", group.batch_id).stdout
+    assert group[0] in shown
+    assert ("a reason " * 50).strip() in shown
+
+
+def test_no_failures(run, group):
+    assert run("failures", group.batch_id).stdout.strip() == "nothing failed"
+    assert run("failures", group.batch_id, "--all", "--json").document == {"failures": [], "cursor": None}
+
+
+def test_verify_of_a_sound_batch(run, group):
+    result = run("verify", group.batch_id)
+    assert (result.exit_code, "all agrees" in result.stdout) == (0, True)
+
+
+def test_verify_exits_with_1_where_something_disagrees(run, tracker, group):
+    # Given: a batch whose items are done and that nobody completed
+    batches = tracker.ledger.ports.batches
+    tracker.ack(group)
+    batches.close(group.batch_id, now=0)
+    # When
+    result = run("verify", group.batch_id, "--no-repair")
+    # Then
+    assert (result.exit_code, "left as it is" in result.stdout) == (ExitCode.WRONG, True)
+    assert run("verify", group.batch_id, "--json").document["repaired"]
+    assert run("verify", group.batch_id).exit_code == 0
+    assert tracker.status(group.batch_id).batch.state is State.COMPLETE

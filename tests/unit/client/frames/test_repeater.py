@@ -1,0 +1,275 @@
+"""The repeater: what it repeats and when, what it forgets, and how it goes on after a crash."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fanin.app.frames.service import FrameService
+from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
+from fanin.client.frames.repeat_buffer import Usage
+from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
+from fanin.domain.batch import State
+from fanin.domain.frames import Frame, OpenFrame
+from fanin.errors import BufferFull, ServiceUnavailable, Throttled
+from tests.unit.client.frames.conftest import CHANNEL, Crash, World
+
+
+def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None:
+    repeater = world.repeater()
+    repeater.put(b"a")
+    repeater.flush()
+    world.take(world.receiver(lambda _: None))
+    world.announce()
+    reads = world.memory.accesses.reads.total()
+    assert repeater.tick() == 0
+    assert repeater.buffer.usage == Usage(0, 0)
+    assert world.memory.accesses.reads.total() == reads
+
+
+def test_forgets_a_complete_frame_when_it_finds_out_by_itself(world: World) -> None:
+    repeater = world.repeater()
+    repeater.put(b"a")
+    repeater.flush()
+    world.take(world.receiver(lambda _: None))
+    world.clock.advance(6_000)
+    assert repeater.tick() == 0
+
+
+def test_repeats_what_is_missing_and_waits_longer_each_time(world: World) -> None:
+    repeater = world.repeater()
+    for number in range(5):
+        repeater.put(bytes([number]))
+    repeater.flush()
+    lost = world.queue[1::2]
+    world.queue = world.queue[::2]
+    world.take(world.receiver(lambda _: None))
+
+    sent = []
+    for _ in range(300):
+        world.clock.advance(1_000)
+        repeater.tick()
+        sent.append(len(world.queue))
+        world.queue.clear()
+    times = [second for second, count in enumerate(sent) if count]
+    assert {count for count in sent if count} == {len(lost)}
+    assert 5 <= len(times) <= 60
+    assert times[0] < 6
+
+
+def test_repeats_when_it_is_asked_to(world: World) -> None:
+    repeater = world.repeater()
+    repeater.put(b"a")
+    repeater.flush()
+    world.queue.clear()
+    repeater._outstanding[repeater.buffer.frames()[0]].due = 1e12
+    world.clock.advance(61_000)
+    world.process().reap()
+    repeater.tick()
+    assert [envelope.payload for envelope in world.queue] == [b"a"]
+
+
+def test_repeats_everything_when_the_way_is_open_again(world: World) -> None:
+    down, sent = True, []
+
+    def transport(envelopes: Sequence[Envelope]) -> None:
+        if down:
+            raise ServiceUnavailable("no way")
+        sent.extend(envelopes)
+
+    repeater = world.repeater(transport=transport, size=1)
+    for payload in (b"a", b"b", b"c"):
+        repeater.put(payload)
+    repeater.flush()
+    down = False
+    repeater.put(b"d")
+    repeater.flush()
+    repeater.tick()
+    assert {envelope.payload for envelope in sent} == {b"a", b"b", b"c", b"d"}
+
+
+def test_sends_what_a_frame_left_that_was_given_up_in_a_new_one(world: World) -> None:
+    repeater, seen = world.repeater(), Counter[bytes]()
+    for payload in (b"a", b"b"):
+        repeater.put(payload)
+    repeater.flush()
+    old = repeater.buffer.frames()
+    late = world.queue.pop()
+    world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
+    for _ in range(2):
+        world.clock.advance(61_000)
+        world.process().reap()
+    world.announce()
+    repeater.tick()
+    repeater.flush()
+
+    world.queue.append(late)
+    while world.queue:
+        world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
+    assert repeater.buffer.frames() != old
+    assert seen == {b"a": 1, b"b": 1}
+
+
+def test_a_full_buffer_tells_the_caller(world: World) -> None:
+    repeater = world.repeater(MemoryRepeatBuffer(max_envelopes=1))
+    repeater.put(b"a")
+    with pytest.raises(BufferFull):
+        repeater.put(b"b")
+
+
+def test_a_sender_that_died_goes_on_where_its_buffer_is(world: World, tmp_path: Path) -> None:
+    # Given a sender that died with one frame sent, one assigned but not sent, and one payload waiting
+    def dies(_: object) -> None:
+        raise Crash
+
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    first = world.repeater(buffer, size=2)
+    for payload in (b"a", b"b", b"c"):
+        first.put(payload)
+    with pytest.raises(Crash):
+        world.repeater(buffer, transport=dies, size=2).flush()
+    buffer.close()
+
+    # When another one opens the buffer
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    second = world.repeater(buffer, size=2)
+    second.tick()
+    second.flush()
+
+    # Then everything is sent and handled
+    seen: list[bytes] = []
+    world.take(world.receiver(lambda delivery: seen.append(delivery.payload)))
+    assert sorted(seen) == [b"a", b"b", b"c"]
+    world.announce()
+    assert second.tick() == 0
+    buffer.close()
+
+
+def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Path) -> None:
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    first = world.repeater(buffer)
+    first.put(b"a")
+    first.flush()
+    buffer.close()
+    world.take(world.receiver(lambda _: None))
+    world.announce()
+    world.notices()  # they went to a sender that is no more
+
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    assert world.repeater(buffer).tick() == 0
+    assert (buffer.usage, world.queue) == (Usage(0, 0), [])
+    buffer.close()
+
+
+def test_a_frame_that_was_asked_for_and_never_filled_ends_by_itself(world: World) -> None:
+    repeater = world.repeater()
+    empty = world.frames().open(OpenFrame(5, reply_to=CHANNEL, ttl=60))
+    for _ in range(2):
+        world.clock.advance(61_000)
+        world.process().reap()
+        world.announce()
+        assert repeater.tick() == 0
+    assert world.frames().status(empty.frame_id).state is State.TIMED_OUT
+
+
+def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(
+    world: World, tmp_path: Path
+) -> None:
+    # Given a sender that died with a frame of five, which the service has long forgotten
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    first = world.repeater(buffer, size=5)
+    for number in range(5):
+        first.put(str(number).encode())
+    first.flush()
+    world.queue.clear()
+    world.clock.advance(40 * 86_400_000)
+
+    # When another one begins, whose frames are smaller
+    second, effects = world.repeater(buffer, size=2), []
+    second.tick()
+    second.flush()
+    world.take(world.receiver(lambda delivery: effects.append(delivery.payload)))
+
+    # Then nothing is lost
+    assert effects == [b"0", b"1", b"2", b"3", b"4"]
+    buffer.close()
+
+
+def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world: World) -> None:
+    # Given a payload, and a receiver that works after the first round
+    repeater, rounds = world.repeater(), []
+    repeater.put(b"a")
+
+    def stop() -> bool:
+        rounds.append((len(world.queue), world.clock.at))
+        if len(rounds) == 2:
+            world.take(world.receiver(lambda _: None))
+            world.announce()
+        return not repeater.buffer.usage.envelopes
+
+    # When
+    repeater.run(stop, pause=2.0)
+
+    # Then it sent at once, and stopped after the round in which it heard of the end
+    assert [sent for sent, _ in rounds] == [0, 1, 0]
+    began = rounds[0][1]
+    assert [at - began for _, at in rounds] == [0, 2_000, 4_000]
+
+
+def test_run_goes_on_when_no_frame_can_be_opened(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeater = world.repeater()
+    repeater.put(b"a")
+    opened = FrameService.open
+    answers = iter([ServiceUnavailable("no answer"), None])
+
+    def open_frame(self: FrameService, request: OpenFrame) -> Frame:
+        if error := next(answers):
+            raise error
+        return opened(self, request)
+
+    monkeypatch.setattr(FrameService, "open", open_frame)
+    repeater.run(lambda: bool(world.queue))
+    assert [envelope.payload for envelope in world.queue] == [b"a"]
+    assert "no frame can be opened now, trying again later: no answer" in caplog.text
+
+
+def test_a_reply_channel_that_fails_holds_up_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    # Given a repeater that cannot read its reply channel, and an envelope that was lost
+    repeater = world.repeater()
+    repeater._notices = lambda: (_ for _ in ()).throw(OSError("disconnected"))
+    repeater.put(b"a")
+    repeater.flush()
+    world.queue.clear()
+
+    # When its time has come
+    world.clock.advance(6_000)
+    assert repeater.tick() == 1
+
+    # Then it repeats it
+    assert [envelope.payload for envelope in world.queue] == [b"a"]
+    assert "the reply channel cannot be read now, trying again later: disconnected" in caplog.text
+
+
+def test_a_frame_that_cannot_be_checked_is_checked_later(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeater = world.repeater()
+    repeater.put(b"a")
+    repeater.flush()
+    world.queue.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(FrameService, "status", lambda *_, **__: (_ for _ in ()).throw(Throttled("later")))
+        world.clock.advance(6_000)
+        assert repeater.tick() == 1
+    assert "cannot be checked now" in caplog.text
+    assert repeater.tick() == 1
+    assert world.queue == []
+    world.clock.advance(40_000)
+    repeater.tick()
+    assert len(world.queue) == 1

@@ -1,0 +1,127 @@
+"""Frames over SQS: what is sent, which messages come again, and what is read of the reply channel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
+from fanin.client.frames.receiver import Disposition
+from fanin.client.frames.repeater import Notice
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
+from fanin.errors import NotConfigured, Throttled
+from tests.unit.client.conftest import Faulty, received
+
+CODECS = [JsonCodec(), ProtobufCodec()]
+
+
+def envelopes(count: int, *, size: int = 1) -> list[Envelope]:
+    return [Envelope(7, index, bytes([index]) * size) for index in range(count)]
+
+
+class Receiver:
+    """Receives envelopes as it was told to, by index; others are handled.
+
+    Attributes:
+        seen: all envelopes, in order.
+    """
+
+    def __init__(self, **dispositions: Disposition) -> None:
+        self._dispositions = {int(name.removeprefix("at_")): what for name, what in dispositions.items()}
+        self.seen: list[Envelope] = []
+
+    def receive(self, envelopes: Sequence[Envelope]) -> list[Disposition]:
+        self.seen += envelopes
+        return [self._dispositions.get(one.index, Disposition.HANDLED) for one in envelopes]
+
+
+class TestTransport:
+    @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
+    def test_envelopes_arrive_as_they_were_sent(self, sqs: Any, queue: str, codec: Any) -> None:
+        SqsTransport(sqs, queue, codec)(envelopes(25))
+        bodies = [message["Body"] for message in received(sqs, queue)]
+        assert sorted(map(codec.decode_text, bodies), key=lambda one: one.index) == envelopes(25)
+
+    def test_they_go_in_tens(self, faulty: Faulty, queue: str) -> None:
+        SqsTransport(faulty, queue)(envelopes(25))  # type: ignore[arg-type]
+        assert [len(request["Entries"]) for _, request in faulty.requests] == [10, 10, 5]
+
+    def test_a_request_has_no_more_bytes_than_a_queue_accepts(self, faulty: Faulty, queue: str) -> None:
+        SqsTransport(faulty, queue, ProtobufCodec())(envelopes(5, size=80_000))  # type: ignore[arg-type]
+        sizes = [
+            sum(len(entry["MessageBody"].encode()) for entry in request["Entries"])
+            for _, request in faulty.requests
+        ]
+        assert len(sizes) > 1
+        assert max(sizes) <= 262_144
+
+    def test_entries_that_the_queue_does_not_accept_are_an_error(self, faulty: Faulty, queue: str) -> None:
+        faulty.instead("send_message_batch", lambda real, a: {"Failed": a["Entries"][:2]})
+        with pytest.raises(Throttled, match=f"{queue} did not accept 4 of 12 envelopes"):
+            SqsTransport(faulty, queue)(envelopes(12))  # type: ignore[arg-type]
+
+    def test_a_queue_that_does_not_exist_is_named(self, sqs: Any, queue: str) -> None:
+        with pytest.raises(NotConfigured, match="elsewhere"):
+            SqsTransport(sqs, queue.replace("work", "elsewhere"))(envelopes(1))
+
+
+class TestReceiver:
+    @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
+    def test_on_lambda_messages_that_are_not_settled_come_again(self, codec: Any) -> None:
+        # Given three envelopes: handled, dropped, leased by another; and two other bodies
+        receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
+        bodies = [*(codec.encode_text(one) for one in envelopes(3)), "nonsense", "{}"]
+        records = [{"messageId": f"m{n}", "body": body} for n, body in enumerate(bodies)]
+        # When
+        answer = SqsReceiver(receiver, codec)({"Records": records})  # type: ignore[arg-type]
+        # Then
+        assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m2", "m3", "m4")]}
+        assert receiver.seen == envelopes(3)
+
+    def test_polling_deletes_what_is_settled_and_leaves_the_rest(self, sqs: Any, queue: str) -> None:
+        # Given
+        SqsTransport(sqs, queue)(envelopes(3))
+        sqs.send_message(QueueUrl=queue, MessageBody="nonsense")
+        sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "0"})
+        receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
+        # When
+        count = SqsReceiver(receiver).poll(sqs, queue, wait=0)  # type: ignore[arg-type]
+        # Then
+        assert count == 4
+        left = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
+        assert {message["Body"] for message in left} == {
+            "nonsense",
+            JsonCodec().encode_text(envelopes(3)[2]),
+        }
+
+    def test_polling_an_empty_queue_deletes_nothing(self, faulty: Faulty, queue: str) -> None:
+        receiver = Receiver()
+        assert SqsReceiver(receiver).poll(faulty, queue, wait=0) == 0  # type: ignore[arg-type]
+        assert [name for name, _ in faulty.requests] == ["receive_message"]
+
+
+class TestNotices:
+    def test_notices_are_read_and_everything_is_deleted(self, sqs: Any, queue: str) -> None:
+        # Given a notice among messages of others
+        bodies = [
+            "nonsense",
+            "[]",
+            json.dumps({"type": "Complete Frame"}),
+            json.dumps({"type": "Repeat Requested", "frame_id": 7, "size": 3, "missing": []}),
+        ]
+        for body in bodies:
+            sqs.send_message(QueueUrl=queue, MessageBody=body)
+        sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "0"})
+        # When, then
+        notices = queue_notices(sqs, queue)
+        assert list(notices()) == [Notice("Repeat Requested", 7)]
+        assert list(notices()) == []
+        assert "Messages" not in sqs.receive_message(QueueUrl=queue)
+
+    def test_an_empty_reply_channel_is_only_read(self, faulty: Faulty, queue: str) -> None:
+        assert list(queue_notices(faulty, queue, wait=1)()) == []  # type: ignore[arg-type]
+        [(name, arguments)] = faulty.requests
+        assert (name, arguments["WaitTimeSeconds"]) == ("receive_message", 1)
