@@ -53,7 +53,6 @@ def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, vari
     ("setting", "variable"),
     [
         ("ack_queue_url", names.ENV_ACK_QUEUE_URL),
-        ("router_arn", names.ENV_ROUTER_ARN),
         ("unrouted_queue_url", names.ENV_UNROUTED_QUEUE_URL),
     ],
 )

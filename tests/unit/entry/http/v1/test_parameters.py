@@ -17,6 +17,8 @@ LISTINGS = {
     "listMissing": Ledger.missing,
     "listFailures": Ledger.failures,
     "listReplies": Scatters.replies,
+    "listMissingRecipients": Scatters.missing_recipients,
+    "listFailedRecipients": Scatters.failed_recipients,
     "getFrame": Frames.status,
     "listBuffers": Buffers.list,
     "listTopic": Directory.page,
