@@ -79,7 +79,7 @@ def test_the_largest_body_is_counted_in_bytes(
 def test_malformed_lines_of_csv_are_left_out(
     spark: SparkSession, any_ansi: None, tmp_path: Path, body: str | None
 ) -> None:
-    # Given a CSV file with a quoted comma and quote, a short line, a long one, and a text where a number should be
+    # Given a CSV file with quoted commas and quotes, lines too short and too long, and a bad number
     file = tmp_path / "rows.csv"
     file.write_text('id,name,n\n1,"a, ""b""",5\n2,short\n3,long,6,7\n4,not a number,x\n5,,8\n')
     dataset = Dataset(str(file), DatasetFormat.CSV, body, "id long, name string, n int")

@@ -47,8 +47,8 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     assert (status.batch.state, status.done_min) == (State.COMPLETE, ITEMS)
     failures = service.ledger().failures(batch.batch_id, limit=20).failures
     assert Counter(f.reason for f in failures) == {"torn": 8, "too old": 2}
-    # And items that were done before are counted as such. A process that saw the batch complete writes nothing then; one
-    # that did not has each word refused once
+    # And items that were done before are counted as such. A process that saw the batch complete then writes
+    # nothing; for one that did not, each word is refused once
     assert first["first"] + first["ranged"] == ITEMS
     assert (again["duplicates"], again["first"], again["ranged"]) == (ITEMS, 0, 0)
     assert again["writes"] <= again["words"]
