@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
-from fanin.entry.http.application import application
 from fanin.errors import NotRegistered, RouteNotFound
-from tests.unit.entry.conftest import Client
+from tests.unit.client.https.conftest import InProcessApi
 
 
 @pytest.fixture
@@ -32,22 +27,7 @@ def tracker(request: pytest.FixtureRequest, memory: Memory) -> Tracker:
     ledger = LedgerService(memory.ports())
     if request.param == "direct":
         return Tracker(Services(ledger.ports))
-    return Tracker(HttpsServices(HttpsApi("https://api", sign=unsigned, transport=_gateway(ledger))))
-
-
-def _gateway(ledger: LedgerService) -> Callable[[Request], Response]:
-    """A transport to the API in this process."""
-    client = Client(application(lambda: Services(ledger.ports)))
-
-    def send(request: Request) -> Response:
-        path, _, query = request.url.removeprefix("https://api").partition("?")
-        from urllib.parse import parse_qsl
-
-        raw = request.body.decode() if request.body else None
-        answer = client(request.method, path, raw=raw, **dict(parse_qsl(query)))
-        return Response(answer.status, answer.headers, answer.text.encode())
-
-    return send
+    return Tracker(HttpsServices(InProcessApi(Services(ledger.ports)).client()))
 
 
 def test_registrations(tracker: Tracker) -> None:
