@@ -14,17 +14,17 @@ def test_compare_and_swap_loses_against_another_write_and_tries_again():
     # Given two actors that read the same word before either writes it
     schedule = Interleaving(1)
     world = World(schedule.on_call)
-    words, cleared = compare.SwappedWords(world.calls), []
+    words, cleared = compare.SwappedWords(world.accesses), []
     # When
     schedule.run(lambda mask=mask: cleared.extend(words.clear([Clear(KEY, mask, 0)])) for mask in (1, 2))
     # Then both bits are cleared, by three writes
     assert sorted(answer.first for answer in cleared) == [1, 2]
     assert words.read([KEY])[KEY] == 2**64 - 4
-    assert (world.calls.writes.total(), world.calls.refused.total()) == (3, 1)
+    assert (world.accesses.writes.total(), world.calls.refused.total()) == (3, 1)
 
 
 def test_compare_and_swap_tells_duplicates():
-    words = compare.SwappedWords(World().calls)
+    words = compare.SwappedWords(World().accesses)
     words.clear([Clear(KEY, 1, 0)])
     (answer,) = words.clear([Clear(KEY, 3, 0)])
     assert (answer.first, answer.word) == (2, 2**64 - 4)

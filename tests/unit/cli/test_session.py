@@ -10,8 +10,8 @@ from rich.console import Console
 
 from fanin import Tracker
 from fanin.cli.session import Session, lines_of_stdin
-from fanin.client import connecting
 from fanin.errors import BatchNotFound, NotConfigured, Throttled
+from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
 
 
 @pytest.fixture
@@ -45,11 +45,10 @@ class TestTracker:
         assert chosen == []
 
     def test_nothing_configured_is_an_error(self, monkeypatch, tmp_path):
-        def nothing():
-            raise NotConfigured("no stack")
-
-        monkeypatch.setattr(connecting, "from_env", nothing)
-        with pytest.raises(NotConfigured):
+        for name in (ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(NotConfigured, match=ENV_API_URL):
             _ = Session().tracker
 
 
