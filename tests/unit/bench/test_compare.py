@@ -20,7 +20,7 @@ def test_compare_and_swap_loses_against_another_write_and_tries_again():
     # Then both bits are cleared, by three writes
     assert sorted(answer.first for answer in cleared) == [1, 2]
     assert words.read([KEY])[KEY] == 2**64 - 4
-    assert (world.accesses.writes.total(), world.calls.refused.total()) == (3, 1)
+    assert (world.accesses.writes.total(), world.accesses.refused.total()) == (3, 1)
 
 
 def test_compare_and_swap_tells_duplicates():
