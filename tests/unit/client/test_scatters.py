@@ -1,4 +1,4 @@
-"""Scatters from the outside: over HTTPS against scripted answers, and for people."""
+"""Scatters for people: objects, spans of time, and replies to the messages that came."""
 
 from __future__ import annotations
 
@@ -8,29 +8,15 @@ from datetime import timedelta
 import pytest
 
 from fanin import names
-from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import Services
-from fanin.client.https.api import HttpsApi
-from fanin.client.https.scatters import HttpsScatters
-from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import unsigned
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
-from fanin.domain.scatter import (
-    ClaimCheckRequest,
-    FailedRecipient,
-    MissingRecipient,
-    Recipient,
-    Reply,
-    Scatter,
-)
-from fanin.errors import CorrelationIdAlive, InvalidRequest, ServiceUnavailable
+from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply
+from fanin.errors import InvalidRequest
 from fanin.wire import scatters as wire
-from tests.unit.client.https.test_ledger import URL, Script, ok, problem
 
 QUEUE = "https://sqs/car"
 
@@ -67,10 +53,6 @@ def calls(scatters: ScatterService, sqs: Sqs) -> ScatterCalls:
     return ScatterCalls(scatters, lambda: sqs)  # type: ignore[arg-type,return-value]
 
 
-def api(script: Script) -> HttpsApi:
-    return HttpsApi(URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None))
-
-
 def message(memory: Memory, scatters: ScatterService, **attributes: str) -> ReceivedMessage:
     """The message that the one recipient gets."""
     (job,) = memory.jobs.waiting
@@ -80,69 +62,9 @@ def message(memory: Memory, scatters: ScatterService, **attributes: str) -> Rece
     return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
 
 
-def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: ScatterService) -> None:
-    # Given what the service would answer
-    started = scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=0.5, metadata={"a": "b"}))
-    batch_id, got = started.batch.batch_id, message(memory, scatters)
-    claim = scatters.claim(ClaimCheckRequest(got.item or "", 5))
-    receipts = scatters.reply([Reply(got.item or "", {"km": 1})])
-    page = scatters.replies(batch_id)
-    answers = [
-        wire.SCATTERED.encode(started),
-        wire.SCATTERED.encode(scatters.status(batch_id)),
-        wire.CLAIM_CHECK.encode(claim),
-        wire.REPLY_RECEIPTS.encode(receipts),
-        wire.GATHERED.encode(page),
-    ]
-    script = Script(*(ok(json.loads(json.dumps(answer))) for answer in answers))
-    client = HttpsScatters(api(script))
-    # Then the client gives the same
-    again = client.start(Scatter("x", topic="t"))
-    assert (again.correlation_id, again.quorum, again.missing) == (started.correlation_id, 1, 1)
-    assert client.status(batch_id).received == 1
-    assert client.claim(ClaimCheckRequest(got.item or "", 5)) == claim
-    assert client.reply([Reply(got.item or "", {"km": 1})]) == receipts
-    assert client.replies(batch_id, limit=7) == page
-    # And it asked for them by the API's paths
-    assert [(r.method, r.url.removeprefix(f"{URL}/v1")) for r in script.requests] == [
-        ("POST", "/scatters"),
-        ("GET", f"/scatters/{batch_id}"),
-        ("POST", "/claim-checks"),
-        ("POST", "/replies"),
-        ("GET", f"/scatters/{batch_id}/replies?limit=7"),
-    ]
-
-
-def test_a_request_reads_back_as_it_was_written() -> None:
-    for request in (
-        Scatter("x", (Recipient("a", QUEUE),), type="t", attributes={"k": "v"}, correlation_id="mine"),
-        Scatter("x", topic="t", where={"k": "v"}, timeout=5, max_retries=0, quorum=3, user_key="u"),
-    ):
-        assert wire.SCATTER.decode(json.loads(json.dumps(wire.SCATTER.encode(request)))) == request
-
-
-@pytest.mark.parametrize("key", [None, "week 47"])
-def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
-    scatters: ScatterService, key: str | None
-) -> None:
-    answer = wire.SCATTERED.encode(scatters.start(Scatter("x", topic="t")))
-    script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
-
-    HttpsScatters(api(script)).start(Scatter("x", topic="t"), key=key)
-
-    first, second = (request.headers[names.IDEMPOTENCY_HEADER] for request in script.requests)
-    assert first == second == (key or first)
-    assert len(first) >= 8 or key
-
-
 def test_a_key_of_people_reaches_the_service(calls: ScatterCalls) -> None:
     first, second = (calls.start([QUEUE], "x", key="mine") for _ in range(2))
     assert first.batch.batch_id == second.batch.batch_id
-
-
-def test_a_living_correlation_id_is_told_as_such() -> None:
-    with pytest.raises(CorrelationIdAlive):
-        HttpsScatters(api(Script(problem(409, "correlation-id-alive")))).start(Scatter("x", topic="t"))
 
 
 def test_people_write_objects_and_spans(
@@ -179,11 +101,6 @@ def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None
         calls.reply(other)
     with pytest.raises(InvalidRequest, match="names no queue"):
         calls.reply_later(other)
-
-
-def test_scatters_are_reached_as_their_ledger_is() -> None:
-    assert isinstance(HttpsServices(api(Script())).scatters, HttpsScatters)
-    assert isinstance(Services(Memory().ports()).scatters, ScatterService)
 
 
 def test_missing_and_failed_recipients_are_read_page_by_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
+from fanin.entry import observe
 from fanin.entry.http.application import application, serve
 
 CONTEXT = SimpleNamespace(
@@ -94,3 +96,17 @@ def call(ledger: LedgerService) -> Client:
 @pytest.fixture
 def context() -> SimpleNamespace:
     return CONTEXT
+
+
+@pytest.fixture
+def measured() -> Iterator[Callable[[], dict[str, list[float]]]]:
+    """What was counted since the last look, by metric."""
+
+    def look() -> dict[str, list[float]]:
+        found = {name: list(metric["Value"]) for name, metric in observe.metrics.metric_set.items()}
+        observe.metrics.clear_metrics()
+        return found
+
+    observe.metrics.clear_metrics()
+    yield look
+    observe.metrics.clear_metrics()
