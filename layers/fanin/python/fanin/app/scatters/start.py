@@ -155,9 +155,8 @@ class Starting:
         if batch.state is State.OPEN:
             self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
         elif batch.state is State.CLOSED and not batch.items:
-            self._ledger.close(
-                batch.batch_id
-            )  # all done, but whoever closed it may have died before completing it
+            # All is done, but the process that closed the batch may have died before it completed it.
+            self._ledger.close(batch.batch_id)
         elif batch.state is State.CLOSED:
             self._ports.jobs.send(
                 {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries}
