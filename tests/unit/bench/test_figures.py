@@ -1,10 +1,9 @@
-import json
-import os
-from functools import partial
+"""A figure and its bound."""
+
+from __future__ import annotations
 
 import pytest
 
-from bench import __main__ as bench
 from bench.figures import Figure, number, worst
 
 
@@ -35,42 +34,3 @@ def test_numbers_are_short():
         "1,533,539",
         "3.8e-05",
     ]
-
-
-@pytest.mark.parametrize(("measured", "code"), [(1, 0), (2, 1)])
-def test_the_bench_fails_where_a_figure_falls_short(monkeypatch, capsys, measured, code):
-    # Given
-    monkeypatch.setattr("sys.argv", ["bench", "--json", "ranges"])
-    monkeypatch.setattr(bench, "measure", lambda groups: [Figure(*groups, measured, at_most=1)])
-    # When
-    ended = bench.main()
-    # Then
-    assert ended == code
-    (figure,) = json.loads(capsys.readouterr().out)["figures"]
-    assert (figure["figure"], figure["measured"], figure["ok"]) == ("ranges", measured, not code)
-
-
-def test_figures_measured_several_times_appear_once_with_their_worst(monkeypatch):
-    # Given measurements that go to processes of their own
-    twice = [partial(list, [Figure("w", value, at_most=9)]) for value in (1, 5)]
-    monkeypatch.setattr(bench, "COUNTED", {})
-    monkeypatch.setattr(bench, "TIMED", {"w": twice})
-    # When
-    figures = bench.measure(["w"])
-    # Then
-    assert [figure.measured for figure in figures] == [5]
-
-
-def where_measured():
-    return [Figure(f"process {os.getpid()}", 1)]
-
-
-def test_what_is_timed_has_a_process_of_its_own(monkeypatch):
-    # Given
-    monkeypatch.setattr(bench, "COUNTED", {})
-    monkeypatch.setattr(bench, "TIMED", {"w": [where_measured, where_measured]})
-    # When
-    processes = {figure.name for figure in bench.measure(["w"])}
-    # Then
-    assert len(processes) == 2
-    assert f"process {os.getpid()}" not in processes

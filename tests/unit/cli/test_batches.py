@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from fanin.cli.exits import ExitCode
 from fanin.domain.batch import State
 from fanin.wire.times import encode_time
 
@@ -71,3 +72,23 @@ def test_list_follows_pages(run, tracker):
     every = run("list", "open", "--all", "--json").document["batches"]
     assert {batch["batch_id"] for batch in every} == opened
     assert "--cursor" in run("list", "--limit", 5).stderr
+
+
+def test_list_shows_one_state_only(run, tracker):
+    opened, cancelled = tracker.open(user_key="one").batch_id, tracker.open(user_key="two").batch_id
+    tracker.cancel(cancelled)
+    assert [batch["batch_id"] for batch in run("list", "--json").document["batches"]] == [opened]
+    shown = run("list", "cancelled").stdout
+    assert "two" in shown
+    assert "one" not in shown
+
+
+@pytest.mark.parametrize("command", ["close", "cancel"])
+def test_an_unknown_batch_is_not_found(run, command):
+    assert run(command, 5).exit_code == ExitCode.NOT_FOUND
+
+
+def test_a_batch_that_has_ended_stays_as_it_is(run, group):
+    run("cancel", group.batch_id)
+    assert run("cancel", group.batch_id).stdout.strip() == "cancelled"
+    assert run("close", group.batch_id).stdout.strip() == "cancelled"

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from fanin.cli.exits import ExitCode
+from fanin import __version__
+from fanin.cli.exits import MEANINGS, ExitCode
 from fanin.cli.main import options_first
 
 
@@ -91,6 +92,19 @@ class TestErrors:
 )
 def test_common_options_may_stand_anywhere(given, ordered):
     assert options_first(given) == ordered
+
+
+def test_the_version_is_that_of_the_package(run):
+    result = run("--version")
+    assert (result.exit_code, result.stdout.split()[-1]) == (0, __version__)
+
+
+def test_no_command_shows_the_help_and_the_exit_codes(run):
+    result = run()
+    assert result.exit_code == ExitCode.USAGE
+    shown = result.stdout + result.stderr
+    assert "Usage: fanin" in shown
+    assert all(meaning in " ".join(shown.split()) for meaning in MEANINGS.values())
 
 
 def test_help_loads_neither_boto3_nor_rich_nor_powertools():

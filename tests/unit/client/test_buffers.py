@@ -1,4 +1,4 @@
-"""Producers wait for room and takers make room, over the API and straight on the stores."""
+"""Producers wait for room and takers give it back, over the API and straight on the stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import Outcome
 from fanin.errors import LimitReached
-from tests.unit.client.https.conftest import InProcessApi
+from tests.unit.client.https.conftest import Gateway, https
 
 
 @pytest.fixture
@@ -25,16 +25,10 @@ def memory() -> Memory:
     return Memory()
 
 
-@pytest.fixture
-def api(memory: Memory) -> InProcessApi:
-    return InProcessApi(Services(memory.ports()))
-
-
 @pytest.fixture(params=["https", "direct"])
-def buffers(request: pytest.FixtureRequest, memory: Memory, api: InProcessApi) -> Buffers:
-    if request.param == "direct":
-        return Services(memory.ports()).buffers
-    return HttpsBuffers(api.client())
+def buffers(request: pytest.FixtureRequest, memory: Memory) -> Buffers:
+    direct = Services(memory.ports())
+    return direct.buffers if request.param == "direct" else https(Gateway(direct)).buffers
 
 
 def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> None:

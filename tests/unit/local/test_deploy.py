@@ -1,11 +1,25 @@
-"""What a deployment takes from an assembly."""
+"""The deployment of an assembly: its assets, its stacks in order, and why a stack failed."""
 
+from __future__ import annotations
+
+import importlib
 import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from zipfile import ZipFile
 
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin.errors import LocalStackFailed
 from fanin.local.deploy import _in_order, archive, fingerprint
+
+deploying = importlib.import_module("fanin.local.deploy")  # fanin.local has a function of this name
 
 
 def test_archive_has_the_same_bytes_for_the_same_content(tmp_path: Path) -> None:
@@ -57,3 +71,211 @@ def test_fingerprint_follows_templates_and_assets(tmp_path: Path) -> None:
 
     template.write_text(json.dumps({"Resources": {"One": {}}}))
     assert fingerprint(tmp_path) != before
+
+
+def described(status: str) -> dict[str, Any]:
+    return {"Stacks": [{"StackStatus": status, "Outputs": [{"OutputKey": "Url", "OutputValue": "u"}]}]}
+
+
+def refused(message: str) -> ClientError:
+    return ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "UpdateStack")
+
+
+class CloudFormation:
+    """In place of CloudFormation: a stack that goes through the given states."""
+
+    def __init__(self, *states: str | None, refusal: str = "", events: Sequence[dict[str, Any]] = ()) -> None:
+        self._states = list(states)
+        self._refusal = refusal
+        self._events = events
+        self.called: list[str] = []
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
+        state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        if state is None:
+            raise refused(f"Stack with id {StackName} does not exist")
+        return described(state)
+
+    def create_stack(self, **_: object) -> None:
+        self._write("create")
+
+    def update_stack(self, **_: object) -> None:
+        self._write("update")
+
+    def _write(self, call: str) -> None:
+        self.called.append(call)
+        if self._refusal:
+            raise refused(self._refusal)
+
+    def delete_stack(self, **_: object) -> None:
+        self.called.append("delete")
+
+    def get_paginator(self, _: str) -> Any:
+        return SimpleNamespace(paginate=lambda StackName: [{"StackEvents": list(self._events)}])  # noqa: N803
+
+
+def event(resource: str, status: str, reason: str, age: float = 0) -> dict[str, Any]:
+    return {
+        "LogicalResourceId": resource,
+        "ResourceType": "AWS::SQS::Queue",
+        "ResourceStatus": status,
+        "ResourceStatusReason": reason,
+        "Timestamp": datetime.fromtimestamp(time.time() - age, UTC),
+    }
+
+
+class TestApply:
+    @pytest.mark.parametrize(
+        ("states", "calls"),
+        [
+            ((None, "CREATE_IN_PROGRESS", "CREATE_COMPLETE"), ["create"]),
+            (("DELETE_COMPLETE", "CREATE_COMPLETE"), ["create"]),
+            (("CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"), ["update"]),
+            (("ROLLBACK_COMPLETE", "DELETE_IN_PROGRESS", None, "CREATE_COMPLETE"), ["delete", "create"]),
+        ],
+        ids=["new", "deleted", "there", "failed before"],
+    )
+    def test_a_stack_is_created_or_updated(self, states: tuple[str | None, ...], calls: list[str]) -> None:
+        cloudformation = CloudFormation(*states)
+        deploying._apply(cloudformation, "box", "url")
+        assert cloudformation.called == calls
+
+    def test_a_stack_without_changes_is_left_as_it_is(self) -> None:
+        cloudformation = CloudFormation("CREATE_COMPLETE", refusal="No updates are to be performed.")
+        deploying._apply(cloudformation, "box", "url")
+        assert cloudformation.called == ["update"]
+
+    def test_a_template_that_is_refused_is_told(self) -> None:
+        with pytest.raises(LocalStackFailed, match="CloudFormation refused stack box: no such type"):
+            deploying._apply(CloudFormation(None, refusal="no such type"), "box", "url")
+
+    def test_a_failure_names_the_resources_that_failed_by_themselves_first_one_first(self) -> None:
+        # Given the events of two failed resources, newest first, among others
+        events = [
+            event("Box", "ROLLBACK_COMPLETE", "rolled back"),
+            event("Third", "CREATE_FAILED", "Resource creation cancelled"),
+            event("Second", "CREATE_FAILED", "denied"),
+            event("First", "CREATE_FAILED", "too long"),
+            event("Old", "CREATE_FAILED", "of an earlier deployment", age=60),
+        ]
+        with pytest.raises(LocalStackFailed) as failed:
+            deploying._apply(CloudFormation(None, "ROLLBACK_COMPLETE", events=events), "box", "url")
+        assert str(failed.value) == (
+            "stack box is ROLLBACK_COMPLETE: First (AWS::SQS::Queue): too long; "
+            "Second (AWS::SQS::Queue): denied"
+        )
+
+    def test_a_failure_without_a_reason(self) -> None:
+        with pytest.raises(LocalStackFailed, match="no resource gives a reason"):
+            deploying._apply(CloudFormation(None, "CREATE_FAILED"), "box", "url")
+
+    def test_a_stack_that_never_settles(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(deploying, "DEPLOY_SECONDS", 0.1)
+        with pytest.raises(LocalStackFailed, match="still CREATE_IN_PROGRESS after 0 s; see the emul"):
+            deploying._apply(CloudFormation(None, "CREATE_IN_PROGRESS"), "box", "url")
+
+
+class Tables:
+    """In place of DynamoDB: records what is set on tables."""
+
+    def __init__(self, *, ttl: str) -> None:
+        self._ttl = ttl
+        self.set: list[tuple[str, str]] = []
+
+    def describe_time_to_live(self, TableName: str) -> dict[str, Any]:  # noqa: N803
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": self._ttl}}
+
+    def update_time_to_live(self, TableName: str, **_: object) -> None:  # noqa: N803
+        self.set.append(("ttl", TableName))
+
+    def update_continuous_backups(self, TableName: str, **_: object) -> None:  # noqa: N803
+        self.set.append(("backups", TableName))
+
+
+@pytest.mark.parametrize(
+    ("ttl", "done"),
+    [
+        ("DISABLED", [("ttl", "words-1"), ("backups", "words-1")]),
+        ("ENABLED", [("backups", "words-1")]),
+    ],
+)
+def test_tables_get_what_cloudformation_ignores(
+    monkeypatch: pytest.MonkeyPatch, ttl: str, done: list[tuple[str, str]]
+) -> None:
+    tables = Tables(ttl=ttl)
+    monkeypatch.setattr(deploying, "client", lambda service, endpoint_url: tables)
+    resources = {
+        "Words": {
+            "Type": "AWS::DynamoDB::Table",
+            "Properties": {
+                "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
+                "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+            },
+        },
+        "Plain": {"Type": "AWS::DynamoDB::Table", "Properties": {}},
+        "Queue": {"Type": "AWS::SQS::Queue"},
+    }
+    physical = {"Words": "words-1", "Plain": "plain-1", "Queue": "q"}
+    deploying._finish_tables(resources, physical, "http://127.0.0.1:4566")
+    assert tables.set == done
+
+
+class Bucket:
+    """In place of S3: keeps objects."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], bytes] = {}
+        self.buckets: list[str] = []
+        self.puts = 0
+
+    def create_bucket(self, Bucket: str) -> None:  # noqa: N803
+        self.buckets.append(Bucket)
+
+    def head_object(self, Bucket: str, Key: str) -> None:  # noqa: N803
+        if (Bucket, Key) not in self.objects:
+            answer = {"Error": {"Code": "404"}, "ResponseMetadata": {"HTTPStatusCode": 404}}
+            raise ClientError(answer, "HeadObject")
+
+    def put_object(self, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
+        self.puts += 1
+        self.objects[Bucket, Key] = Body
+
+
+def test_assets_are_uploaded_once_folders_as_zip_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an assembly with a file and a folder
+    (tmp_path / "template.json").write_text("{}")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "handler.py").write_text("x = 1")
+    where = {"bucketName": "assets-${AWS::AccountId}-${AWS::Region}"}
+    files = {
+        "1": {"source": {"path": "template.json"}, "destinations": {"d": {**where, "objectKey": "1.json"}}},
+        "2": {"source": {"path": "code"}, "destinations": {"d": {**where, "objectKey": "2.zip"}}},
+    }
+    manifest = tmp_path / "fanin.assets.json"
+    manifest.write_text(json.dumps({"files": files}))
+    bucket = Bucket()
+    monkeypatch.setattr(deploying, "client", lambda service, endpoint_url: bucket)
+    # When they are published twice
+    for _ in range(2):
+        deploying._publish(tmp_path, manifest, "http://127.0.0.1:4566")
+    # Then each was uploaded once, under the names of the emulator's account
+    name = "assets-000000000000-us-east-1"
+    assert set(bucket.objects) == {(name, "1.json"), (name, "2.zip")}
+    assert bucket.objects[name, "1.json"] == b"{}"
+    assert ZipFile(BytesIO(bucket.objects[name, "2.zip"])).namelist() == ["handler.py"]
+    assert bucket.puts == 2
+
+
+def test_a_template_is_found_in_the_emulator() -> None:
+    found = deploying._object_url("s3://assets-${AWS::AccountId}/t.json", "http://127.0.0.1:4566")
+    assert found == "http://127.0.0.1:4566/assets-000000000000/t.json"
+
+
+def test_a_stack_that_the_assembly_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": {}}))
+    with pytest.raises(LocalStackFailed, match="has no stack named other"):
+        deploying.deploy(tmp_path, "http://127.0.0.1:1", "other")
+    with pytest.raises(LocalStackFailed, match=r"has no stack$"):
+        deploying.deploy(tmp_path, "http://127.0.0.1:1")

@@ -1,16 +1,172 @@
 """What DynamoDB is asked for each move of a batch, and what its answers mean."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
+from botocore.stub import Stubber
 
-from fanin.adapters.dynamodb import Connection, DynamoBatches
-from fanin.errors import ServiceUnavailable
-from tests.unit.adapters.dynamodb.conftest import Silent
+from fanin.adapters.dynamodb import DynamoBatches
+from fanin.adapters.dynamodb.rows import encode
+from fanin.app.ports.batches import Activity
+from fanin.domain.batch import LIVE, State
+from fanin.errors import Throttled
+from tests.unit.adapters.dynamodb.conftest import BATCH, plainly, refused
+
+Asked = list[dict[str, Any]]
+Move = Callable[[DynamoBatches], Any]
+KEY = {"batch_id": {"N": "11"}}
+ACTIVITY = Activity(70, 90)
+TOUCHED = "touched_at = 70, due_at = 90"
 
 
-def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> None:
-    batches = DynamoBatches("batches", "parts", Connection())
+@pytest.mark.parametrize(
+    ("move", "update", "condition"),
+    [
+        (
+            lambda b: b.allocate(11, 4, activity=None, room=None),
+            "ADD items 4",
+            "(state = open) AND (items <= 1099511627772) AND (attribute_not_exists(limit))",
+        ),
+        (
+            lambda b: b.allocate(11, 4, activity=ACTIVITY, room=5),
+            f"SET {TOUCHED} ADD items 4, pending_bound 4",
+            (
+                "(state = open) AND (items <= 1099511627772)"
+                " AND (attribute_exists(limit) AND pending_bound <= 5)"
+            ),
+        ),
+        (
+            lambda b: b.allocate_counted(11, 4, items=6, pending=2, activity=ACTIVITY),
+            f"SET items = 10, pending_bound = 6, {TOUCHED}",
+            "(state = open) AND (items = 6) AND (attribute_exists(limit))",
+        ),
+        (lambda b: b.rebound(11, items=6, pending=2), "SET pending_bound = 2", "(items = 6)"),
+        (
+            lambda b: b.close(11, now=50, activity=ACTIVITY),
+            f"SET state = closed, shelf = closed#3, closed_at = 50, {TOUCHED}",
+            "(state = open)",
+        ),
+        (
+            lambda b: b.close(11, now=50),
+            "SET state = closed, shelf = closed#3, closed_at = 50",
+            "(state = open)",
+        ),
+        (
+            lambda b: b.begin(11, 9, now=50, deadline=60, activity=ACTIVITY),
+            (
+                f"SET state = closed, shelf = closed#3, closed_at = 50, {TOUCHED},"
+                " items = 9, deadline = 60, retries = 0"
+            ),
+            "(state = open) AND (items = 0)",
+        ),
+        (
+            lambda b: b.end(11, State.COMPLETE, now=50, sources=LIVE, partial=True),
+            "SET state = complete, shelf = complete#3, ended_at = 50, partial = True",
+            "(state IN (open, closed))",
+        ),
+        (
+            lambda b: b.end(11, State.ORPHANED, now=50, sources=[State.OPEN], touched_at=40),
+            "SET state = orphaned, shelf = orphaned#3, ended_at = 50, partial = False",
+            "(state IN (open)) AND (touched_at = 40)",
+        ),
+        (
+            lambda b: b.postpone(11, deadline=60, until=80, activity=ACTIVITY),
+            f"SET deadline = 80, {TOUCHED} ADD retries 1",
+            "(state IN (open, closed)) AND (deadline = 60)",
+        ),
+        (
+            lambda b: b.touch(11, ACTIVITY),
+            f"SET {TOUCHED}",
+            "(state IN (open, closed)) AND (touched_at <= 70)",
+        ),
+        (
+            lambda b: b.count(11, 3, activity=None),
+            "ADD acked 3",
+            "(state IN (open, closed)) AND (mode = estimated OR kind = scatter)",
+        ),
+        (
+            lambda b: b.expire(11, now=50_999),
+            "SET expires_at = 50",
+            "(NOT state IN (open, closed)) AND (expires_at > 50)",
+        ),
+    ],
+)
+def test_a_move_is_one_conditional_write(
+    batches: DynamoBatches, aws: Stubber, asked: Asked, *, move: Move, update: str, condition: str
+) -> None:
+    aws.add_response("update_item", {"Attributes": encode(BATCH)})
 
-    with pytest.raises(ServiceUnavailable, match="idempotency key"):
-        batches.allocate(7, 10, activity=None, room=None)
+    move(batches)
 
-    assert silent.calls == ["UpdateItem"]
+    (request,) = asked
+    assert plainly(request) == (update, condition)
+    assert (request["TableName"], request["Key"]) == ("batches", KEY)
+    assert request["ReturnValues"] == "ALL_NEW"
+    assert request["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD"
+
+
+@pytest.mark.parametrize("move", ["begin", "end", "postpone", "close"])
+def test_a_refused_move_tells_the_row_as_it_is(batches: DynamoBatches, aws: Stubber, move: str) -> None:
+    moves: dict[str, Move] = {
+        "begin": lambda b: b.begin(11, 9, now=5, deadline=6, activity=ACTIVITY),
+        "end": lambda b: b.end(11, State.COMPLETE, now=5, sources=LIVE),
+        "postpone": lambda b: b.postpone(11, deadline=6, until=8, activity=ACTIVITY),
+        "close": lambda b: b.close(11, now=5),
+    }
+    ended = replace(BATCH, state=State.CANCELLED)
+    aws.add_client_error("update_item", **refused(encode(ended)))
+    aws.add_client_error("update_item", **refused())
+
+    assert moves[move](batches) == (ended, False)
+    assert moves[move](batches) == (None, False)
+
+
+def test_a_refused_addition_is_none(batches: DynamoBatches, aws: Stubber) -> None:
+    for _ in range(3):
+        aws.add_client_error("update_item", **refused(encode(BATCH)))
+
+    assert batches.allocate(11, 4, activity=None, room=None) is None
+    assert batches.allocate_counted(11, 4, items=6, pending=2, activity=ACTIVITY) is None
+    assert batches.count(11, 3, activity=None) is None
+
+
+def test_a_new_row_is_put_only_where_there_is_none(batches: DynamoBatches, aws: Stubber) -> None:
+    aws.add_response(
+        "put_item",
+        {},
+        {
+            "TableName": "batches",
+            "Item": encode(BATCH),
+            "ConditionExpression": "attribute_not_exists(batch_id)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        },
+    )
+
+    assert batches.create(BATCH) is True
+
+
+@pytest.mark.parametrize(("salt", "ours"), [(bytes(16), True), (b"\1" * 16, False)])
+def test_an_id_that_is_taken_is_ours_if_the_salt_is(
+    batches: DynamoBatches, aws: Stubber, *, salt: bytes, ours: bool
+) -> None:
+    aws.add_client_error("put_item", **refused(encode(replace(BATCH, salt=salt))))
+
+    assert batches.create(BATCH) is ours
+
+
+def test_each_row_is_read_once(batches: DynamoBatches, aws: Stubber, asked: Asked) -> None:
+    aws.add_response("batch_get_item", {"Responses": {"batches": [encode(BATCH)]}})
+
+    assert batches.read([11, 12, 11]) == {11: BATCH}
+    assert asked[0]["RequestItems"]["batches"]["Keys"] == [KEY, {"batch_id": {"N": "12"}}]
+
+
+def test_a_throttled_move_says_so(batches: DynamoBatches, aws: Stubber) -> None:
+    aws.add_client_error("update_item", "ThrottlingException")
+
+    with pytest.raises(Throttled):
+        batches.close(11, now=5)

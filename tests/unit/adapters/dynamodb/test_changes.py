@@ -1,5 +1,20 @@
+"""A change in DynamoDB's expressions: names by alias, values by placeholder, conditions joined."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
 from fanin.adapters.dynamodb.changes import Change
 from fanin.domain.batch import State
+
+KEY = {"batch_id": {"N": "8"}}
+
+
+def request(change: Change) -> dict[str, Any]:
+    return change.request("batches", KEY)
 
 
 def test_a_change_names_every_attribute_by_alias() -> None:
@@ -28,3 +43,71 @@ def test_a_change_names_every_attribute_by_alias() -> None:
             ":add_acked": {"N": "1"},
         },
     }
+
+
+@pytest.mark.parametrize("reserved", ["state", "limit", "items", "ttl", "count", "exists", "mode"])
+def test_a_reserved_word_never_stands_in_an_expression_itself(reserved: str) -> None:
+    asked = request(
+        Change([f"#{reserved} = :old"], {"old": 1}, sets={reserved: 2}, adds={f"{reserved}_count": 3})
+    )
+
+    words = re.findall(r"[#:]?\w+", asked["UpdateExpression"] + " " + asked["ConditionExpression"])
+    assert {word for word in words if word[0] not in "#:"} == {"SET", "ADD"}
+    assert asked["ExpressionAttributeNames"][f"#{reserved}"] == reserved
+
+
+def test_one_attribute_may_be_tested_set_and_added_to_with_values_of_their_own() -> None:
+    asked = request(Change(["#items = :items"], {"items": 1}, sets={"items": 2}, adds={"items": 3}))
+
+    assert asked["ExpressionAttributeNames"] == {"#items": "items"}
+    assert asked["ExpressionAttributeValues"] == {
+        ":items": {"N": "1"},
+        ":set_items": {"N": "2"},
+        ":add_items": {"N": "3"},
+    }
+
+
+def test_a_name_that_begins_with_another_keeps_its_own_alias() -> None:
+    asked = request(Change(["#due = :due"], {"due": 1}, sets={"due_at": 2}))
+
+    assert asked["ExpressionAttributeNames"] == {"#due": "due", "#due_at": "due_at"}
+
+
+@pytest.mark.parametrize(
+    ("change", "update"),
+    [
+        (Change(["#a = :a"], {"a": 1}, sets={"b": 2}), "SET #b = :set_b"),
+        (Change(["#a = :a"], {"a": 1}, adds={"b": 2}), "ADD #b :add_b"),
+    ],
+)
+def test_a_part_that_there_is_nothing_for_is_left_out(change: Change, update: str) -> None:
+    assert request(change)["UpdateExpression"] == update
+
+
+def test_an_alternative_binds_no_other_condition() -> None:
+    asked = request(Change(["#a = :x OR #b = :x", "NOT #c IN (:x)"], {"x": 1}, sets={"d": 2}))
+
+    assert asked["ConditionExpression"] == "(#a = :x OR #b = :x) AND (NOT #c IN (:x))"
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [
+        (True, {"BOOL": True}),
+        (2**53, {"N": "9007199254740992"}),
+        ("", {"S": ""}),
+        (State.OPEN, {"S": "open"}),
+        (b"\0", {"B": b"\0"}),
+        ({"kind": "trip"}, {"M": {"kind": {"S": "trip"}}}),
+    ],
+)
+def test_a_value_is_sent_with_its_type(value: Any, typed: dict[str, Any]) -> None:
+    asked = request(Change(["#a = :a"], {"a": value}, sets={"b": value}))
+
+    assert asked["ExpressionAttributeValues"] == {":a": typed, ":set_b": typed}
+
+
+def test_the_row_is_that_of_the_key() -> None:
+    asked = request(Change(["#a = :a"], {"a": 1}, sets={"b": 2}))
+
+    assert (asked["TableName"], asked["Key"]) == ("batches", KEY)

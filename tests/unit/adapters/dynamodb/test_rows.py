@@ -28,6 +28,7 @@ BATCH = Batch(
     limit=9,
     pending_bound=10,
     parent_item="p",
+    retry_of=77,
     metadata={"m": "v"},
     acked=11,
     partial=True,

@@ -1,11 +1,210 @@
 """What DynamoDB is asked to clear, to lease and to read, and what its answers mean."""
 
+from __future__ import annotations
+
+import re
+from typing import Any
+
 import pytest
+from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
-from fanin.app.ports.words import Clear, WordKey
-from fanin.errors import ServiceUnavailable
-from tests.unit.adapters.dynamodb.conftest import Silent
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.domain.tree import Tree
+from fanin.errors import ServiceUnavailable, Throttled
+from tests.unit.adapters.dynamodb.conftest import Silent, refused
+
+Asked = list[dict[str, Any]]
+FULL = 2**64 - 1
+LATER = 1_800_000_000
+KEY = WordKey(7, 1, 3)
+NAMED = {"TableName": "words", "Key": {"word_id": {"S": "7/1/3"}}}
+CLAIM = Claim(KEY, 5, now=100, until=130, expires_at=LATER)
+
+
+@pytest.fixture
+def words(connection: Connection) -> DynamoWords:
+    return DynamoWords("words", connection)
+
+
+def word(value: int, *done: int) -> dict[str, Any]:
+    return {"word": {"N": str(value)}} | ({"done": {"NS": [str(bit) for bit in done]}} if done else {})
+
+
+def test_some_bits_are_cleared_if_each_is_pending(words: DynamoWords, aws: Stubber) -> None:
+    aws.add_response(
+        "update_item",
+        {"Attributes": word(FULL ^ 0b1010)},
+        {
+            **NAMED,
+            "UpdateExpression": "SET word = if_not_exists(word, :full) - :mask, expires_at = :ttl"
+            " ADD done :bits",
+            "ConditionExpression": "(attribute_not_exists(word) OR word <> :zero)"
+            " AND NOT contains(done, :b1) AND NOT contains(done, :b3)",
+            "ExpressionAttributeValues": {
+                ":full": {"N": "18446744073709551615"},
+                ":mask": {"N": "10"},
+                ":ttl": {"N": str(LATER)},
+                ":bits": {"NS": ["1", "3"]},
+                ":zero": {"N": "0"},
+                ":b1": {"N": "1"},
+                ":b3": {"N": "3"},
+            },
+            "ReturnValues": "UPDATED_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        },
+    )
+
+    assert words.clear([Clear(KEY, 0b1010, LATER)]) == [Cleared(FULL ^ 0b1010, 0b1010)]
+
+
+def test_a_whole_word_is_cleared_by_a_short_condition(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
+    aws.add_response("update_item", {"Attributes": word(0)})
+
+    assert words.clear([Clear(KEY, FULL, LATER)]) == [Cleared(0, FULL)]
+
+    (request,) = asked
+    assert request["ConditionExpression"] == "attribute_not_exists(word) OR word = :full"
+    assert request["ExpressionAttributeValues"].keys() == {":full", ":mask", ":ttl", ":bits"}
+    assert request["ExpressionAttributeValues"][":bits"] == {"NS": [str(bit) for bit in range(64)]}
+
+
+@pytest.mark.parametrize("mask", [0b10, FULL])
+def test_failed_bits_are_recorded_by_the_write_that_clears_them(
+    words: DynamoWords, aws: Stubber, asked: Asked, mask: int
+) -> None:
+    aws.add_response("update_item", {"Attributes": word(FULL ^ mask)})
+
+    words.clear([Clear(KEY, mask, LATER, failed=True)])
+
+    assert ", failed = if_not_exists(failed, :zero) + :mask ADD" in asked[0]["UpdateExpression"]
+    assert asked[0]["ExpressionAttributeValues"][":zero"] == {"N": "0"}
+
+
+@pytest.mark.parametrize("mask", [FULL - 1, FULL >> 1, FULL])
+def test_the_longest_condition_is_within_the_limits_of_dynamodb(
+    words: DynamoWords, aws: Stubber, asked: Asked, mask: int
+) -> None:
+    """At most 300 operators and functions in an expression, 4 KB of text, and no value that is unused."""
+    aws.add_response("update_item", {"Attributes": word(FULL ^ mask)})
+
+    words.clear([Clear(KEY, mask, LATER, failed=True)])
+
+    (request,) = asked
+    expressions = request["UpdateExpression"] + " " + request["ConditionExpression"]
+    operators = re.findall(r"AND|OR|NOT|contains|attribute_not_exists|<>|=", request["ConditionExpression"])
+    assert len(operators) <= 300
+    assert len(request["ConditionExpression"]) <= 4096
+    assert set(re.findall(r":\w+", expressions)) == request["ExpressionAttributeValues"].keys()
+
+
+def test_bits_that_others_cleared_are_left_out_of_the_next_try(
+    words: DynamoWords, aws: Stubber, asked: Asked
+) -> None:
+    # Given a word whose bits 0 and 1 others have cleared
+    aws.add_client_error("update_item", **refused(word(FULL ^ 0b11, 0, 1)))
+    aws.add_response("update_item", {"Attributes": word(FULL ^ 0b1111)})
+
+    # When bits 0 to 3 are cleared, then only 2 and 3 are this call's
+    assert words.clear([Clear(KEY, 0b1111, LATER)]) == [Cleared(FULL ^ 0b1111, 0b1100)]
+    assert [request["ExpressionAttributeValues"][":mask"]["N"] for request in asked] == ["15", "12"]
+    assert asked[1]["ExpressionAttributeValues"][":bits"] == {"NS": ["2", "3"]}
+
+
+def test_a_duplicate_is_one_refused_write(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
+    aws.add_client_error("update_item", **refused(word(FULL ^ 0b11, 0, 1)))
+
+    assert words.clear([Clear(KEY, 0b11, LATER)]) == [Cleared(FULL ^ 0b11, 0)]
+    assert len(asked) == 1
+
+
+def test_a_word_of_another_width_is_full_at_its_own(
+    connection: Connection, aws: Stubber, asked: Asked
+) -> None:
+    aws.add_response("update_item", {"Attributes": word(0)})
+
+    assert DynamoWords("words", connection, Tree(width=2)).clear([Clear(KEY, 0b11, LATER)]) == [
+        Cleared(0, 0b11)
+    ]
+    assert asked[0]["ExpressionAttributeValues"][":full"] == {"N": "3"}
+
+
+def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(
+    words: DynamoWords, aws: Stubber
+) -> None:
+    aws.add_client_error("update_item", **refused(word(FULL, 5)))
+
+    with pytest.raises(ServiceUnavailable, match="word 7/1/3"):
+        words.clear([Clear(KEY, 1 << 5, LATER)])
+
+
+def test_a_lease_is_taken_on_a_pending_bit_that_nobody_holds(words: DynamoWords, aws: Stubber) -> None:
+    aws.add_response(
+        "update_item",
+        {},
+        {
+            **NAMED,
+            "UpdateExpression": "SET l5 = :until, expires_at = :ttl",
+            "ConditionExpression": "NOT contains(done, :bit) AND (attribute_not_exists(l5) OR l5 <= :now)",
+            "ExpressionAttributeValues": {
+                ":bit": {"N": "5"},
+                ":now": {"N": "100"},
+                ":until": {"N": "130"},
+                ":ttl": {"N": str(LATER)},
+            },
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        },
+    )
+
+    assert words.claim([CLAIM]) == [Claimed(pending=True, until=130, taken=True)]
+
+
+@pytest.mark.parametrize(
+    ("old", "answer"),
+    [
+        ({"l5": {"N": "111"}}, Claimed(pending=True, until=111, taken=False)),
+        ({**word(FULL ^ 8, 3), "l5": {"N": "111"}}, Claimed(pending=True, until=111, taken=False)),
+        (word(FULL ^ 32, 5), Claimed(pending=False, until=0, taken=False)),
+        ({**word(FULL ^ 32, 5), "l5": {"N": "111"}}, Claimed(pending=False, until=0, taken=False)),
+    ],
+)
+def test_a_refused_lease_tells_whose_turn_it_is(
+    words: DynamoWords, aws: Stubber, old: dict[str, Any], answer: Claimed
+) -> None:
+    aws.add_client_error("update_item", **refused(old))
+
+    assert words.claim([CLAIM]) == [answer]
+
+
+@pytest.mark.parametrize(("call", "attribute"), [("read", "word"), ("read_failed", "failed")])
+def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
+    words: DynamoWords, aws: Stubber, call: str, attribute: str
+) -> None:
+    rows = [{"word_id": {"S": "7/1/3"}, attribute: {"N": str(FULL)}}, {"word_id": {"S": "7/0/0"}}]
+    keys = [{"word_id": {"S": "7/1/3"}}, {"word_id": {"S": "7/0/0"}}]
+    aws.add_response(
+        "batch_get_item",
+        {"Responses": {"words": rows}},
+        {
+            "RequestItems": {
+                "words": {
+                    "Keys": keys,
+                    "ConsistentRead": True,
+                    "ProjectionExpression": f"word_id, {attribute}",
+                }
+            }
+        },
+    )
+
+    # The row without the attribute is there for the sake of a lease.
+    assert getattr(words, call)([KEY, WordKey(7, 0, 0), KEY]) == {KEY: FULL}
+
+
+def test_a_throttled_clear_says_so(words: DynamoWords, aws: Stubber) -> None:
+    aws.add_client_error("update_item", "ProvisionedThroughputExceededException")
+
+    with pytest.raises(Throttled):
+        words.clear([Clear(KEY, 1, LATER)])
 
 
 def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent: Silent) -> None:

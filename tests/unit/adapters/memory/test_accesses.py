@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from time import sleep
+
 import pytest
 
-from fanin.adapters.memory import Memory
+from fanin.adapters.memory import Accesses, Memory
 from fanin.app.ports.batches import Activity, FailureRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, State
@@ -68,6 +72,60 @@ def test_an_onlooker_may_use_the_stores_itself() -> None:
     memory.words.clear(clears(1))
 
     assert memory.batches.read([8]) == {8: BATCH}
+
+
+def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
+    stopped, go_on = Event(), Event()
+
+    def stop(call: str, _moment: str) -> None:
+        if call == "slow":
+            stopped.set()
+            assert go_on.wait(timeout=10)
+
+    accesses = Accesses(stop)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(accesses.write, "slow", lambda: "slow")
+        assert stopped.wait(timeout=10)
+        assert accesses.write("fast", lambda: "fast") == "fast"
+        go_on.set()
+        assert slow.result(timeout=10) == "slow"
+
+
+def test_an_access_that_fails_is_counted_and_leaves_the_stores_usable() -> None:
+    accesses = Accesses()
+
+    def fail() -> None:
+        raise Crash
+
+    with pytest.raises(Crash):
+        accesses.read("rows.read", fail)
+
+    assert accesses.read("rows.read", lambda: 7) == 7
+    assert accesses.reads == {"rows.read": 2}
+
+
+def test_accesses_of_threads_follow_each_other() -> None:
+    accesses = Accesses(lambda _call, _moment: sleep(0))
+    row = [0]
+
+    def increment() -> None:
+        seen = row[0]
+        sleep(0)  # lets another thread in, if one may come in
+        row[0] = seen + 1
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(400):
+            pool.submit(accesses.write, "rows.write", increment)
+
+    assert (row, accesses.writes) == ([400], {"rows.write": 400})
+
+
+def test_what_is_handed_over_is_counted_apart() -> None:
+    accesses = Accesses()
+
+    assert accesses.send("events.publish", lambda: "id") == "id"
+
+    assert (accesses.sends, accesses.reads, accesses.writes) == ({"events.publish": 1}, {}, {})
 
 
 def test_rows_are_counted_by_call() -> None:

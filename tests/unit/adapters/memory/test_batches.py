@@ -1,9 +1,10 @@
-"""Batch rows in memory, beyond what every store of batches promises."""
-
-from __future__ import annotations
+"""What the batches in memory show beyond the port: the stream of changes, and when the reaper has work."""
 
 from dataclasses import replace
 
+import pytest
+
+from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import LIVE, Batch, State
@@ -29,15 +30,115 @@ def test_changes_of_batches_are_kept_in_order() -> None:
     assert memory.batches.changes == [(None, BATCH), (BATCH, closed), (closed, ended)]
 
 
-def test_the_next_that_is_due_is_a_live_one() -> None:
+def batch(batch_id: int, **values: object) -> Batch:
+    return replace(BATCH, batch_id=batch_id, **values)
+
+
+def test_a_refused_write_is_counted_and_is_no_change() -> None:
+    memory = Memory()
+    memory.batches.create(BATCH)
+    memory.batches.create(replace(BATCH, salt=b"1" * 16))
+    memory.batches.expire(8, now=0)
+    memory.batches.rebound(8, items=7, pending=0)
+    memory.batches.allocate_once(replace(BATCH, items=7), 4, "a", activity=Activity(0, 0))
+
+    assert memory.batches.changes == [(None, BATCH)]
+    assert memory.accesses.refused == {
+        "batches.create": 1,
+        "batches.expire": 1,
+        "batches.rebound": 1,
+        "batches.allocate_once": 1,
+    }
+
+
+def test_a_used_key_is_a_refused_transaction_of_two_rows() -> None:
+    memory = Memory()
+    memory.batches.create(BATCH)
+
+    first, again = (memory.batches.allocate_once(BATCH, 4, "a", activity=Activity(0, 0)) for _ in range(2))
+
+    assert (first, again) == (0, 0)
+    assert memory.accesses.writes["batches.allocate_once"] == 4
+    assert memory.accesses.refused["batches.allocate_once"] == 1
+
+
+def test_the_key_of_the_index_is_what_activity_made_it_not_what_the_row_would_say() -> None:
+    # Given a batch whose activity set another time than its row computes
+    memory = Memory()
+    memory.batches.create(BATCH)
+    assert memory.batches.next_due() == BATCH.due_at
+
+    memory.batches.close(8, now=1, activity=Activity(0, 50))
+    assert memory.batches.next_due() == 50
+
+    # When it moves without activity, then the time stays
+    memory.batches.rebound(8, items=0, pending=3)
+    assert memory.batches.next_due() == 50
+
+
+@pytest.mark.parametrize("state", [state for state in State if state.terminal])
+def test_an_ended_batch_is_never_due(state: State) -> None:
     memory = Memory()
     assert memory.batches.next_due() is None
-    for batch_id, touched_at in ((1, 5_000), (2, 3_000), (3, 1_000)):
-        memory.batches.create(replace(BATCH, batch_id=batch_id, touched_at=touched_at))
-    assert memory.batches.next_due() == 1_000 + 7_200_000
+    memory.batches.create(batch(1, deadline=1_000))
+    memory.batches.create(batch(2, deadline=9_000))
+    assert memory.batches.next_due() == 61_000
 
-    memory.batches.end(3, State.CANCELLED, now=1, sources=LIVE)
-    assert memory.batches.next_due() == 3_000 + 7_200_000
+    memory.batches.end(1, state, now=3, sources=LIVE)
 
-    memory.batches.touch(2, Activity(4_000, 9_000_000))
-    assert memory.batches.next_due() == 5_000 + 7_200_000
+    assert memory.batches.next_due() == 69_000
+
+
+def test_a_listing_goes_by_shard_then_by_time_then_by_id() -> None:
+    memory = Memory()
+    for batch_id, deadline in {8: 2_000, 16: 1_000, 24: 1_000, 1: 0, 7: 0}.items():
+        memory.batches.create(batch(batch_id, deadline=deadline))
+
+    assert [row.batch_id for row in memory.batches.page(State.OPEN).batches] == [16, 24, 8, 1, 7]
+    assert {batch_id % names.SHARDS for batch_id in (8, 16, 24)} == {0}
+
+
+def test_a_page_costs_one_query_and_the_rows_it_shows() -> None:
+    memory = Memory()
+    for batch_id in range(5):
+        memory.batches.create(batch(batch_id))
+
+    page = memory.batches.page(State.OPEN, limit=2)
+
+    assert [row.batch_id for row in page.batches] == [0, 1]
+    assert memory.accesses.reads == {"batches.page": 1, "batches.read": 2}
+
+
+def test_a_row_that_leaves_the_state_between_the_query_and_its_read_is_left_out() -> None:
+    def close(call: str, moment: str) -> None:
+        if (call, moment) == ("batches.page", "after"):
+            memory.batches.close(1, now=1)
+
+    memory = Memory(on_call=close)
+    for batch_id in range(3):
+        memory.batches.create(batch(batch_id))
+
+    assert [row.batch_id for row in memory.batches.page(State.OPEN).batches] == [0, 2]
+
+
+def test_pages_follow_each_other_and_a_full_last_one_has_no_cursor() -> None:
+    memory = Memory()
+    for batch_id in (0, 1, 8, 9):
+        memory.batches.create(batch(batch_id))
+
+    first = memory.batches.page(State.OPEN, limit=2)
+    last = memory.batches.page(State.OPEN, cursor=first.cursor, limit=2)
+
+    assert [row.batch_id for row in first.batches + last.batches] == [0, 8, 1, 9]
+    assert last.cursor is None
+
+
+@pytest.mark.parametrize(("seen", "moved"), [(None, True), (0, True), (1, False)])
+def test_only_activity_that_was_seen_lets_a_batch_end(seen: int | None, moved: bool) -> None:
+    memory = Memory()
+    memory.batches.create(BATCH)
+
+    ended, done = memory.batches.end(8, State.ORPHANED, now=3, sources=LIVE, touched_at=seen)
+
+    assert done is moved
+    assert (ended == BATCH) is not moved

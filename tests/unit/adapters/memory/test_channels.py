@@ -1,6 +1,4 @@
-"""Queues in memory that keep what they were sent."""
-
-from __future__ import annotations
+"""Queues of others in memory: only those that are there are sent to, and the rest is told."""
 
 import pytest
 
@@ -8,21 +6,43 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ports.channels import Outgoing
 from fanin.errors import ChannelRefused
 
-
-def test_messages_are_kept_in_order_with_their_times() -> None:
-    clock = FixedClock(5)
-    channels = Memory(clock=clock).channels
-    channels.queues["q"] = []
-    one, two = Outgoing("q", "1", {}), Outgoing("q", "2", {"a": "b"})
-    assert channels.send([one]) == [None]
-    clock.advance(3)
-    assert channels.send([two, Outgoing("gone", "3", {})]) == [None, "there is no such queue"]
-    assert (channels.queues, channels.times) == ({"q": [one, two]}, {"q": [5, 8]})
+URL = "memory:vehicle-1"
 
 
-def test_only_a_queue_that_is_there_is_a_channel() -> None:
-    channels = Memory().channels
-    channels.queues["q"] = []
-    assert channels.resolve("q") == "q"
-    with pytest.raises(ChannelRefused):
-        channels.resolve("gone")
+@pytest.fixture
+def memory() -> Memory:
+    memory = Memory(clock=FixedClock(5))
+    memory.channels.queues[URL] = []
+    return memory
+
+
+def test_a_queue_that_is_there_is_found_and_another_is_refused(memory: Memory) -> None:
+    assert memory.channels.resolve(URL) == URL
+
+    with pytest.raises(ChannelRefused, match="memory:vehicle-2"):
+        memory.channels.resolve("memory:vehicle-2")
+
+
+def test_what_has_no_queue_is_told_and_holds_up_nothing(memory: Memory) -> None:
+    lost, kept = Outgoing("memory:none", "a", {}), Outgoing(URL, "b", {"kind": "trip"})
+
+    refused = memory.channels.send([lost, kept])
+
+    assert refused == ["there is no such queue", None]
+    assert memory.channels.queues == {URL: [kept]}
+
+
+def test_messages_are_kept_in_order_with_the_time_each_was_sent(memory: Memory) -> None:
+    first, second = Outgoing(URL, "1", {}), Outgoing(URL, "2", {})
+    memory.channels.send([first])
+    memory.clock.advance(7)
+    memory.channels.send([second, first])
+
+    assert memory.channels.queues[URL] == [first, second, first]
+    assert memory.channels.times[URL] == [5, 12, 12]
+
+
+def test_every_message_is_handed_over_by_itself(memory: Memory) -> None:
+    memory.channels.send([Outgoing(URL, str(n), {}) for n in range(3)])
+
+    assert memory.accesses.sends == {"channels.send": 3}

@@ -1,24 +1,82 @@
-"""Notes of failed items in memory, beyond what every store of them promises."""
+"""Notes of failed items in memory: written row by row, listed by ordinal."""
 
-from __future__ import annotations
+import pytest
 
+from fanin.adapters import cursors
 from fanin.adapters.memory import Memory
 from fanin.app.ports.batches import FailureRow
+from fanin.errors import InvalidRequest
 
 
-def test_notes_of_one_item_are_one_row() -> None:
+class Crash(Exception):
+    pass
+
+
+def note(ordinal: int, reason: str = "why") -> FailureRow:
+    return FailureRow(ordinal, f"8:g:{ordinal}", reason)
+
+
+def test_notes_are_listed_by_number_not_by_text_or_by_age() -> None:
     memory = Memory()
-    memory.parts.put_failures(
-        8, [FailureRow(1, "i", "r"), FailureRow(2, "j", "r"), FailureRow(1, "i", "s")], expires_at=1
-    )
+
+    memory.parts.put_failures(8, [note(10), note(9), note(100)], expires_at=1)
+
+    assert memory.parts.failures(8) == ([note(9), note(10), note(100)], None)
+
+
+def test_each_item_is_one_write_of_its_last_note() -> None:
+    memory = Memory()
+
+    memory.parts.put_failures(8, iter([note(1, "first"), note(2), note(1, "second")]), expires_at=1)
+
+    assert memory.parts.failures(8) == ([note(1, "second"), note(2)], None)
     assert memory.accesses.writes == {"parts.put_failures": 2}
-    assert memory.parts.failures(8) == ([FailureRow(1, "i", "s"), FailureRow(2, "j", "r")], None)
 
 
-def test_a_page_goes_on_where_the_one_before_it_ended() -> None:
-    parts = Memory().parts
-    parts.put_failures(8, [FailureRow(n, f"{n}", "r") for n in range(5)], expires_at=1)
-    first, cursor = parts.failures(8, limit=3)
-    rest, end = parts.failures(8, cursor=cursor, limit=3)
-    assert [row.ordinal for row in first + rest] == [0, 1, 2, 3, 4]
-    assert end is None
+def test_a_crash_between_two_notes_leaves_the_first() -> None:
+    def crash(call: str, moment: str) -> None:
+        if (call, moment) == ("parts.put_failures", "before") and memory.accesses.writes[call] == 1:
+            raise Crash
+
+    memory = Memory(on_call=crash)
+
+    with pytest.raises(Crash):
+        memory.parts.put_failures(8, [note(1), note(2)], expires_at=1)
+
+    assert memory.parts.failures(8) == ([note(1)], None)
+
+
+def test_a_page_goes_on_after_the_last_note_it_showed() -> None:
+    # Given a page, and a note that came in behind it and one before it since
+    memory = Memory()
+    memory.parts.put_failures(8, [note(1), note(3), note(7)], expires_at=1)
+    first, cursor = memory.parts.failures(8, limit=2)
+    memory.parts.put_failures(8, [note(0), note(5)], expires_at=1)
+
+    # Then only the one behind is seen
+    assert first == [note(1), note(3)]
+    assert memory.parts.failures(8, cursor=cursor, limit=2) == ([note(5), note(7)], None)
+
+
+def test_a_full_last_page_has_no_cursor() -> None:
+    memory = Memory()
+    memory.parts.put_failures(8, [note(1), note(2)], expires_at=1)
+
+    assert memory.parts.failures(8, limit=2) == ([note(1), note(2)], None)
+
+
+@pytest.mark.parametrize("cursor", ["x", cursors.encode("failures of 9", 1), cursors.encode("failures of 8")])
+def test_a_cursor_that_this_listing_did_not_give_reads_nothing(cursor: str) -> None:
+    memory = Memory()
+
+    with pytest.raises(InvalidRequest, match="cursor"):
+        memory.parts.failures(8, cursor=cursor)
+
+    assert memory.accesses.reads == {}
+
+
+def test_batches_have_notes_of_their_own() -> None:
+    memory = Memory()
+    memory.parts.put_failures(8, [note(1)], expires_at=1)
+
+    assert memory.parts.failures(9) == ([], None)

@@ -1,33 +1,110 @@
-"""Records in memory, beyond what every store of records promises."""
+"""What the records in memory show beyond the port: the stream of changes, and what has expired."""
 
-from __future__ import annotations
+import pytest
 
+from fanin.adapters import cursors
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ports.records import Record
+from fanin.errors import InvalidRequest
 
-LATER = 1_900_000_000
+NOW = 1_790_000_000
+LATER = 1_800_000_000
 
 
-def test_changes_are_kept_in_order_with_what_was_there_before() -> None:
-    directory = Memory().directory
-    first, _ = directory.put("topic/cars", "a", {"n": 1}, expires_at=LATER)
-    second, _ = directory.put("topic/cars", "a", {"n": 2}, expires_at=LATER)
-    directory.put("topic/cars", "a", {"n": 3}, expires_at=LATER, if_version=1)
-    directory.delete("topic/cars", "a")
-    directory.delete("topic/cars", "a")
-    assert directory.changes == [
-        ("topic/cars", None, first),
-        ("topic/cars", first, second),
-        ("topic/cars", second, None),
+@pytest.fixture
+def memory() -> Memory:
+    return Memory(clock=FixedClock(NOW * 1000))
+
+
+def test_changes_tell_the_record_before_and_after(memory: Memory) -> None:
+    first, _ = memory.directory.put("fleet", "a", {"n": 1}, expires_at=LATER)
+    second, _ = memory.directory.put("fleet", "a", {"n": 2}, expires_at=LATER, if_version=1)
+    memory.directory.delete("fleet", "a", if_version=2)
+
+    assert memory.directory.changes == [
+        ("fleet", None, first),
+        ("fleet", first, second),
+        ("fleet", second, None),
     ]
 
 
-def test_a_record_past_its_time_is_still_what_a_new_one_replaces() -> None:
-    clock = FixedClock(0)
-    directory = Memory(clock=clock).directory
-    old, _ = directory.put("routes", "a", {}, expires_at=10)
-    clock.advance(10_000)
-    assert directory.read("routes", ["a"]) == {}
-    new, wrote = directory.put("routes", "a", {}, expires_at=LATER, if_version=0)
+def test_what_was_refused_is_no_change(memory: Memory) -> None:
+    first, _ = memory.directory.put("fleet", "a", {}, expires_at=LATER)
+
+    memory.directory.put("fleet", "a", {}, expires_at=LATER, if_version=0)
+    memory.directory.delete("fleet", "a", if_version=7)
+    memory.directory.delete("fleet", "b")
+
+    assert memory.directory.changes == [("fleet", None, first)]
+    assert memory.accesses.refused["directory.put"] == 1
+
+
+def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Memory) -> None:
+    """Time to live deletes late: until then the row is there, as the stream shows."""
+    old, _ = memory.directory.put("fleet", "a", {}, expires_at=NOW)
+
+    new, wrote = memory.directory.put("fleet", "a", {}, expires_at=LATER, if_version=0)
+
     assert (new, wrote) == (Record("a", {}, 2, LATER), True)
-    assert directory.changes[-1] == ("routes", old, new)
+    assert memory.directory.changes[-1] == ("fleet", old, new)
+
+
+@pytest.mark.parametrize(("expires_at", "lives"), [(NOW, False), (NOW + 1, True)])
+def test_a_record_lives_until_its_second_begins(memory: Memory, expires_at: int, lives: bool) -> None:
+    memory.records.put_all("71", {"a": {}}, expires_at=expires_at)
+
+    assert bool(memory.records.read("71", ["a"])) is lives
+    assert bool(memory.records.page("71").records) is lives
+
+
+def test_a_page_of_nothing_but_expired_records_still_goes_on(memory: Memory) -> None:
+    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=NOW)
+    memory.records.put_all("71", {"c": {}}, expires_at=LATER)
+
+    empty = memory.records.page("71", limit=2)
+    rest = memory.records.page("71", cursor=empty.cursor, limit=2)
+
+    assert empty.records == []
+    assert ([record.name for record in rest.records], rest.cursor) == (["c"], None)
+
+
+def test_a_record_does_not_change_with_the_value_it_was_put_with(memory: Memory) -> None:
+    value = {"n": 1}
+    memory.records.put("71", "a", value, expires_at=LATER)
+    value["n"] = 2
+
+    assert memory.records.read("71", ["a"])["a"].value == {"n": 1}
+
+
+def test_rows_are_counted_under_the_name_of_their_table(memory: Memory) -> None:
+    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=LATER)
+    memory.directory.put("71", "a", {}, expires_at=LATER)
+    memory.directory.delete("71", "a")
+    memory.records.read("71", ["a", "c"])
+    memory.records.page("71")
+
+    assert memory.accesses.writes == {"records.put": 2, "directory.put": 1, "directory.delete": 1}
+    assert memory.accesses.reads == {"records.read": 2, "records.page": 1}
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        cursors.encode_name("directory 71 item/", "item/1"),
+        cursors.encode_name("records 71 ", "item/1"),
+        cursors.encode_name("records 71 item/", "outside"),
+    ],
+)
+def test_a_cursor_that_this_listing_did_not_give_reads_nothing(memory: Memory, cursor: str) -> None:
+    with pytest.raises(InvalidRequest, match="cursor"):
+        memory.records.page("71", prefix="item/", cursor=cursor)
+
+    assert memory.accesses.reads == {}
+
+
+def test_a_full_last_page_has_no_cursor(memory: Memory) -> None:
+    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=LATER)
+
+    page = memory.records.page("71", limit=2)
+
+    assert ([record.name for record in page.records], page.cursor) == (["a", "b"], None)

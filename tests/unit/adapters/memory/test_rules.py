@@ -1,4 +1,4 @@
-"""Rules in memory: the plain part of EventBridge's pattern language."""
+"""Rules of routes in memory: they match as EventBridge's do, and refuse what is not known here."""
 
 from __future__ import annotations
 
@@ -41,11 +41,45 @@ def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> No
         Memory().rules.put("orders", pattern)
 
 
-def test_a_rule_is_made_changed_and_deleted() -> None:
-    rules = Memory().rules
-    rules.put("orders", {"source": ["shop"]})
-    rules.put("orders", {"source": ["store"]})
-    assert rules.patterns == {"orders": {"source": ["store"]}}
-    for _ in range(2):
-        rules.delete("orders")
-        assert rules.patterns == {}
+@pytest.mark.parametrize("pattern", [{"detail": {"n": [7], "m": 1}}, {"source": ["x"], "detail": []}])
+def test_a_pattern_is_checked_to_its_end_even_where_the_event_does_not_match(pattern: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        Memory().rules.matches(pattern, {"source": "other"})
+
+
+@pytest.mark.parametrize(
+    ("choice", "matches"),
+    [({"exists": False}, True), ({"exists": True}, False), ({"prefix": ""}, False)],
+)
+def test_what_an_event_lacks_does_not_exist(choice: Any, *, matches: bool) -> None:
+    assert Memory().rules.matches({"detail": {"m": [choice]}}, {"detail": "text"}) is matches
+
+
+def test_a_route_has_one_rule_and_loses_it_once() -> None:
+    memory = Memory()
+
+    memory.rules.put("orders", {"source": ["shop"]})
+    memory.rules.put("orders", {"source": ["store"]})
+    assert memory.rules.patterns == {"orders": {"source": ["store"]}}
+
+    memory.rules.delete("orders")
+    memory.rules.delete("orders")
+    assert memory.rules.patterns == {}
+    assert memory.accesses.sends == {"rules.put": 2, "rules.delete": 2}
+
+
+def test_a_refused_pattern_leaves_the_rule_that_is_there() -> None:
+    memory = Memory()
+    memory.rules.put("orders", {"source": ["shop"]})
+
+    with pytest.raises(InvalidRequest):
+        memory.rules.put("orders", {"source": []})
+
+    assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
+
+
+def test_every_field_of_a_pattern_must_match() -> None:
+    rules, pattern = Memory().rules, {"source": ["shop"], "detail-type": ["sold"]}
+
+    assert rules.matches(pattern, {"source": "shop", "detail-type": "sold"})
+    assert not rules.matches(pattern, {"source": "shop"})

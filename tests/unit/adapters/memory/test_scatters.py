@@ -1,22 +1,43 @@
-"""Jobs and claim checks of scatters in memory."""
+"""Jobs and claim checks in memory."""
 
-from __future__ import annotations
-
-from fanin.adapters.memory import Memory
+from fanin.adapters.memory import Memory, MemoryClaims
 
 
-def test_jobs_wait_in_order() -> None:
+def test_jobs_wait_in_order_and_are_handed_over_one_by_one() -> None:
     memory = Memory()
-    memory.jobs.send({"batch_id": 7, "chunk": chunk, "wave": 0} for chunk in range(3))
-    assert [job["chunk"] for job in memory.jobs.waiting] == [0, 1, 2]
+
+    memory.jobs.send({"part": part} for part in range(3))
+
+    assert memory.jobs.waiting == [{"part": 0}, {"part": 1}, {"part": 2}]
     assert memory.accesses.sends == {"jobs.send": 3}
 
 
-def test_a_payload_is_there_once_it_was_uploaded() -> None:
-    claims = Memory().claims
-    claim = claims.upload("7/0/a", size=5, content_type="text/plain")
-    assert (claim.key, claim.headers["Content-Length"]) == ("7/0/a", "5")
-    assert claim.url == claims.download("7/0/a")
-    assert not claims.exists("7/0/a")
-    claims.uploaded.add("7/0/a")
-    assert claims.exists("7/0/a")
+def test_an_onlooker_comes_between_two_jobs() -> None:
+    waiting: list[int] = []
+
+    def look(call: str, moment: str) -> None:
+        if (call, moment) == ("jobs.send", "after"):
+            waiting.append(len(memory.jobs.waiting))
+
+    memory = Memory(on_call=look)
+    memory.jobs.send([{}, {}])
+
+    assert waiting == [1, 2]
+
+
+def test_an_upload_is_for_a_key_a_size_and_a_type() -> None:
+    check = MemoryClaims().upload("8/0/a", size=7, content_type="text/plain")
+
+    assert (check.key, check.url) == ("8/0/a", "memory://claims/8/0/a")
+    assert check.headers == {"Content-Type": "text/plain", "Content-Length": "7"}
+
+
+def test_an_object_is_there_once_it_was_uploaded_not_when_it_may_be() -> None:
+    claims = MemoryClaims()
+    claims.upload("8/0/a", size=7, content_type="text/plain")
+    assert not claims.exists("8/0/a")
+
+    claims.uploaded.add("8/0/a")
+
+    assert claims.exists("8/0/a")
+    assert claims.download("8/0/a") == claims.upload("8/0/a", size=7, content_type="x").url

@@ -76,8 +76,8 @@ def test_pages_have_every_missing_recipient_once(fleet: Fleet, limit: int) -> No
         Scatter("x", [Recipient(f"{n}", "https://sqs/car-0") for n in range(250)])
     )
     batch_id = scattered.batch.batch_id
-    prefix = fleet.ledger.missing(batch_id).ranges[0].id
-    fleet.ledger.ack([f"{batch_id}:{prefix}:{n}" for n in range(0, 250, 3)])
+    group = fleet.ledger.missing(batch_id).ranges[0].group
+    fleet.ledger.ack([f"{group}:{n}" for n in range(0, 250, 3)])
 
     pages = missing(fleet, scattered, limit)
 

@@ -1,29 +1,68 @@
-"""The API in this process, for clients that call it over HTTPS."""
+"""Transports for tests: one of scripted answers, and one to the API in this process."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from types import SimpleNamespace
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
+from fanin.app.api import Fanin
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Request, Response, unsigned
 from fanin.entry.http.application import application, serve
-from fanin.errors import ServiceUnavailable
+from fanin.errors import FaninError, ServiceUnavailable
+from fanin.names import API_ROOT
 
+URL = "https://abc123.execute-api.eu-west-1.amazonaws.com"
 CONTEXT = SimpleNamespace(
     aws_request_id="r", function_name="f", memory_limit_in_mb=1, invoked_function_arn="a"
 )
 
 
-class InProcessApi:
-    """A transport to the API on stores in memory, which answers as the deployed one does.
+class Script:
+    """A transport that gives one answer after the other, and keeps what it was asked."""
+
+    def __init__(self, *answers: Response | FaninError) -> None:
+        self.answers = list(answers)
+        self.requests: list[Request] = []
+
+    def __call__(self, request: Request) -> Response:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, FaninError):
+            raise answer
+        return answer
+
+
+def ok(body: object, status: int = 200) -> Response:
+    return Response(status, {}, json.dumps(body).encode())
+
+
+def problem(status: int, code: str, **more: object) -> Response:
+    body = {"type": f"urn:fanin:problem:{code}", "title": code, "status": status, "detail": f"about {code}"}
+    return Response(status, {"content-type": "application/problem+json"}, json.dumps(body | more).encode())
+
+
+class Waits:
+    """Records the seconds that would have been waited."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.backoff = Backoff(base=1, cap=8, sleep=self.seconds.append, fraction=lambda: 1.0)
+
+
+class Gateway:
+    """Answers as the deployed API does, from services in this process.
 
     Attributes:
+        requests: all that came.
         lost: how many of the next answers are lost on the way back.
     """
 
@@ -37,7 +76,7 @@ class InProcessApi:
         url = urlsplit(request.url)
         event = {
             "version": "2.0",
-            "rawPath": url.path,
+            "rawPath": unquote(url.path),
             "rawQueryString": url.query,
             "queryStringParameters": dict(parse_qsl(url.query)),
             "headers": dict(request.headers),
@@ -56,10 +95,21 @@ class InProcessApi:
         headers = {name.lower(): value for name, value in answer["headers"].items()}
         return Response(answer["statusCode"], headers, answer["body"].encode())
 
-    def client(self) -> HttpsApi:
-        """A client of it that repeats requests without waiting."""
-        patient = Backoff(sleep=lambda _: None)
-        return HttpsApi("https://api.example.com", sign=unsigned, transport=self, backoff=patient)
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """Method of each request, and its path below the API's root."""
+        return [(request.method, request.url.removeprefix(URL + API_ROOT)) for request in self.requests]
+
+
+def https(transport: Callable[[Request], Response]) -> HttpsServices:
+    """All services over a transport, with no wait between attempts."""
+    patient = Backoff(sleep=lambda _: None)
+    return HttpsServices(HttpsApi(URL, sign=unsigned, transport=transport, backoff=patient))
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
 
 
 @pytest.fixture
@@ -68,5 +118,22 @@ def memory() -> Memory:
 
 
 @pytest.fixture
-def api(memory: Memory) -> InProcessApi:
-    return InProcessApi(Services(memory.ports()))
+def direct(memory: Memory) -> Services:
+    """The services themselves, on the same stores."""
+    return Services(memory.ports())
+
+
+@pytest.fixture
+def gateway(direct: Services) -> Gateway:
+    return Gateway(direct)
+
+
+@pytest.fixture
+def over_https(gateway: Gateway) -> HttpsServices:
+    return https(gateway)
+
+
+@pytest.fixture(params=["direct", "https"])
+def services(request: pytest.FixtureRequest, direct: Services, over_https: HttpsServices) -> Fanin:
+    """Both faces, one after the other."""
+    return direct if request.param == "direct" else over_https

@@ -1,4 +1,4 @@
-"""Buffers over HTTPS do what they do on the stores."""
+"""Buffers over HTTPS do what they do directly, and a put is not sent twice without a key."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ import json
 
 import pytest
 
-from fanin.adapters.memory import Memory
-from fanin.app.api import Buffers
-from fanin.app.services import Services
-from fanin.client.https.buffers import HttpsBuffers
+from fanin.app.api import Fanin
+from fanin.client.https.services import HttpsServices
 from fanin.domain.buffer import Outcome
-from fanin.errors import BufferNotFound, InvalidRequest, ServiceUnavailable
-from tests.unit.client.https.conftest import InProcessApi
+from fanin.errors import BufferNotFound, FaninError, InvalidRequest, LimitReached, ServiceUnavailable
+from tests.unit.client.https.conftest import Gateway
 
 
-@pytest.fixture(params=["https", "direct"])
-def buffers(request: pytest.FixtureRequest, memory: Memory, api: InProcessApi) -> Buffers:
-    if request.param == "direct":
-        return Services(memory.ports()).buffers
-    return HttpsBuffers(api.client())
-
-
-def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(buffers: Buffers) -> None:
+def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> None:
     # Given a buffer
+    buffers = services.buffers
     buffer = buffers.define("jobs", 3)
     assert buffers.define("jobs", 3) == buffer
     assert buffers.list().buffers == (buffer,)
@@ -48,18 +40,54 @@ def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(buffers: Buffers) -
         buffers.status("jobs")
 
 
-def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(api: InProcessApi) -> None:
-    buffers = HttpsBuffers(api.client())
+def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(
+    over_https: HttpsServices, gateway: Gateway
+) -> None:
+    buffers = over_https.buffers
     buffers.define("jobs", 9)
 
     # Given a put without a key, then it is not sent again
-    api.lost, api.requests[:] = 1, []
+    gateway.lost, gateway.requests[:] = 1, []
     with pytest.raises(ServiceUnavailable):
         buffers.put("jobs", ["a"])
-    assert len(api.requests) == 1
+    assert len(gateway.requests) == 1
 
     # Given one with a key, then it is, and has one slot
-    api.lost, api.requests[:] = 1, []
+    gateway.lost, gateway.requests[:] = 1, []
     buffers.put("jobs", ["b"], key="k")
-    assert [json.loads(request.body or b"") for request in api.requests] == [{"payloads": ["b"]}] * 2
+    assert [json.loads(request.body or b"") for request in gateway.requests] == [{"payloads": ["b"]}] * 2
     assert buffers.status("jobs").pending == 2
+
+
+def test_a_full_buffer_is_told_at_once_and_when_to_come_back(
+    over_https: HttpsServices, gateway: Gateway
+) -> None:
+    over_https.buffers.define("jobs", 1)
+    over_https.buffers.put("jobs", ["a"])
+    gateway.requests.clear()
+    with pytest.raises(LimitReached) as refused:
+        over_https.buffers.put("jobs", ["b"])
+    assert (refused.value.retry_after, len(gateway.requests)) == (1, 1)
+
+
+def test_what_a_take_says_is_what_is_taken(over_https: HttpsServices, gateway: Gateway) -> None:
+    over_https.buffers.define("jobs", 9)
+    over_https.buffers.put("jobs", ["a"])
+    gateway.requests.clear()
+    over_https.buffers.take("jobs", most=3, wait=0, visibility_timeout=7)
+    assert json.loads(gateway.requests[0].body or b"") == {"most": 3, "wait": 0, "visibility_timeout": 7}
+
+
+def test_a_name_cannot_lead_to_another_path(over_https: HttpsServices, gateway: Gateway) -> None:
+    with pytest.raises(FaninError):
+        over_https.buffers.delete("a/../jobs?x")
+    assert gateway.asked == [("DELETE", "/buffers/a%2F..%2Fjobs%3Fx")]
+
+
+def test_buffers_are_listed_a_page_at_a_time(services: Fanin) -> None:
+    for name in ("a", "b", "c"):
+        services.buffers.define(name, 1)
+    first = services.buffers.list(limit=2)
+    rest = services.buffers.list(cursor=first.cursor, limit=2)
+    assert [one.name for one in (*first.buffers, *rest.buffers)] == ["a", "b", "c"]
+    assert rest.cursor is None

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from fanin import Tracker
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
+from fanin.app.api import Fanin
 from fanin.app.services import Services
 from fanin.client.https.services import HttpsServices
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
-from fanin.errors import NotRegistered, RouteNotFound
-from tests.unit.client.https.conftest import InProcessApi
+from fanin.errors import FaninError, InvalidRequest, NotRegistered, RouteNotFound, ServiceUnavailable
+from tests.unit.client.https.conftest import Gateway
 
 
-@pytest.fixture
-def memory() -> Memory:
-    memory = Memory()
+@pytest.fixture(autouse=True)
+def queue(memory: Memory) -> None:
     memory.channels.queues["q1"] = []
-    return memory
 
 
-@pytest.fixture(params=["direct", "https"])
-def tracker(request: pytest.FixtureRequest, memory: Memory) -> Tracker:
-    ledger = LedgerService(memory.ports())
-    if request.param == "direct":
-        return Tracker(Services(ledger.ports))
-    return Tracker(HttpsServices(InProcessApi(Services(ledger.ports)).client()))
-
-
-def test_registrations(tracker: Tracker) -> None:
-    directory = tracker.directory
+def test_registrations(services: Fanin) -> None:
+    directory = services.directory
     made = directory.register(Register("cars", "a", "q1", {"colour": "red"}, 60))
     directory.register(Register("cars", "b", "q1"))
     assert directory.get("cars", "a") == made
@@ -43,8 +32,8 @@ def test_registrations(tracker: Tracker) -> None:
         directory.get("cars", "a")
 
 
-def test_routes_and_events(tracker: Tracker, memory: Memory) -> None:
-    routing = tracker.routing
+def test_routes_and_events(services: Fanin, memory: Memory) -> None:
+    routing = services.routing
     made = routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
     assert routing.get("orders") == made
     assert routing.page().routes == (made,)
@@ -53,3 +42,59 @@ def test_routes_and_events(tracker: Tracker, memory: Memory) -> None:
     assert routing.delete("orders")
     with pytest.raises(RouteNotFound):
         routing.get("orders")
+
+
+def test_members_are_read_a_page_at_a_time(
+    over_https: HttpsServices, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanin.client.https.directory.MAX_PAGE", 2)
+    for name in ("a", "b", "c", "d"):
+        over_https.directory.register(Register("cars", name, "q1", {"even": str(name in "bd")}))
+    gateway.requests.clear()
+
+    members = [one.name for one in over_https.directory.members("cars")]
+
+    assert members == ["a", "b", "c", "d"]
+    assert len(gateway.requests) >= 2
+    assert all("limit=2" in path for _, path in gateway.asked)
+    assert [one.name for one in over_https.directory.members("cars", {"even": "True"})] == ["b", "d"]
+
+
+def test_an_attribute_filter_is_one_parameter(over_https: HttpsServices, gateway: Gateway) -> None:
+    over_https.directory.page("cars", attributes={"colour": "red", "region": "eu"}, cursor=None, limit=7)
+    over_https.directory.page("cars")
+    assert gateway.asked == [
+        ("GET", "/directory/cars?attributes=colour%3Dred%2Cregion%3Deu&limit=7"),
+        ("GET", "/directory/cars?limit=100"),
+    ]
+
+
+def test_an_event_whose_answer_was_lost_is_not_sent_again(
+    over_https: HttpsServices, gateway: Gateway, memory: Memory
+) -> None:
+    gateway.lost = 1
+    with pytest.raises(ServiceUnavailable):
+        over_https.routing.publish(PutEvent("shop", "Placed", {}))
+    assert (len(gateway.requests), len(memory.events.published)) == (1, 1)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_registration_whose_answer_was_lost_is_made_again(
+    over_https: HttpsServices, gateway: Gateway, direct: Services, lost: int
+) -> None:
+    gateway.lost = lost
+    made = over_https.directory.register(Register("cars", "a", "q1"))
+    assert len(gateway.requests) == 1 + lost
+    assert direct.directory.get("cars", "a") == made
+
+
+@pytest.mark.parametrize("name", ["ü b", "a?b#c", "a%2Fb"])
+def test_a_name_is_one_part_of_the_path(services: Fanin, gateway: Gateway, name: str) -> None:
+    with pytest.raises(InvalidRequest):
+        services.directory.get("cars", name)
+    assert all(path.startswith("/directory/cars/") and "?" not in path for _, path in gateway.asked)
+
+
+def test_a_slash_in_a_name_finds_nothing(over_https: HttpsServices) -> None:
+    with pytest.raises(FaninError):
+        over_https.directory.get("cars", "a/b")

@@ -1,4 +1,4 @@
-"""Scatters over HTTPS, against scripted answers."""
+"""Scatters over HTTPS: against scripted answers, and as they are directly."""
 
 from __future__ import annotations
 
@@ -9,47 +9,48 @@ import pytest
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
+from fanin.app.api import Fanin
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.scatters import HttpsScatters
-from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
-from fanin.domain.scatter import (
-    ClaimCheckRequest,
-    Recipient,
-    Reply,
-    Scatter,
-)
-from fanin.errors import CorrelationIdAlive, ServiceUnavailable
+from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
+from fanin.errors import CorrelationIdAlive, NotRegistered, ServiceUnavailable
 from fanin.wire import scatters as wire
-from tests.unit.client.https.test_ledger import URL, Script, ok, problem
-from tests.unit.client.test_scatters import QUEUE, message
+from tests.unit.client.https.conftest import URL, Gateway, Script, ok, problem
+
+QUEUE = "https://sqs/car"
 
 
-@pytest.fixture
-def memory() -> Memory:
-    memory = Memory()
+@pytest.fixture(autouse=True)
+def queue(memory: Memory) -> None:
     memory.channels.queues[QUEUE] = []
-    return memory
 
 
 @pytest.fixture
-def scatters(memory: Memory) -> ScatterService:
-    return ScatterService(LedgerService(memory.ports()))
+def scatters(direct: Services) -> ScatterService:
+    return direct.scatters
 
 
 def api(script: Script) -> HttpsApi:
     return HttpsApi(URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None))
 
 
+def item_of(memory: Memory, scatters: ScatterService) -> str:
+    """The item of the message that the one recipient gets."""
+    (job,) = memory.jobs.waiting
+    scatters.send(job["batch_id"], job["chunk"], job["wave"])
+    (sent,) = memory.channels.queues[QUEUE]
+    return sent.attributes[names.ITEM_ATTRIBUTE]
+
+
 def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: ScatterService) -> None:
     # Given what the service would answer
     started = scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=0.5, metadata={"a": "b"}))
-    batch_id, got = started.batch.batch_id, message(memory, scatters)
-    claim = scatters.claim(ClaimCheckRequest(got.item or "", 5))
-    receipts = scatters.reply([Reply(got.item or "", {"km": 1})])
+    batch_id, item = started.batch.batch_id, item_of(memory, scatters)
+    claim = scatters.claim(ClaimCheckRequest(item, 5))
+    receipts = scatters.reply([Reply(item, {"km": 1})])
     page = scatters.replies(batch_id)
     answers = [
         wire.SCATTERED.encode(started),
@@ -64,8 +65,8 @@ def test_every_call_crosses_the_wire_and_back(memory: Memory, scatters: ScatterS
     again = client.start(Scatter("x", topic="t"))
     assert (again.correlation_id, again.quorum, again.missing) == (started.correlation_id, 1, 1)
     assert client.status(batch_id).received == 1
-    assert client.claim(ClaimCheckRequest(got.item or "", 5)) == claim
-    assert client.reply([Reply(got.item or "", {"km": 1})]) == receipts
+    assert client.claim(ClaimCheckRequest(item, 5)) == claim
+    assert client.reply([Reply(item, {"km": 1})]) == receipts
     assert client.replies(batch_id, limit=7) == page
     # And it asked for them by the API's paths
     assert [(r.method, r.url.removeprefix(f"{URL}/v1")) for r in script.requests] == [
@@ -96,6 +97,41 @@ def test_a_living_correlation_id_is_told_as_such() -> None:
         HttpsScatters(api(Script(problem(409, "correlation-id-alive")))).start(Scatter("x", topic="t"))
 
 
-def test_scatters_are_reached_as_their_ledger_is() -> None:
-    assert isinstance(HttpsServices(api(Script())).scatters, HttpsScatters)
-    assert isinstance(Services(Memory().ports()).scatters, ScatterService)
+def test_a_scatter_lives_the_same_life_over_the_api_and_on_the_stores(
+    services: Fanin, memory: Memory, scatters: ScatterService
+) -> None:
+    # Given a scatter to one car
+    started = services.scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=1), key="week 47")
+    batch_id = started.batch.batch_id
+    assert (
+        services.scatters.start(Scatter("x", [Recipient("car", QUEUE)], quorum=1), key="week 47") == started
+    )
+
+    # When it replies, twice
+    replies = [Reply(item_of(memory, scatters), {"km": 1, "note": None})]
+    first, second = (services.scatters.reply(replies)[0] for _ in range(2))
+
+    # Then the first counts
+    assert (first.first, second.first, second.duplicate) == (True, False, True)
+    assert (services.scatters.status(batch_id).received, services.scatters.status(batch_id).ready) == (
+        1,
+        True,
+    )
+    (reply,) = services.scatters.replies(batch_id).replies
+    assert (reply.ordinal, reply.name, reply.payload) == (0, "car", {"km": 1, "note": None})
+
+
+def test_refusals_are_the_same(services: Fanin) -> None:
+    with pytest.raises(NotRegistered):
+        services.scatters.start(Scatter("x", [Recipient("", "cars/none")]))
+
+
+def test_a_reply_whose_answer_was_lost_is_sent_again(
+    gateway: Gateway, over_https: Fanin, memory: Memory, scatters: ScatterService
+) -> None:
+    started = over_https.scatters.start(Scatter("x", [Recipient("car", QUEUE)]))
+    replies = [Reply(item_of(memory, scatters), 7)]
+    gateway.lost = 1
+    (receipt,) = over_https.scatters.reply(replies)
+    assert (receipt.first, receipt.duplicate) == (False, True)
+    assert over_https.scatters.status(started.batch.batch_id).received == 1

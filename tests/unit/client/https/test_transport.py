@@ -1,4 +1,4 @@
-"""The transport against a server on this machine."""
+"""The transport against a server on this machine, and the ways to sign."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import boto3
 import pytest
 
-from fanin.client.https.transport import Request, Urllib3Transport
-from fanin.errors import ServiceUnavailable
+from fanin.client.https.transport import Bearer, Request, SigV4, Urllib3Transport, unsigned
+from fanin.errors import NotConfigured, ServiceUnavailable
+from tests.unit.client.https.conftest import URL
 
 
 class Server(BaseHTTPRequestHandler):
@@ -65,3 +67,64 @@ def test_a_redirect_is_not_followed_since_its_target_is_not_what_was_signed(root
 def test_no_one_listening_is_told(root):
     with pytest.raises(ServiceUnavailable):
         Urllib3Transport(connect_timeout=0.2)(Request("GET", "http://127.0.0.1:9", {}, None))
+
+
+class TestSigning:
+    @pytest.fixture
+    def session(self) -> boto3.Session:
+        return boto3.Session("AKID", "SECRET", "TOKEN", region_name="us-west-2")
+
+    @pytest.mark.parametrize(
+        ("url", "region", "expected"),
+        [
+            (URL, None, "eu-west-1"),
+            ("https://api.example.com", None, "us-west-2"),
+            (URL, "ap-south-1", "ap-south-1"),
+        ],
+    )
+    def test_requests_are_signed_for_the_region_of_the_api(self, session, url, region, expected):
+        request = Request("GET", f"{url}/v1/batches?state=open", {"Content-Type": "application/json"}, None)
+        headers = SigV4(session, region)(request)
+        assert f"/{expected}/execute-api/aws4_request" in headers["Authorization"]
+        assert headers["X-Amz-Security-Token"] == "TOKEN"
+        assert headers["Content-Type"] == "application/json"
+
+    def test_what_is_sent_is_what_is_signed(self, session):
+        request = Request("POST", f"{URL}/v1/acks", {}, b'{"items": []}')
+        signatures = {
+            SigV4(session)(changed)["Authorization"].rpartition("Signature=")[2]
+            for changed in (
+                request,
+                request._replace(body=b"{}"),
+                request._replace(method="PUT"),
+                request._replace(url=f"{URL}/v1/acks?a=b"),
+            )
+        }
+        assert len(signatures) == 4
+
+    def test_missing_credentials_are_told_before_anything_is_sent(self, monkeypatch):
+        class NoCredentials:
+            region_name = "us-east-1"
+
+            def get_credentials(self):
+                return None
+
+        with pytest.raises(NotConfigured, match="credentials"):
+            SigV4(NoCredentials())(Request("GET", URL, {}, None))
+
+    def test_a_missing_region_is_told_before_anything_is_sent(self, monkeypatch):
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+        with pytest.raises(NotConfigured, match="set AWS_REGION"):
+            SigV4(boto3.Session("AKID", "SECRET"))(Request("GET", "https://api.example.com", {}, None))
+
+    def test_a_bearer_token_is_asked_for_each_request(self):
+        tokens = iter(["a", "b"])
+        sign = Bearer(lambda: next(tokens))
+        request = Request("GET", URL, {}, None)
+        assert [sign(request)["Authorization"], sign(request)["Authorization"]] == ["Bearer a", "Bearer b"]
+
+    def test_an_open_api_gets_the_headers_as_they_are(self):
+        headers = {"Content-Type": "application/json"}
+        assert unsigned(Request("GET", URL, headers, None)) == headers

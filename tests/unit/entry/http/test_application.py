@@ -105,9 +105,9 @@ def test_a_slash_at_the_end_of_a_path_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "code", "says"),
     [
-        ("GET", "/thing", 404, "no-such-path", "/openapi.json lists"),
-        ("GET", "/things", 404, "no-such-path", "/openapi.json lists"),
-        ("GET", "/things/a/b", 404, "no-such-path", "/openapi.json lists"),
+        ("GET", "/thing", 404, "no-such-path", "see /openapi.json"),
+        ("GET", "/things", 404, "no-such-path", "see /openapi.json"),
+        ("GET", "/things/a/b", 404, "no-such-path", "see /openapi.json"),
         ("POST", "/things/a", 405, "method-not-allowed", "this path accepts GET"),
         ("GET", '/things/a"b', 400, "invalid-request", "a character that ids and names cannot have"),
     ],

@@ -104,7 +104,10 @@ def test_unknown_fields_are_named_and_those_that_there_are() -> None:
     kinds = {"a": TEXT, "b": TEXT}
     assert refusal(kinds, {"A": 1}) == "the body has the unknown field 'A'; known are a, b"
     assert refusal(kinds, {"A": 1}, QUERY) == "the query has the unknown parameter 'A'; known are a, b"
-    assert refusal({}, {"A": 1}, QUERY) == "the query has the unknown parameter 'A'; there are no parameters"
+    assert (
+        refusal({}, {"A": 1}, QUERY)
+        == "the query has the unknown parameter 'A'; this call takes no parameters"
+    )
     assert refusal(kinds, dict.fromkeys("ABCD", 1)) == (
         "the body has the unknown fields 'A', 'B', 'C' …; known are a, b"
     )

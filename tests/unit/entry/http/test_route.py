@@ -66,7 +66,7 @@ class TestQuery:
     def test_what_is_required_must_be_there(self) -> None:
         with pytest.raises(InvalidRequest, match="the query must have the parameter 'state'"):
             decode(self.ROUTE)
-        with pytest.raises(InvalidRequest, match="there are no parameters"):
+        with pytest.raises(InvalidRequest, match="this call takes no parameters"):
             decode(ROUTE, queryStringParameters={"a": "b"})
 
     def test_a_time_that_has_the_form_and_is_none_is_refused(self) -> None:

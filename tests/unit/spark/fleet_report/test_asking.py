@@ -12,7 +12,6 @@ from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
 from fanin.domain.acks import Failure
 from fanin.domain.directory import Register
-from fanin.domain.scatter import Reply
 from fanin.spark.fleet_report import asking
 from fanin.spark.fleet_report.asking import AskedFleet, AskOptions, ask_fleets, read_answers
 from tests.unit.spark.conftest import MemoryStack
@@ -42,7 +41,7 @@ class Fleet:
         return message
 
     def reply(self, vehicle: str, payload: object) -> None:
-        self.stack.tracker().scatters.calls.reply([Reply(self.item(vehicle), payload)])
+        self.stack.tracker().scatters.reply(self.item(vehicle), payload)
 
     def item(self, vehicle: str) -> str:
         return self.message(vehicle).attributes[names.ITEM_ATTRIBUTE]
@@ -155,7 +154,7 @@ def test_the_message_says_what_is_asked_and_of_which_fleet(
     assert message.attributes[names.ATTRIBUTE_CORRELATION] == "2024-W10/north"
 
 
-def test_a_scatter_that_does_not_end_is_given_up_and_told(
+def test_a_scatter_that_does_not_end_is_given_up_and_not_ready(
     stack: MemoryStack, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a stack whose alarms do not ring

@@ -23,14 +23,21 @@ def encode_name(listing: str, name: str) -> str:
     return _pack([listing, name])
 
 
-def decode_name(listing: str, cursor: str) -> str:
+def decode_name(listing: str, cursor: str, prefix: str = "") -> str:
     """Read the name back.
 
+    Args:
+        listing: the name it was made with.
+        cursor: text from a caller, so anything at all.
+        prefix: what every name of this listing begins with. DynamoDB fails a query that starts elsewhere.
+
     Raises:
-        InvalidRequest: it is no cursor of this listing.
+        InvalidRequest: this listing did not make the cursor.
     """
     made_for, *rest = _unpack(cursor)
     if made_for != listing or len(rest) != 1 or not isinstance(rest[0], str) or not rest[0]:
+        raise _foreign(cursor)
+    if not rest[0].startswith(prefix):
         raise _foreign(cursor)
     return rest[0]
 
@@ -44,7 +51,7 @@ def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]
         sizes: how many numbers a position of this listing may have.
 
     Raises:
-        InvalidRequest: it is no cursor of this listing.
+        InvalidRequest: this listing did not make the cursor.
     """
     name, *position = _unpack(cursor)
     genuine = name == listing and len(position) in sizes
@@ -65,7 +72,7 @@ def _unpack(cursor: str) -> list[Any]:
             parts = json.loads(text)
             if isinstance(parts, list) and parts:
                 return parts
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):  # the last from a text of nested brackets
         pass
     raise _foreign(cursor)
 

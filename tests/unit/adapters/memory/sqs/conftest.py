@@ -11,9 +11,10 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from fanin.adapters.memory import Accesses, FixedClock, SeededRandom
-from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
+from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 
 NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
+NOW = FixedClock().now()
 
 
 class Time(FixedClock):
@@ -32,8 +33,8 @@ def clock() -> Time:
 
 
 @pytest.fixture
-def memory(clock: Time) -> InMemorySqs:
-    return InMemorySqs(QueueStore(clock, SeededRandom()), Accesses(), clock.wait)
+def memory(store: QueueStore, clock: Time) -> InMemorySqs:
+    return InMemorySqs(store, Accesses(), clock.wait)
 
 
 @pytest.fixture(params=["memory", "moto"])
@@ -65,3 +66,18 @@ def code(error: pytest.ExceptionInfo[ClientError]) -> str:
 
 def bodies(answer: Any) -> list[str]:
     return [message["Body"] for message in answer.get("Messages", [])]
+
+
+@pytest.fixture
+def store(clock: Time) -> QueueStore:
+    return QueueStore(clock, SeededRandom())
+
+
+@pytest.fixture
+def queue(store: QueueStore) -> Queue:
+    return store.create("jobs", {}, {})
+
+
+@pytest.fixture
+def fifo(store: QueueStore) -> Queue:
+    return store.create("jobs.fifo", {}, {})

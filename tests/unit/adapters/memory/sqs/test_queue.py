@@ -1,153 +1,201 @@
-"""A queue in memory over time."""
-
-from __future__ import annotations
+"""A standard queue as SQS keeps it: hidden after a receive, back again, dead after too many tries."""
 
 import pytest
 
-from fanin.adapters.memory import FixedClock, SeededRandom
+from fanin.adapters.memory import FixedClock
 from fanin.adapters.memory.sqs import Queue, QueueStore
+from fanin.adapters.memory.sqs.queue import DEFAULTS
+from tests.unit.adapters.memory.sqs.conftest import NOW
+
+SECOND = 1000
 
 
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
-def store(clock: FixedClock) -> QueueStore:
-    return QueueStore(clock, SeededRandom())
-
-
-@pytest.fixture
-def queue(store: QueueStore) -> Queue:
-    return store.create("work", {"VisibilityTimeout": "10", "MessageRetentionPeriod": "3600"}, {})
+def send(queue: Queue, *bodies: str) -> None:
+    for body in bodies:
+        queue.send(body, {})
 
 
 def bodies(queue: Queue, most: int = 10, visibility_timeout: int | None = None) -> list[str]:
     return [held.body for held in queue.receive(most, visibility_timeout)]
 
 
-def test_a_message_comes_again_when_its_visibility_timeout_is_over(queue: Queue, clock: FixedClock) -> None:
-    queue.send("x", {})
-    (held,) = queue.receive(1, None)
-    clock.advance(9_999)
+@pytest.mark.parametrize(("asked", "seconds"), [(None, 30), (7, 7)])
+def test_a_received_message_is_hidden_for_its_visibility_timeout(
+    queue: Queue, clock: FixedClock, asked: int | None, seconds: int
+) -> None:
+    send(queue, "a")
+    assert bodies(queue, visibility_timeout=asked) == ["a"]
+
+    clock.advance(seconds * SECOND - 1)
     assert bodies(queue) == []
-    assert queue.next_visible() == clock.now() + 1
     clock.advance(1)
-    assert bodies(queue) == ["x"]
-    assert held.received == 2
+    assert bodies(queue) == ["a"]
 
 
-def test_an_old_receipt_handle_removes_nothing(queue: Queue, clock: FixedClock) -> None:
-    queue.send("x", {})
+def test_each_delivery_has_a_handle_and_a_count_and_the_message_one_id(
+    queue: Queue, clock: FixedClock
+) -> None:
+    send(queue, "a")
+    (held,) = queue.receive(1, 0)
+    first = held.handle, held.message_id
+    clock.advance(SECOND)
+    (held,) = queue.receive(1, 0)
+
+    assert held.handle != first[0]
+    assert held.message_id == first[1]
+    assert (held.received, held.first_received_at, held.sent_at) == (2, NOW, NOW)
+
+
+def test_only_the_handle_of_the_last_delivery_removes_a_message(queue: Queue) -> None:
+    send(queue, "a")
     old = queue.receive(1, 0)[0].handle
-    new = queue.receive(1, None)[0].handle
+    new = queue.receive(1, 0)[0].handle
+
     queue.remove(old)
-    assert queue.counts() == (0, 1, 0)
+    assert queue.find(new) is not None
     queue.remove(new)
     queue.remove(new)
+    assert (queue.find(new), bodies(queue)) == (None, [])
+
+
+@pytest.mark.parametrize("handle", ["", "x", "jobs#", "jobs##", "jobs#none#1", "other#none#1"])
+def test_a_handle_that_the_queue_never_gave_finds_nothing(queue: Queue, handle: str) -> None:
+    send(queue, "a")
+
+    assert queue.find(handle) is None
+    queue.remove(handle)
+    assert bodies(queue) == ["a"]
+
+
+def test_no_more_are_received_than_were_asked_for_oldest_first(queue: Queue) -> None:
+    send(queue, *"abc")
+
+    assert [bodies(queue, most=2), bodies(queue, most=2)] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(("delay", "seconds"), [(None, 5), (9, 9), (0, 0)])
+def test_a_delay_is_the_messages_own_or_the_queues(
+    store: QueueStore, clock: FixedClock, delay: int | None, seconds: int
+) -> None:
+    queue = store.create("slow", {"DelaySeconds": "5"}, {})
+    queue.send("a", {}, delay=delay)
+    if seconds:
+        assert queue.counts() == (0, 0, 1)
+        clock.advance(seconds * SECOND - 1)
+        assert bodies(queue) == []
+        clock.advance(1)
+
+    assert bodies(queue) == ["a"]
+
+
+def test_the_counts_tell_visible_hidden_and_delayed_apart(queue: Queue, clock: FixedClock) -> None:
+    send(queue, *"abc")
+    queue.send("d", {}, delay=5)
+    queue.receive(1, 5)
+    assert queue.counts() == (2, 1, 1)
+
+    clock.advance(5 * SECOND)
+    assert queue.counts() == (4, 0, 0)
+
+
+def test_a_message_past_its_retention_is_gone_though_it_is_hidden(
+    store: QueueStore, clock: FixedClock
+) -> None:
+    queue = store.create("short", {"MessageRetentionPeriod": "60"}, {})
+    send(queue, "old")
+    queue.receive(1, 600)
+    clock.advance(59 * SECOND)
+    send(queue, "new")
+    assert queue.counts() == (1, 1, 0)
+
+    clock.advance(1 * SECOND)
+    assert queue.counts() == (1, 0, 0)
+    clock.advance(59 * SECOND)
     assert queue.counts() == (0, 0, 0)
 
 
-def test_a_delayed_message_is_counted_as_such(queue: Queue, clock: FixedClock) -> None:
-    queue.send("x", {}, delay=5)
-    assert queue.counts() == (0, 0, 1)
-    assert queue.next_visible() == clock.now() + 5_000
-    clock.advance(5_000)
-    assert queue.counts() == (1, 0, 0)
-
-
-def test_a_message_past_its_retention_is_gone(queue: Queue, clock: FixedClock) -> None:
-    queue.send("old", {})
-    clock.advance(1_800_000)
-    queue.send("young", {})
-    clock.advance(1_800_000)
-    assert bodies(queue) == ["young"]
-    clock.advance(3_600_000)
-    assert queue.next_visible() is None
-
-
-def test_a_dead_letter_keeps_its_id_its_tries_and_where_it_died(
+def test_a_message_received_too_often_moves_whole_to_the_dead_letters(
     store: QueueStore, queue: Queue, clock: FixedClock
 ) -> None:
-    # Given a queue with one try a message, and three messages
-    grave = store.create("grave", {}, {})
-    queue.dead_letters, queue.max_receives = grave, 1
-    sent = [queue.send(f"{n}", {}).message_id for n in range(3)]
-    assert bodies(queue, 2, 0) == ["0", "1"]
-    # When it is received from again
-    assert bodies(queue) == ["2"]
-    # Then those that had their try are in the other queue
-    dead = grave.receive(10, None)
-    assert [held.message_id for held in dead] == sent[:2]
-    assert {(held.received, held.died_in) for held in dead} == {(2, queue.arn)}
+    # Given a queue that gives a message up after two deliveries
+    work = store.create("work", {}, {})
+    work.dead_letters, work.max_receives = queue, 2
+    sent = work.send("poison", {"kind": {"DataType": "String", "StringValue": "trip"}})
+    send(work, "good")
+    assert [bodies(work, 1, 0), bodies(work, 1, 0)] == [["poison"], ["poison"]]
+
+    # When it is received once more, then the next one comes in its place
+    assert bodies(work, 1, 0) == ["good"]
+
+    # And it lies in the other queue, as it was sent
+    (dead,) = queue.receive(10, None)
+    assert (dead.message_id, dead.body, dead.attributes) == (sent.message_id, "poison", sent.attributes)
+    assert (dead.died_in, dead.sent_at) == (work.arn, NOW)
+    assert queue.find(dead.handle) is dead
 
 
-def test_dead_letters_do_not_take_the_place_of_live_messages(store: QueueStore, queue: Queue) -> None:
-    queue.dead_letters, queue.max_receives = store.create("grave", {}, {}), 1
-    for n in range(12):
-        queue.send(f"{n}", {})
-    assert len(bodies(queue, 10, 0)) == 10
-    assert bodies(queue, 2) == ["10", "11"]
+def test_without_dead_letters_a_message_comes_for_ever(queue: Queue) -> None:
+    send(queue, "a")
+
+    assert [bodies(queue, 1, 0) for _ in range(20)] == [["a"]] * 20
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_a_share_of_the_messages_is_delivered_twice(store: QueueStore, queue: Queue, share: float) -> None:
-    queue.duplicated = share
-    for n in range(100):
-        queue.send(f"{n}", {})
-    counts = dict.fromkeys((f"{n}" for n in range(100)), 0)
-    while messages := queue.receive(10, None):
-        for held in messages:
-            assert held.received == 1  # each copy has its own tries
-            counts[held.body] += 1
-            queue.remove(held.handle)
-    assert set(counts.values()) <= {1, 2}
-    twice = sum(count == 2 for count in counts.values())
-    assert twice == 100 if share == 1 else 30 < twice < 70
+def test_a_message_may_come_once_more_after_it_was_removed(queue: Queue) -> None:
+    queue.duplicated = 1.0
+    send(queue, "a")
+    (first,) = queue.receive(1, None)
+    message_id, handle = first.message_id, first.handle
+
+    queue.remove(handle)
+    (second,) = queue.receive(1, None)
+
+    assert (second.message_id, second.received) == (message_id, 1)
+    assert second.handle != handle
+    queue.remove(second.handle)
+    assert queue.receive(1, 0) == []
 
 
-class TestFifo:
-    @pytest.fixture
-    def queue(self, store: QueueStore) -> Queue:
-        return store.create("work.fifo", {"VisibilityTimeout": "10"}, {})
+def test_a_removed_message_is_gone(queue: Queue) -> None:
+    send(queue, "a")
 
-    @staticmethod
-    def send(queue: Queue, *names: str) -> None:
-        for name in names:
-            queue.send(name, {}, group_id=name[0], dedup_id=name)
+    queue.remove(queue.receive(1, None)[0].handle)
 
-    def test_nothing_of_a_group_comes_before_what_is_hidden(self, queue: Queue, clock: FixedClock) -> None:
-        self.send(queue, "a1", "a2", "b1")
-        assert bodies(queue, 1) == ["a1"]
-        assert bodies(queue) == ["b1"]
-        assert queue.next_visible() == clock.now() + 10_000
-        clock.advance(10_000)
-        assert bodies(queue) == ["a1", "a2", "b1"]
-
-    def test_several_of_a_group_come_at_once_in_order(self, queue: Queue) -> None:
-        self.send(queue, "a1", "a2", "a3")
-        assert bodies(queue, 2) == ["a1", "a2"]
-        assert bodies(queue) == []
-
-    def test_the_next_of_a_group_is_the_first_that_is_hidden(self, queue: Queue, clock: FixedClock) -> None:
-        self.send(queue, "a1", "a2")
-        first, second = queue.receive(2, None)
-        first.visible_at, second.visible_at = clock.now() + 2_000, clock.now() + 1_000
-        assert queue.next_visible() == clock.now() + 2_000
-
-    def test_a_repeat_within_five_minutes_is_the_same_message(self, queue: Queue, clock: FixedClock) -> None:
-        first = queue.send("x", {}, group_id="g", dedup_id="d")
-        clock.advance(299_999)
-        assert queue.send("y", {}, group_id="g", dedup_id="d") is first
-        clock.advance(1)
-        assert queue.send("z", {}, group_id="g", dedup_id="d") is not first
-        assert bodies(queue) == ["x", "z"]
+    assert queue.counts() == (0, 0, 0)
 
 
-def test_the_same_seed_gives_the_same_ids(clock: FixedClock) -> None:
-    ids = {
-        QueueStore(clock, SeededRandom(seed)).create("work", {}, {}).send("x", {}).message_id
-        for seed in (1, 1, 2)
-    }
-    assert len(ids) == 2
+def test_the_next_visible_message_tells_when_to_look_again(queue: Queue, clock: FixedClock) -> None:
+    assert queue.next_visible() is None
+
+    queue.send("a", {}, delay=9)
+    queue.send("b", {}, delay=4)
+    assert queue.next_visible() == NOW + 4 * SECOND
+
+    clock.advance(5 * SECOND)
+    assert queue.next_visible() == clock.now()
+
+
+def test_all_messages_can_be_taken_out(queue: Queue) -> None:
+    send(queue, *"ab")
+    queue.receive(1, None)
+
+    queue.clear()
+
+    assert queue.counts() == (0, 0, 0)
+
+
+def test_the_attributes_of_queues_are_their_own(queue: Queue, store: QueueStore) -> None:
+    store.change(queue, {"VisibilityTimeout": "7"})
+
+    assert store.create("other", {}, {}).attributes == DEFAULTS
+
+
+def test_a_dead_message_comes_once_whatever_was_drawn_for_its_queue(store: QueueStore, queue: Queue) -> None:
+    work = store.create("work", {}, {})
+    work.dead_letters, work.max_receives, work.duplicated = queue, 1, 1.0
+    send(work, "poison")
+    assert [bodies(work, 1, 0), bodies(work, 1, 0)] == [["poison"], []]
+
+    (dead,) = queue.receive(1, None)
+    queue.remove(dead.handle)
+
+    assert queue.counts() == (0, 0, 0)

@@ -1,65 +1,93 @@
-"""All queues of one service."""
-
-from __future__ import annotations
+"""The queues of one service: found by URL and by ARN, made once, with dead letters that must be there."""
 
 import json
 
 import pytest
 
-from fanin.adapters.memory import FixedClock, SeededRandom
-from fanin.adapters.memory.sqs import QueueStore
+from fanin.adapters.memory import FixedClock
+from fanin.adapters.memory.sqs import Queue, QueueStore
+from tests.unit.adapters.memory.sqs.conftest import NOW
 
 
-@pytest.fixture
-def store() -> QueueStore:
-    return QueueStore(FixedClock(), SeededRandom())
+def redrive(arn: str, most: object = 3) -> dict[str, str]:
+    return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": most})}
 
 
-def test_a_queue_is_found_by_its_url_and_its_arn(store: QueueStore) -> None:
-    queue = store.create("rows", {"VisibilityTimeout": "7"}, {"a": "b"})
-    assert store.find(queue.url) is store.by_arn(queue.arn) is queue
-    assert store.create("rows", {}, {}) is queue
-    assert (queue.seconds("VisibilityTimeout"), queue.tags) == (7, {"a": "b"})
-    assert store.find("https://sqs/rows") is None
-    with pytest.raises(KeyError):
-        store.by_arn("arn:aws:sqs:memory:000000000000:others")
+def test_a_queue_has_what_sqs_gives_a_new_one(store: QueueStore) -> None:
+    queue = store.create("jobs", {"VisibilityTimeout": "7"}, {"team": "shop"})
+
+    assert queue.url == "memory://sqs/000000000000/jobs"
+    assert queue.arn == "arn:aws:sqs:memory:000000000000:jobs"
+    assert (queue.created_at, queue.tags) == (NOW, {"team": "shop"})
+    assert (queue.seconds("VisibilityTimeout"), queue.seconds("MessageRetentionPeriod")) == (7, 345_600)
 
 
-def test_a_queue_that_is_deleted_is_not_found(store: QueueStore) -> None:
-    queue = store.create("rows", {}, {})
+def test_a_queue_of_that_name_is_given_as_it_is(store: QueueStore, queue: Queue) -> None:
+    queue.send("a", {})
+
+    again = store.create("jobs", {"VisibilityTimeout": "7"}, {"team": "shop"})
+
+    assert again is queue
+    assert (again.seconds("VisibilityTimeout"), again.tags) == (30, {})
+    assert [held.body for held in again.receive(1, None)] == ["a"]
+
+
+def test_a_queue_is_found_by_its_url_and_its_arn_until_it_is_deleted(store: QueueStore, queue: Queue) -> None:
+    assert store.find(queue.url) is queue
+    assert store.by_arn(queue.arn) is queue
+
     store.delete(queue.url)
+
     assert store.find(queue.url) is None
-    assert store.create("rows", {}, {}) is not queue
+    with pytest.raises(KeyError):
+        store.by_arn(queue.arn)
 
 
-def test_a_redrive_policy_is_set_changed_and_taken_away(store: QueueStore) -> None:
-    grave = store.create("grave", {}, {})
-    policy = {"deadLetterTargetArn": grave.arn, "maxReceiveCount": 3}
-    queue = store.create("rows", {"RedrivePolicy": json.dumps(policy)}, {})
-    assert (queue.dead_letters, queue.max_receives) == (grave, 3)
+def test_a_queue_made_anew_is_empty(store: QueueStore, queue: Queue, clock: FixedClock) -> None:
+    queue.send("a", {})
+    store.delete(queue.url)
+    clock.advance(60_000)
 
-    store.change(queue, {"VisibilityTimeout": "1"})
-    assert queue.dead_letters is grave
+    anew = store.create("jobs", {}, {})
 
-    store.change(queue, {"RedrivePolicy": json.dumps(policy | {"maxReceiveCount": "5"})})
-    assert queue.max_receives == 5
+    assert (anew.receive(1, None), anew.created_at) == ([], NOW + 60_000)
 
-    store.change(queue, {"RedrivePolicy": ""})
-    assert queue.dead_letters is None
+
+@pytest.mark.parametrize("most", [3, "3"])
+def test_dead_letters_go_where_the_redrive_policy_says(store: QueueStore, queue: Queue, most: object) -> None:
+    work = store.create("work", redrive(queue.arn, most), {})
+
+    assert (work.dead_letters, work.max_receives) == (queue, 3)
+
+
+@pytest.mark.parametrize("policy", ["", "{}"])
+def test_an_empty_redrive_policy_ends_it_and_other_attributes_leave_it(
+    store: QueueStore, queue: Queue, policy: str
+) -> None:
+    work = store.create("work", redrive(queue.arn), {})
+    store.change(work, {"VisibilityTimeout": "7"})
+    assert work.dead_letters is queue
+
+    store.change(work, {"RedrivePolicy": policy})
+    assert work.dead_letters is None
 
 
 @pytest.mark.parametrize(
     ("policy", "error"),
     [
-        ("no json", ValueError),
-        (json.dumps({"maxReceiveCount": 3}), KeyError),
-        (json.dumps({"deadLetterTargetArn": "arn:aws:sqs:memory:0:gone", "maxReceiveCount": 3}), KeyError),
+        ({"RedrivePolicy": "not JSON"}, ValueError),
+        (redrive("arn:aws:sqs:memory:000000000000:none"), KeyError),
+        (redrive("arn:aws:sqs:memory:000000000000:jobs", "many"), ValueError),
+        ({"RedrivePolicy": '{"deadLetterTargetArn": "arn:aws:sqs:memory:000000000000:jobs"}'}, KeyError),
     ],
 )
-def test_a_queue_with_a_bad_redrive_policy_is_not_made(
-    store: QueueStore, policy: str, error: type[Exception]
+def test_a_queue_with_a_redrive_policy_that_cannot_be_is_neither_made_nor_changed(
+    store: QueueStore, queue: Queue, policy: dict[str, str], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        store.create("rows", {"RedrivePolicy": policy}, {})
-    with pytest.raises(KeyError):
-        store.by_arn("rows")
+        store.create("work", policy, {})
+    assert store.find("memory://sqs/000000000000/work") is None
+
+    with pytest.raises(error):
+        store.change(queue, {"VisibilityTimeout": "7", **policy})
+    assert (queue.dead_letters, queue.seconds("VisibilityTimeout")) == (None, 30)

@@ -17,6 +17,8 @@ LISTINGS = {
     "listMissing": Ledger.missing,
     "listFailures": Ledger.failures,
     "listReplies": Scatters.replies,
+    "listMissingRecipients": Scatters.missing_recipients,
+    "listFailedRecipients": Scatters.failed_recipients,
     "getFrame": Frames.status,
     "listBuffers": Buffers.list,
     "listTopic": Directory.page,
@@ -54,8 +56,9 @@ def test_the_default_that_the_document_names_is_that_of_the_use_case(operation: 
     assert asked["cursor"].default is None
 
 
-def test_replies_come_in_smaller_pages() -> None:
-    (route,) = [route for route in ROUTES if route.operation == "listReplies"]
+@pytest.mark.parametrize("operation", ["listReplies", "listMissingRecipients", "listFailedRecipients"])
+def test_what_scatters_list_comes_in_smaller_pages(operation: str) -> None:
+    (route,) = [route for route in ROUTES if route.operation == operation]
     assert route.optional["limit"].schema["maximum"] == MAX_REPLIES < MAX_PAGE
 
 

@@ -93,7 +93,7 @@ class DynamoRecords:
             "Limit": limit,
         }
         if cursor is not None:
-            request["ExclusiveStartKey"] = self._key(namespace, cursors.decode_name(listing, cursor))
+            request["ExclusiveStartKey"] = self._key(namespace, cursors.decode_name(listing, cursor, prefix))
         rows, last = self._connection.query(request)
         records = [record for record in map(self._record, rows) if self._lives(record)]
         after = None if last is None else cursors.encode_name(listing, last[self._name_key]["S"])

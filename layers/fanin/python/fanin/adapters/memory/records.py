@@ -42,7 +42,7 @@ class MemoryRecords:
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
         listing = f"{self._table} {namespace} {prefix}"
-        after = cursors.decode_name(listing, cursor) if cursor is not None else ""
+        after = cursors.decode_name(listing, cursor, prefix) if cursor is not None else ""
         rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)
         records = [rows[name] for name in found[:limit] if self._lives(rows[name])]

@@ -67,7 +67,7 @@ def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES)
         if allowed:
             detail = f"method not allowed; this path accepts {', '.join(allowed)}"
             return problems.problem(405, "method-not-allowed", detail, request_id(), allow=", ".join(allowed))
-        detail = "there is no such path; /openapi.json lists those that there are"
+        detail = "there is no such path; see /openapi.json for all paths"
         return problems.problem(404, "no-such-path", detail, request_id())
 
     def refused(error: FaninError) -> Response[str]:

@@ -65,7 +65,7 @@ class Mismatch(NamedTuple):
             case "additionalProperties":
                 known = self.schema["properties"]
                 unknown = [name for name in self.value if name not in known]
-                instead = f"known are {', '.join(known)}" if known else f"there are no {field}s"
+                instead = f"known are {', '.join(known)}" if known else f"this call takes no {field}s"
                 return f"has the unknown {_named(unknown, field)}; {instead}"
             case "minProperties" | "maxProperties":
                 return f"must have {_size(self.schema, 'Properties', 'field')}, not {len(self.value)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -34,13 +34,25 @@ def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) ->
         repaired: whether all of them were repaired.
         error: the code of the error that ended the verification, for example batch-gone or throttled.
     """
+    task = verify_task(service, repair=repair)
+    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(task, SCHEMA)
+
+
+def verify_task(
+    service: Service, *, repair: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the function of a task that verifies.
+
+    Returns:
+        A function that takes ``batch_id`` and gives rows of ``SCHEMA``.
+    """
 
     def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for page in pages:
             for batch_id in page.column(0).to_pylist():
                 yield pa.RecordBatch.from_pylist([_verified(service, batch_id, repair=repair)], schema=_ARROW)
 
-    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(run, SCHEMA)
+    return run
 
 
 _ARROW = pa.schema(

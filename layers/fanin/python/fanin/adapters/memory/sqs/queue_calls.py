@@ -1,8 +1,9 @@
-"""What a client in memory does with queues as such: to make, describe, tag and drop them."""
+"""The calls of a client in memory that concern queues, not messages: create, describe, tag, delete."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
@@ -39,11 +40,8 @@ class QueueCalls:
         tags: Mapping[str, str] | None = None,
     ) -> Answer:
         def create() -> Answer:
-            try:
+            with _redriving("CreateQueue"):
                 return {"QueueUrl": self._store.create(QueueName, Attributes or {}, tags or {}).url}
-            except (KeyError, ValueError) as error:
-                message = f"Value for parameter RedrivePolicy is invalid: {error}."
-                raise requests.refusal("CreateQueue", "InvalidParameterValue", message) from error
 
         return self._call("create_queue", create)
 
@@ -83,7 +81,9 @@ class QueueCalls:
 
     def set_queue_attributes(self, *, QueueUrl: str, Attributes: Mapping[str, str]) -> Answer:
         def change() -> Answer:
-            self._store.change(self._queue("SetQueueAttributes", QueueUrl), Attributes)
+            queue = self._queue("SetQueueAttributes", QueueUrl)
+            with _redriving("SetQueueAttributes"):
+                self._store.change(queue, Attributes)
             return {}
 
         return self._call("set_queue_attributes", change)
@@ -119,3 +119,13 @@ class QueueCalls:
         if queue is None:
             raise requests.no_queue(operation)
         return queue
+
+
+@contextmanager
+def _redriving(operation: str) -> Iterator[None]:
+    """Refuse a redrive policy that cannot be read, as SQS does."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"Value for parameter RedrivePolicy is invalid: {error}."
+        raise requests.refusal(operation, "InvalidParameterValue", message) from error

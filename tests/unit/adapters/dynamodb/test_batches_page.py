@@ -1,0 +1,120 @@
+"""The listing of batches: one shard of the index after the other, then the rows as they are now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+
+from fanin.adapters import cursors
+from fanin.adapters.dynamodb import DynamoBatches
+from fanin.adapters.dynamodb.rows import encode
+from fanin.app.ports.batches import Page
+from fanin.domain.batch import Batch, State
+from fanin.errors import InvalidRequest
+from tests.unit.adapters.dynamodb.conftest import BATCH
+
+Asked = list[dict[str, Any]]
+
+
+def batch(batch_id: int, state: State = State.OPEN) -> Batch:
+    return replace(BATCH, batch_id=batch_id, state=state)
+
+
+def place(batch_id: int, due_at: int = 90) -> dict[str, Any]:
+    return {
+        "shelf": {"S": f"open#{batch_id % 8}"},
+        "due_at": {"N": str(due_at)},
+        "batch_id": {"N": str(batch_id)},
+    }
+
+
+def rows(aws: Stubber, *found: Batch) -> None:
+    aws.add_response("batch_get_item", {"Responses": {"batches": [encode(row) for row in found]}})
+
+
+def test_all_shards_are_asked_in_turn_for_what_the_page_still_lacks(
+    batches: DynamoBatches, aws: Stubber, asked: Asked
+) -> None:
+    for shard in range(8):
+        aws.add_response("query", {"Items": [place(shard)] if shard % 3 == 0 else []})
+    rows(aws, batch(0), batch(3), batch(6))
+
+    assert batches.page(State.OPEN, limit=10) == Page([batch(0), batch(3), batch(6)], None)
+
+    queries = asked[:-1]
+    assert [query["ExpressionAttributeValues"][":shard"]["S"] for query in queries] == [
+        f"open#{shard}" for shard in range(8)
+    ]
+    assert [query["Limit"] for query in queries] == [10, 9, 9, 9, 8, 8, 8, 7]
+
+
+@pytest.mark.parametrize(
+    ("due_before", "more", "value"),
+    [(None, "", {}), (70, " AND due_at < :due_before", {":due_before": {"N": "70"}})],
+)
+def test_a_shard_is_asked_for_through_the_index(
+    batches: DynamoBatches, aws: Stubber, *, due_before: int | None, more: str, value: dict[str, Any]
+) -> None:
+    aws.add_response(
+        "query",
+        {"Items": [place(0)]},
+        {
+            "TableName": "batches",
+            "IndexName": "by_shelf",
+            "KeyConditionExpression": f"shelf = :shard{more}",
+            "ExpressionAttributeValues": {":shard": {"S": "open#0"}, **value},
+            "Limit": 1,
+        },
+    )
+    rows(aws, batch(0))
+
+    page = batches.page(State.OPEN, due_before=due_before, limit=1)
+
+    assert page.batches == [batch(0)]
+    assert cursors.decode("batches open", page.cursor or "", {1}) == (1,)
+
+
+def test_a_page_goes_on_within_its_shard(batches: DynamoBatches, aws: Stubber, asked: Asked) -> None:
+    # Given a page that ends within shard 3
+    aws.add_response("query", {"Items": [place(11)], "LastEvaluatedKey": place(11)})
+    rows(aws, batch(11))
+    first = batches.page(State.OPEN, cursor=cursors.encode("batches open", 3), limit=1)
+
+    # When the listing goes on
+    for _ in range(3, 8):
+        aws.add_response("query", {"Items": []})
+    rest = batches.page(State.OPEN, cursor=first.cursor, limit=1)
+
+    # Then it starts there in the shard, and at the beginning of each shard behind
+    assert rest == Page([], None)
+    assert [query.get("ExclusiveStartKey") for query in asked[2:]] == [place(11), *[None] * 4]
+
+
+def test_a_row_that_is_gone_or_in_another_state_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
+    aws.add_response("query", {"Items": [place(0), place(8), place(16)], "LastEvaluatedKey": place(16)})
+    rows(aws, batch(8), batch(16, State.CLOSED))
+
+    page = batches.page(State.OPEN, limit=3)
+
+    assert page.batches == [batch(8)]
+    assert page.cursor is not None
+
+
+def test_a_page_is_in_the_order_of_the_index_not_of_the_rows(batches: DynamoBatches, aws: Stubber) -> None:
+    aws.add_response("query", {"Items": [place(16, 1), place(8, 2)], "LastEvaluatedKey": place(8, 2)})
+    rows(aws, batch(8), batch(16))
+
+    assert batches.page(State.OPEN, limit=2).batches == [batch(16), batch(8)]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", cursors.encode("batches closed", 3), cursors.encode("batches open", 3, 90)]
+)
+def test_a_cursor_that_this_listing_did_not_give_asks_nothing(
+    batches: DynamoBatches, aws: Stubber, cursor: str
+) -> None:
+    with pytest.raises(InvalidRequest, match="cursor"):
+        batches.page(State.OPEN, cursor=cursor)

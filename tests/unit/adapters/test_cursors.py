@@ -1,0 +1,132 @@
+"""Cursors come from callers, so they may be anything at all: forged, cut, of another listing or release."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+import pytest
+
+from fanin.adapters import cursors
+from fanin.errors import InvalidRequest
+
+LISTING = "batches open"
+
+
+def forged(document: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(document).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("position", [(0,), (7,), (3, 1_790_000_000_000, 2**53 - 1)])
+def test_a_position_reads_back(position: tuple[int, ...]) -> None:
+    assert cursors.decode(LISTING, cursors.encode(LISTING, *position), {1, 3}) == position
+
+
+@pytest.mark.parametrize("name", ["a", "item/007", "☂ umbrella", '"quoted"\n'])
+def test_a_name_reads_back(name: str) -> None:
+    assert cursors.decode_name(LISTING, cursors.encode_name(LISTING, name)) == name
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_a_cursor_needs_no_escape_in_a_query_string(number: int) -> None:
+    assert re.fullmatch(r"[\w-]+", cursors.encode_name(LISTING, "☂?>" * number), re.ASCII)
+
+
+def test_a_cursor_of_the_last_release_is_still_read() -> None:
+    assert cursors.encode(LISTING, 3, 17, 8) == "WyJiYXRjaGVzIG9wZW4iLDMsMTcsOF0"
+    assert cursors.decode(LISTING, "WyJiYXRjaGVzIG9wZW4iLDMsMTcsOF0", {1, 3}) == (3, 17, 8)
+    assert cursors.decode_name("t 71 item/", "WyJ0IDcxIGl0ZW0vIiwiaXRlbS83Il0") == "item/7"
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "x",
+        "☂",
+        "====",
+        "a b",
+        "A" * 1025,
+        "[" * 1000,
+        forged([]),
+        forged(None),
+        forged({LISTING: 7}),
+        forged([LISTING]),
+        forged([[LISTING], 7]),
+        forged(["batches closed", 7]),
+        forged([LISTING, None]),
+        forged([LISTING, [7]]),
+        cursors.encode(LISTING, 7)[:-2],
+        base64.urlsafe_b64encode(b"[" * 700).decode(),
+        base64.urlsafe_b64encode(b"\xff\xfe").decode(),
+        base64.b64encode(b'["batches open",7]\xfb\xff').decode(),
+    ],
+)
+def test_what_no_listing_gave_is_refused(cursor: str) -> None:
+    with pytest.raises(InvalidRequest, match="start without one"):
+        cursors.decode(LISTING, cursor, {1})
+    with pytest.raises(InvalidRequest, match="start without one"):
+        cursors.decode_name(LISTING, cursor)
+
+
+@pytest.mark.parametrize(
+    "position", [[-1], [1.0], [True], ["1"], ["name"], [2**53], [1, 2], [1, 2, 3, 4], [1, 2, None]]
+)
+def test_a_forged_position_is_refused(position: list[Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        cursors.decode(LISTING, forged([LISTING, *position]), {1, 3})
+
+
+@pytest.mark.parametrize("name", [[""], [7], [None], ["a", "b"], [["a"]]])
+def test_a_forged_name_is_refused(name: list[Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        cursors.decode_name(LISTING, forged([LISTING, *name]))
+
+
+def test_a_forged_name_outside_of_the_listing_is_refused() -> None:
+    cursor = cursors.encode_name("parts 71 item/", "other/1")
+
+    with pytest.raises(InvalidRequest):
+        cursors.decode_name("parts 71 item/", cursor, "item/")
+
+
+def test_nested_brackets_are_refused_however_deep_the_stack_is_already() -> None:
+    def at(depth: int) -> None:
+        if depth:
+            at(depth - 1)
+        else:
+            cursors.decode(LISTING, base64.urlsafe_b64encode(b"[" * 760).decode(), {1})
+
+    with pytest.raises(InvalidRequest):
+        at(400)
+
+
+def test_a_cursor_is_of_one_listing_and_of_one_kind() -> None:
+    position, name = cursors.encode(LISTING, 7), cursors.encode_name(LISTING, "7")
+
+    for use in (
+        lambda: cursors.decode("batches closed", position, {1}),
+        lambda: cursors.decode_name("batches closed", name),
+        lambda: cursors.decode(LISTING, name, {1}),
+        lambda: cursors.decode_name(LISTING, position),
+    ):
+        with pytest.raises(InvalidRequest):
+            use()
+
+
+def test_a_position_has_a_size_that_the_listing_knows() -> None:
+    longer = cursors.encode(LISTING, 3, 17, 8)
+
+    assert cursors.decode(LISTING, longer, {1, 3}) == (3, 17, 8)
+    with pytest.raises(InvalidRequest):
+        cursors.decode(LISTING, longer, {1, 2})
+
+
+def test_the_refusal_quotes_no_more_than_64_characters_of_it() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        cursors.decode(LISTING, "y" * 65, {1})
+
+    assert f"'{'y' * 64}'" in str(caught.value)
+    assert "y" * 65 not in str(caught.value)

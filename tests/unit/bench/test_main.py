@@ -1,0 +1,98 @@
+"""python -m bench: what it runs where, what it prints, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bench import __main__ as bench
+from bench.figures import Figure
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(("measured", "code"), [(1, 0), (2, 1)])
+def test_the_bench_fails_where_a_figure_falls_short(monkeypatch, capsys, measured, code):
+    # Given
+    monkeypatch.setattr("sys.argv", ["bench", "--json", "ranges"])
+    monkeypatch.setattr(bench, "measure", lambda groups: [Figure(*groups, measured, at_most=1)])
+    # When
+    ended = bench.main()
+    # Then
+    assert ended == code
+    (figure,) = json.loads(capsys.readouterr().out)["figures"]
+    assert (figure["figure"], figure["measured"], figure["ok"]) == ("ranges", measured, not code)
+
+
+def test_figures_measured_several_times_appear_once_with_their_worst(monkeypatch):
+    # Given measurements that go to processes of their own
+    twice = [partial(list, [Figure("w", value, at_most=9)]) for value in (1, 5)]
+    monkeypatch.setattr(bench, "COUNTED", {})
+    monkeypatch.setattr(bench, "TIMED", {"w": twice})
+    # When
+    figures = bench.measure(["w"])
+    # Then
+    assert [figure.measured for figure in figures] == [5]
+
+
+def where_measured():
+    return [Figure(f"process {os.getpid()}", 1)]
+
+
+def test_what_is_timed_has_a_process_of_its_own(monkeypatch):
+    # Given
+    monkeypatch.setattr(bench, "COUNTED", {})
+    monkeypatch.setattr(bench, "TIMED", {"w": [where_measured, where_measured]})
+    # When
+    processes = {figure.name for figure in bench.measure(["w"])}
+    # Then
+    assert len(processes) == 2
+    assert f"process {os.getpid()}" not in processes
+
+
+def test_only_the_groups_that_are_named_are_measured(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench", "--json", "ranges", "reading"])
+    asked = []
+    monkeypatch.setattr(bench, "measure", lambda groups: asked.extend(groups) or [])
+    assert bench.main() == 0
+    assert asked == ["ranges", "reading"]
+
+
+def test_without_names_every_group_is_measured(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench", "--json"])
+    asked = []
+    monkeypatch.setattr(bench, "measure", lambda groups: asked.extend(groups) or [])
+    bench.main()
+    assert asked == [*bench.COUNTED, *bench.TIMED]
+
+
+def test_an_unknown_group_is_refused_with_those_there_are(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench", "speed"])
+    with pytest.raises(SystemExit) as ended:
+        bench.main()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "unknown group: speed; choose from single" in " ".join(said.split())
+
+
+def test_people_see_a_table_with_verdicts(monkeypatch, capsys):
+    bench.show([Figure("good", 1, at_most=1), Figure("bad", 2, at_most=1), Figure("free", 3, note="why")])
+    good, bad, free = (
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if any(w in line for w in ("good", "bad", "free"))
+    )
+    assert "yes" in good
+    assert "NO" in bad
+    assert not {"yes", "NO"} & set(free.split())
+    assert "why" in free
+
+
+def test_every_group_is_documented_in_the_page_of_the_bench():
+    page = (ROOT / "docs" / "bench.md").read_text()
+    for group in bench.GROUPS:
+        assert f"| {group} |" in page

@@ -1,0 +1,39 @@
+"""Closing and reading, on few sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import reading
+from fanin.domain.ids import MAX_ITEMS
+
+
+def test_the_sizes_are_those_at_which_trees_grow_and_the_ends():
+    sizes = {size for size, _ in reading._batches()}
+    assert {1, 63, 64, 65, 4_095, 4_096, 4_097, 10**9, MAX_ITEMS} <= sizes
+    assert max(sizes) == MAX_ITEMS
+
+
+def test_every_size_comes_with_nothing_all_and_all_but_one_done():
+    assert {done for size, done in reading._batches() if size == 64} == {(0, 0), (0, 64), (1, 64), (0, 63)}
+
+
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("done", [(0, 0), (0, 4_097), (1, 4_097)])
+def test_closing_reads_little(warm, done):
+    assert reading._close(4_097, *done, warm=warm).measured <= 7
+
+
+def test_a_process_that_does_not_know_the_batch_reads_it_first():
+    known, unknown = (reading._close(4_097, 0, 0, warm=warm).measured for warm in (True, False))
+    assert unknown >= known
+
+
+def test_bounds_read_at_most_a_word_and_its_children():
+    assert 1 <= reading._bounds(4_095, 1, 4_095).measured <= 66
+
+
+def test_missing_items_are_found_by_their_paths():
+    near = reading._missing(list(range(0, 20, 2)))
+    apart = reading._missing(list(range(1, 10**9, 10**8)))
+    assert near.measured < apart.measured <= 60

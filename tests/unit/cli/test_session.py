@@ -1,0 +1,119 @@
+"""Which tracker commands use, and how answers, remarks and errors are printed."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from fanin import Tracker
+from fanin.cli.session import Session, lines_of_stdin
+from fanin.client import connecting
+from fanin.errors import BatchNotFound, NotConfigured, Throttled
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """Records which way a tracker is made, in place of making it."""
+    made = []
+    for name in ("local", "from_env"):
+        monkeypatch.setattr(Tracker, name, classmethod(lambda cls, name=name: made.append(name)))
+    monkeypatch.setattr(Tracker, "over_https", classmethod(lambda cls, url: made.append(url)))
+    return made
+
+
+class TestTracker:
+    def test_the_environment_decides_without_options(self, chosen):
+        assert Session().tracker is None
+        assert chosen == ["from_env"]
+
+    def test_options_come_before_the_environment(self, chosen):
+        assert Session(local=True, api_url="https://api").tracker is None
+        assert Session(api_url="https://api").tracker is None
+        assert chosen == ["local", "https://api"]
+
+    def test_it_is_made_once(self, chosen):
+        session = Session()
+        assert (session.tracker, session.tracker) == (None, None)
+        assert chosen == ["from_env"]
+
+    def test_a_given_one_is_used_instead(self, chosen):
+        tracker = Tracker.in_memory()
+        assert Session(local=True, given=tracker).tracker is tracker
+        assert chosen == []
+
+    def test_nothing_configured_is_an_error(self, monkeypatch, tmp_path):
+        def nothing():
+            raise NotConfigured("no stack")
+
+        monkeypatch.setattr(connecting, "from_env", nothing)
+        with pytest.raises(NotConfigured):
+            _ = Session().tracker
+
+
+class TestAnswer:
+    def test_people_get_the_text(self, capsys):
+        Session().answer({"a": 1}, "one", "two [bold]")
+        assert capsys.readouterr().out == "one\ntwo [bold]\n"
+
+    def test_programs_get_one_document(self, capsys):
+        Session(as_json=True).answer({"name": "Zürich"}, "text")
+        assert capsys.readouterr().out == '{"name": "Zürich"}\n'
+
+    def test_output_that_is_piped_is_not_wrapped(self, capsys):
+        Session().answer({}, "word " * 200)
+        assert capsys.readouterr().out.count("\n") == 1
+
+    def test_a_remark_is_not_in_the_answer(self, capsys):
+        Session().remark("batch 7")
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", "batch 7\n")
+
+    def test_progress_is_not_in_the_answer(self, capsys):
+        Session().stderr.print("half")
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", "half\n")
+
+
+class TestMore:
+    def test_it_says_how_to_go_on(self, capsys):
+        Session().more("abc")
+        assert capsys.readouterr().err == "more results: pass --cursor abc, or --all\n"
+
+    def test_it_is_silent_at_the_end_and_with_json(self, capsys):
+        Session().more(None)
+        Session(as_json=True).more("abc")
+        assert capsys.readouterr().err == ""
+
+
+class TestExplain:
+    def test_an_error_takes_one_line(self, capsys):
+        Session().explain(BatchNotFound("gone\n  for\tgood"))
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err) == ("", "fanin: gone for good\n")
+
+    def test_with_json_it_is_a_problem_document(self, capsys):
+        Session(as_json=True).explain(BatchNotFound("gone"))
+        assert json.loads(capsys.readouterr().err) == {
+            "type": "urn:fanin:problem:batch-not-found",
+            "detail": "gone",
+        }
+
+    def test_a_problem_says_when_to_retry(self, capsys):
+        Session(as_json=True).explain(Throttled("slow down", retry_after=3))
+        assert json.loads(capsys.readouterr().err)["retry_after"] == 3
+
+
+def test_lines_of_stdin_have_no_ends_and_empty_ones_are_skipped(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\r\n\n  b \n \nc\td"))
+    assert list(lines_of_stdin()) == ["a", "b", "c\td"]
+
+
+def test_a_terminal_wraps_at_its_width(monkeypatch):
+    screen = io.StringIO()
+    session = Session()
+    session.stdout = Console(file=screen, width=20)
+    session.answer({}, "word " * 8)
+    assert screen.getvalue().count("\n") == 2

@@ -1,0 +1,92 @@
+"""Batches and receipts as text for people."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fanin.cli.tables import batch_facts, batches_table, done, facts, progress_facts, receipts_table, table
+from fanin.domain.batch import Batch
+from fanin.domain.reports import Progress
+
+
+def shown(renderable) -> list[str]:
+    """The lines of a table, without those that are empty or a rule."""
+    screen = io.StringIO()
+    Console(file=screen, width=120).print(renderable)
+    lines = (line.rstrip() for line in screen.getvalue().splitlines())
+    return [line for line in lines if line.strip(" ─")]
+
+
+@pytest.fixture
+def batch(tracker) -> Batch:
+    opened = tracker.open(user_key="catalog", metadata={"a": "1", "b": "2"}, limit=5_000)
+    tracker.add(opened.batch_id, 1_234)
+    return tracker.status(opened.batch_id).batch
+
+
+def test_columns_of_numbers_are_aligned_to_the_right():
+    made = table("name", "items", right=("items",))
+    made.add_row("a", "1")
+    made.add_row("b", "1,000")
+    _, first, second = shown(made)
+    assert first.endswith("      1")
+    assert len(first) == len(second)
+
+
+def test_long_values_are_folded_not_cut():
+    made = table("item")
+    made.add_row("x" * 200)
+    assert "".join(line.strip() for line in shown(made)[1:]) == "x" * 200
+
+
+def test_facts_leave_out_what_is_empty():
+    lines = shown(facts([("a", "x"), ("b", None), ("c", ""), ("d", 0)]))
+    assert [line.split() for line in lines] == [["a", "x"], ["d", "0"]]
+
+
+def test_a_batch_has_its_facts_with_thousands_set_apart(batch):
+    known = dict(batch_facts(batch))
+    assert (known["items"], known["limit"], known["state"]) == ("1,234", "5,000", "open")
+    assert known["metadata"] == "a=1, b=2"
+    assert (known["closed"], known["ended"], known["deadline"]) == (None, None, None)
+    assert known["opened"].endswith("Z")
+
+
+def test_a_batch_that_ended_with_something_missing_is_partial(tracker):
+    from dataclasses import replace
+
+    row = tracker.cancel(tracker.open().batch_id)
+    assert dict(batch_facts(row))["state"] == "cancelled"
+    assert dict(batch_facts(replace(row, partial=True)))["state"] == "cancelled, partial"
+
+
+def test_progress_is_a_share_if_it_is_exact_and_bounds_if_not(batch):
+    assert done(Progress(batch, 617, 617)) == "617 of 1,234 (50.0%)"
+    assert done(Progress(batch, 600, 640)) == "600 to 640 of 1,234"
+    assert dict(progress_facts(Progress(batch, 0, 1_234)))["done"] == "0 to 1,234 of 1,234"
+
+
+def test_progress_of_a_batch_without_items_has_no_share(tracker):
+    row = tracker.open()
+    assert done(Progress(row, 0, 0)) == "0 of 0"
+
+
+def test_receipts_have_a_row_for_each_batch(tracker):
+    one, two = (tracker.add(tracker.open().batch_id, 3) for _ in range(2))
+    tracker.ack(one[0])
+    receipts = tracker.ack([one[0], one[1], two[2]])
+    head, *rows = shown(receipts_table(receipts))
+    assert head.split() == ["batch", "state", "first", "duplicates", "ranged", "late"]
+    found = {row.split()[0]: row.split()[2:] for row in rows}
+    assert found == {str(one.batch_id): ["1", "1", "0", "0"], str(two.batch_id): ["1", "0", "0", "0"]}
+
+
+def test_batches_have_a_row_each(tracker, batch):
+    other = tracker.open(user_key="other")
+    rows = shown(batches_table([batch, other]))[1:]
+    assert [row.split()[0] for row in rows] == [str(batch.batch_id), str(other.batch_id)]
+    assert "1,234" in rows[0]
+    assert rows[1].endswith("other")

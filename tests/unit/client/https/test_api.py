@@ -1,0 +1,228 @@
+"""Calls of the API: which are sent again and when, and which error a refusal becomes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from fanin.client.https.api import NOTHING, HttpsApi, error_of
+from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.transport import Response, unsigned
+from fanin.entry.http.statuses import STATUS
+from fanin.errors import (
+    AccessDenied,
+    BatchClosed,
+    BatchGone,
+    BatchNotFound,
+    IdempotencyKeyReused,
+    InvalidItemId,
+    InvalidRequest,
+    LimitReached,
+    NotConfigured,
+    RequestTooLarge,
+    ServiceUnavailable,
+    Throttled,
+)
+from fanin.wire.items import RECEIPTS
+from tests.unit.client.https.conftest import URL, Script, Waits, ok, problem
+
+
+@pytest.fixture
+def ledger_of(waits: Waits) -> Callable[[Script], HttpsLedger]:
+    return lambda script: HttpsLedger(
+        HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+    )
+
+
+class TestRequests:
+    def test_a_call_is_one_request_below_the_root(self):
+        # Given
+        script = Script(ok({"batches": []}))
+        api = HttpsApi(f"{URL}/", sign=unsigned, transport=script)
+        # When
+        query = {"cursor": "a/b= ü&", "limit": 3, "state": None}
+        api.call(RECEIPTS, "POST", "/acks", {"items": ["☂"]}, query=query, headers={"Key": "k"})
+        # Then
+        (request,) = script.requests
+        assert (request.method, request.url) == (
+            "POST",
+            f"{URL}/v1/acks?cursor=a%2Fb%3D%20%C3%BC%26&limit=3",
+        )
+        assert request.headers == {"Content-Type": "application/json", "Key": "k"}
+        assert json.loads(request.body) == {"items": ["☂"]}
+
+    def test_a_call_without_a_body_or_a_query_has_neither(self):
+        script = Script(Response(204, {}, b""))
+        answer = HttpsApi(URL, sign=unsigned, transport=script).call(NOTHING, "DELETE", "/buffers/jobs")
+        assert (script.requests[0].url, script.requests[0].body) == (f"{URL}/v1/buffers/jobs", None)
+        assert answer == {}
+
+    def test_a_url_that_is_none_is_refused(self):
+        with pytest.raises(NotConfigured, match="ApiUrl"):
+            HttpsApi("abc123.execute-api.eu-west-1.amazonaws.com")
+
+    @pytest.mark.parametrize("url", ["", "ftp://example.com", "//example.com", "execute-api"])
+    def test_a_url_is_http_or_https(self, url):
+        with pytest.raises(NotConfigured, match="is not the URL of an API; take the output ApiUrl"):
+            HttpsApi(url)
+
+    def test_every_try_is_signed_anew(self, waits):
+        signatures = iter(["one", "two"])
+        script = Script(ServiceUnavailable("cut"), ok({"batches": []}))
+        ledger = HttpsLedger(
+            HttpsApi(
+                URL,
+                sign=lambda request: {**request.headers, "Authorization": next(signatures)},
+                transport=script,
+                backoff=waits.backoff,
+            )
+        )
+        ledger.ack(["1:g:0"])
+        assert [request.headers["Authorization"] for request in script.requests] == ["one", "two"]
+
+
+class TestRetries:
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            Response(429, {}, b'{"message":"Too Many Requests"}'),
+            Response(500, {}, b'{"message":"Internal Server Error"}'),
+            Response(502, {}, b"<html>bad gateway</html>"),
+            Response(504, {}, b""),
+            problem(503, "throttled"),
+            problem(503, "service-unavailable"),
+            ServiceUnavailable("no answer"),
+            Response(200, {}, b"not json"),
+            Response(200, {}, b'{"batches": "soon"}'),
+            Response(200, {}, b"[]"),
+        ],
+        ids=str,
+    )
+    def test_a_fault_of_the_way_is_tried_again(self, ledger_of, waits, fault):
+        # Given
+        script = Script(fault, fault, ok({"batches": []}))
+        # When
+        receipts = ledger_of(script).ack(["1:g:0"])
+        # Then
+        assert receipts == []
+        assert waits.seconds == [1, 2]
+
+    def test_it_gives_up_after_its_attempts(self, ledger_of, waits):
+        script = Script(*[problem(503, "throttled")] * 4)
+        with pytest.raises(Throttled):
+            ledger_of(script).status(7)
+        assert len(script.requests) == 4
+        assert waits.seconds == [1, 2, 4]
+
+    def test_retry_after_is_kept_up_to_a_bound(self, ledger_of, waits):
+        # Given
+        script = Script(
+            problem(503, "throttled", retry_after=5),
+            Response(503, {"retry-after": "3600"}, b""),
+            ok({"batches": []}),
+        )
+        # When
+        ledger_of(script).ack(["1:g:0"])
+        # Then
+        assert waits.seconds == [5, 8]
+
+    @pytest.mark.parametrize(
+        ("answer", "error"),
+        [
+            (problem(400, "invalid-request"), InvalidRequest),
+            (problem(400, "invalid-item-id"), InvalidItemId),
+            (problem(413, "request-too-large"), RequestTooLarge),
+            (problem(409, "idempotency-key-reused"), IdempotencyKeyReused),
+            (problem(404, "batch-not-found"), BatchNotFound),
+            (problem(410, "batch-gone"), BatchGone),
+            (problem(409, "batch-closed"), BatchClosed),
+            (problem(429, "limit-reached", retry_after=3), LimitReached),
+            (problem(403, "access-denied"), AccessDenied),
+        ],
+        ids=lambda value: getattr(value, "__name__", ""),
+    )
+    def test_what_the_service_decided_is_raised_at_once(self, ledger_of, waits, answer, error):
+        # Given
+        script = Script(answer)
+        # When
+        with pytest.raises(error) as raised:
+            ledger_of(script).add(7, 3)
+        # Then
+        assert type(raised.value) is error
+        assert str(raised.value) == f"about {error.code}"
+        assert waits.seconds == []
+        assert raised.value.retry_after == (3 if error is LimitReached else None)
+
+    def test_a_call_that_may_not_be_repeated_is_not_when_its_answer_was_lost(self, waits):
+        script = Script(ServiceUnavailable("no answer"), ok({"batches": []}))
+        api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
+        with pytest.raises(ServiceUnavailable):
+            api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False)
+        assert (len(script.requests), waits.seconds) == (1, [])
+
+    def test_it_is_when_it_was_throttled_since_nothing_was_done(self, waits):
+        script = Script(problem(503, "throttled"), ok({"batches": []}))
+        api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
+        assert api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
+        assert len(script.requests) == 2
+
+    @pytest.mark.parametrize("body", [b"not json", b'{"batches": "soon"}', b"[]", b"{}", b'"x"', b"null"])
+    def test_an_answer_of_another_version_says_what_to_check(self, body):
+        script = Script(Response(200, {}, body))
+        api = HttpsApi(URL, sign=unsigned, transport=script, attempts=1)
+        with pytest.raises(ServiceUnavailable, match="check that the URL is that of a fanin API"):
+            api.call(RECEIPTS, "POST", "/acks", {})
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("error", "status"), STATUS.items(), ids=lambda value: str(value)[-30:])
+    def test_every_problem_is_the_error_that_it_was(self, error, status):
+        found = error_of(problem(status, error.code, retry_after=2))
+        assert (type(found), str(found), found.retry_after) == (error, f"about {error.code}", 2)
+
+    @pytest.mark.parametrize(
+        ("status", "body", "error"),
+        [
+            (403, b'{"message":"Forbidden"}', AccessDenied),
+            (401, b"", AccessDenied),
+            (404, b'{"message":"Not Found"}', NotConfigured),
+            (405, b"", NotConfigured),
+            (413, b'{"message":"Request Too Long"}', RequestTooLarge),
+            (429, b"", Throttled),
+            (503, b"\xff\xfe", ServiceUnavailable),
+            (418, b"[1]", InvalidRequest),
+            (400, b'{"type":"about:blank"}', InvalidRequest),
+        ],
+    )
+    def test_an_answer_that_is_no_problem_of_ours_is_told_by_its_status(self, status, body, error):
+        assert type(error_of(Response(status, {}, body))) is error
+
+    def test_a_refusal_by_the_gateway_says_what_to_do(self):
+        error = error_of(Response(403, {}, b'{"message":"Forbidden"}'))
+        assert "credentials" in str(error)
+        assert "Forbidden" in str(error)
+
+    def test_a_message_falls_back_to_the_title_and_the_code(self):
+        body = {"type": "urn:fanin:problem:batch-gone"}
+        assert str(error_of(ok(body | {"title": "Gone"}, 410))) == "Gone"
+        assert str(error_of(ok(body, 410))) == "batch-gone"
+
+    def test_a_long_page_of_a_proxy_is_cut(self):
+        error = error_of(Response(502, {}, b"<html>" + b"x" * 10_000))
+        assert isinstance(error, ServiceUnavailable)
+        assert len(str(error)) < 250
+
+    @pytest.mark.parametrize(
+        ("body", "headers", "seconds"),
+        [
+            ({"retry_after": 5}, {"retry-after": "9"}, 5),
+            ({}, {"retry-after": "9"}, 9),
+            ({"retry_after": "soon"}, {}, None),
+            ({"retry_after": -1}, {}, None),
+            ({}, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        ],
+    )
+    def test_seconds_to_wait_are_read_where_they_are_seconds(self, body, headers, seconds):
+        assert error_of(Response(503, headers, json.dumps(body).encode())).retry_after == seconds

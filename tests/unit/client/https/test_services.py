@@ -1,0 +1,113 @@
+"""All services over HTTPS: each route of the API is reached by a call, and each call by a route."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.scatters.service import ScatterService
+from fanin.app.services import Services
+from fanin.client.https.buffers import HttpsBuffers
+from fanin.client.https.scatters import HttpsScatters
+from fanin.client.https.services import HttpsServices
+from fanin.domain.acks import Failure
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.directory import Register
+from fanin.domain.frames import OpenFrame, Ticket
+from fanin.domain.routing import PutEvent, PutRoute
+from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
+from fanin.entry.http.table import ROUTES
+from fanin.errors import FaninError
+from fanin.names import API_ROOT
+from fanin.wire.problems import DOCUMENT
+from tests.unit.client.https.conftest import Gateway, Script, https
+
+QUEUE = "https://sqs/q"
+
+
+def route_of(method: str, path: str) -> str:
+    (operation,) = [
+        route.operation
+        for route in ROUTES
+        if route.method == method and route.matches(API_ROOT + path.partition("?")[0])
+    ]
+    return operation
+
+
+def use_everything(fanin: HttpsServices) -> None:
+    """Make every call there is."""
+    batch = fanin.ledger.open(OpenBatch())
+    group = fanin.ledger.add(batch.batch_id, 3)
+    fanin.ledger.ack([group[0]])
+    fanin.ledger.fail([Failure(group[1], "r")])
+    fanin.ledger.status(batch.batch_id)
+    fanin.ledger.missing(batch.batch_id)
+    fanin.ledger.failures(batch.batch_id)
+    fanin.ledger.verify(batch.batch_id)
+    fanin.ledger.list(State.OPEN)
+    fanin.ledger.close(batch.batch_id)
+    fanin.ledger.cancel(batch.batch_id)
+    fanin.ledger.remove(batch.batch_id)
+    fanin.ledger.expire(State.OPEN, idle_since=0)
+
+    started = fanin.scatters.start(Scatter("x", [Recipient("a", QUEUE)]))
+    fanin.scatters.status(started.batch.batch_id)
+    fanin.scatters.replies(started.batch.batch_id)
+    fanin.scatters.missing_recipients(started.batch.batch_id)
+    fanin.scatters.failed_recipients(started.batch.batch_id)
+    group = fanin.ledger.add(fanin.ledger.open(OpenBatch()).batch_id, 1)
+    for call in (
+        lambda: fanin.scatters.reply([Reply(group[0], 1)]),
+        lambda: fanin.scatters.claim(ClaimCheckRequest(group[0], 5)),
+    ):
+        with pytest.raises(FaninError):  # a batch that is no scatter takes no replies
+            call()
+
+    frame = fanin.frames.open(OpenFrame(1))
+    fanin.frames.status(frame.frame_id)
+    fanin.frames.claim([Ticket(frame.frame_id, 0)])
+
+    fanin.buffers.define("jobs", 9, queue=QUEUE)
+    fanin.buffers.list()
+    fanin.buffers.put("jobs", ["a"])
+    work = fanin.buffers.take("jobs", wait=0)
+    fanin.buffers.done("jobs", [one.receipt for one in work])
+    fanin.buffers.status("jobs")
+    fanin.buffers.delete("jobs")
+
+    fanin.directory.register(Register("cars", "a", QUEUE))
+    fanin.directory.get("cars", "a")
+    fanin.directory.page("cars")
+    fanin.directory.deregister("cars", "a")
+    fanin.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
+    fanin.routing.get("orders")
+    fanin.routing.page()
+    fanin.routing.publish(PutEvent("shop", "Placed", {}))
+    fanin.routing.delete("orders")
+
+
+def test_every_route_is_reached_by_a_call(
+    over_https: HttpsServices, gateway: Gateway, memory: Memory
+) -> None:
+    """A route that is added to the API and not to the library fails here."""
+    memory.channels.queues[QUEUE] = []
+    use_everything(over_https)
+    ours = {
+        route.operation
+        for route in ROUTES
+        if route.path.startswith(f"{API_ROOT}/") and route.answer is not DOCUMENT
+    }
+    assert {route_of(method, path) for method, path in gateway.asked} == ours
+
+
+def test_no_request_is_made_before_a_call() -> None:
+    script = Script()
+    services = https(script)
+    assert isinstance(services.buffers, HttpsBuffers)
+    made = {type(getattr(services, name)) for name in ("ledger", "frames", "directory", "routing")}
+    assert (len(made), script.requests) == (4, [])
+
+
+def test_scatters_are_reached_as_their_ledger_is() -> None:
+    assert isinstance(https(Script()).scatters, HttpsScatters)
+    assert isinstance(Services(Memory().ports()).scatters, ScatterService)

@@ -1,0 +1,194 @@
+"""Up, down and status: each does what is left to do, with emulator, synthesis and deployment replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.client import local_stack
+from fanin.errors import LocalStackFailed
+from fanin.local import outputs, stack
+from fanin.local.emulator import Emulator
+from fanin.local.stack import CONTEXT, down, status, up
+
+OUTPUTS = {output: f"the {output}" for output in outputs.OUTPUTS.values()} | {
+    names.OUTPUT_API_URL: "https://abc.execute-api.us-east-1.amazonaws.com"
+}
+
+
+@dataclass
+class Machine:
+    """In place of processes and deployments: what runs, and what was done."""
+
+    running: Emulator | None = None
+    healthy: bool = True
+    fingerprint: str = "f1"
+    fails: bool = False
+    done: list[str] = field(default_factory=list)
+    contexts: list[dict[str, Any]] = field(default_factory=list)
+    pids: int = 100
+
+    def start(self, folder: Path, python: Path, *, port: int | None, auth: bool) -> Emulator:
+        self.pids += 1
+        self.done.append("start")
+        self.running, self.healthy = Emulator(self.pids, port or 4566, auth), True
+        return self.running
+
+    def stop(self, folder: Path) -> bool:
+        was = self.running is not None
+        if was:
+            self.done.append("stop")
+        self.running = None
+        return was
+
+    def synthesize(self, app: Path, assembly: Path, *, inputs: Any, context: Any) -> bool:
+        self.contexts.append(dict(context))
+        return True
+
+    def deploy(self, assembly: Path, endpoint_url: str) -> dict[str, str]:
+        self.done.append("deploy")
+        if self.fails:
+            raise LocalStackFailed("stack fanin is ROLLBACK_COMPLETE")
+        return OUTPUTS
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine()
+    monkeypatch.setattr(stack.emulator, "running", lambda folder: machine.running)
+    monkeypatch.setattr(stack.emulator, "start", machine.start)
+    monkeypatch.setattr(stack.emulator, "stop", machine.stop)
+    monkeypatch.setattr(stack.emulator, "install", lambda home, report: home / "bin" / "python")
+    monkeypatch.setattr(Emulator, "healthy", lambda self: machine.healthy)
+    monkeypatch.setattr(stack, "synthesize", machine.synthesize)
+    monkeypatch.setattr(stack, "fingerprint", lambda assembly: machine.fingerprint)
+    monkeypatch.setattr(stack, "deploy", machine.deploy)
+    return machine
+
+
+class TestUp:
+    def test_the_first_time_starts_and_deploys(self, machine: Machine, tmp_path: Path) -> None:
+        said: list[str] = []
+        deployed = up(tmp_path, port=4599, auth=True, report=said.append)
+        assert machine.done == ["start", "deploy"]
+        assert (deployed.port, deployed.auth, deployed.fingerprint) == (4599, True, "f1")
+        assert deployed.bus == f"the {names.OUTPUT_BUS}"
+        assert local_stack.read(tmp_path) == deployed
+        assert "deploying" in said
+
+    def test_again_does_nothing(self, machine: Machine, tmp_path: Path) -> None:
+        first = up(tmp_path)
+        machine.done.clear()
+        assert up(tmp_path) == first
+        assert machine.done == []
+
+    def test_an_edit_deploys_to_the_running_emulator(self, machine: Machine, tmp_path: Path) -> None:
+        first = up(tmp_path)
+        machine.done.clear()
+        machine.fingerprint = "f2"
+        assert up(tmp_path) == replace(first, fingerprint="f2")
+        assert machine.done == ["deploy"]
+
+    @pytest.mark.parametrize("damage", ["{", "{}", "[]"])
+    def test_a_description_that_is_damaged_or_foreign_deploys_again(
+        self, machine: Machine, tmp_path: Path, damage: str
+    ) -> None:
+        first = up(tmp_path)
+        machine.done.clear()
+        (tmp_path / ".fanin" / "local.json").write_text(damage)
+        assert up(tmp_path) == first
+        assert machine.done == ["deploy"]
+
+    def test_an_emulator_that_died_is_started_and_deployed_to(self, machine: Machine, tmp_path: Path) -> None:
+        first = up(tmp_path)
+        machine.done.clear()
+        machine.running = None
+        assert up(tmp_path).pid != first.pid
+        assert machine.done == ["start", "deploy"]
+
+    def test_an_emulator_that_does_not_answer_is_replaced(self, machine: Machine, tmp_path: Path) -> None:
+        up(tmp_path)
+        machine.done.clear()
+        machine.healthy = False
+        up(tmp_path)
+        assert machine.done == ["stop", "start", "deploy"]
+
+    @pytest.mark.parametrize("other", [{"port": 4599}, {"auth": True}])
+    def test_another_port_or_mode_replaces_the_emulator(
+        self, machine: Machine, tmp_path: Path, other: dict[str, Any]
+    ) -> None:
+        up(tmp_path)
+        machine.done.clear()
+        up(tmp_path, **other)
+        assert machine.done == ["stop", "start", "deploy"]
+
+    def test_the_same_port_and_mode_keep_it(self, machine: Machine, tmp_path: Path) -> None:
+        first = up(tmp_path, port=4599, auth=True)
+        assert up(tmp_path) == up(tmp_path, port=4599, auth=True) == first
+
+    def test_a_deployment_that_fails_leaves_no_description(self, machine: Machine, tmp_path: Path) -> None:
+        up(tmp_path)
+        machine.fingerprint, machine.fails = "f2", True
+        with pytest.raises(LocalStackFailed, match="ROLLBACK_COMPLETE"):
+            up(tmp_path)
+        assert local_stack.read(tmp_path) is None
+        assert status(tmp_path).state == "starting"
+
+    def test_settings_come_on_top_of_the_local_ones(self, machine: Machine, tmp_path: Path) -> None:
+        up(tmp_path, context={"prefix": "shop", "removal": "retain"})
+        assert machine.contexts == [{**CONTEXT, "prefix": "shop", "removal": "retain"}]
+
+    def test_each_context_has_an_assembly_of_its_own(self) -> None:
+        assert stack._name({"a": 1, "b": 2}) == stack._name({"b": 2, "a": 1})
+        assert stack._name({"a": 1}) != stack._name({"a": 2})
+
+    def test_without_a_checkout_it_says_what_to_do(
+        self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stack, "CHECKOUT", tmp_path / "site-packages")
+        with pytest.raises(LocalStackFailed, match=r"needs a checkout of fanin.*clone the repository"):
+            up(tmp_path)
+
+
+class TestDown:
+    def test_it_stops_the_emulator_and_deletes_the_description(
+        self, machine: Machine, tmp_path: Path
+    ) -> None:
+        up(tmp_path)
+        assert down(tmp_path)
+        assert machine.running is None
+        assert local_stack.read(tmp_path) is None
+        assert not down(tmp_path)
+
+
+class TestStatus:
+    def test_down(self, machine: Machine, tmp_path: Path) -> None:
+        assert (status(tmp_path).state, status(tmp_path).stack) == ("down", None)
+
+    def test_up(self, machine: Machine, tmp_path: Path) -> None:
+        deployed = up(tmp_path)
+        found = status(tmp_path)
+        assert (found.state, found.stack) == ("up", deployed)
+        assert found.log_file == tmp_path / ".fanin" / "emulator.log"
+
+    def test_unhealthy(self, machine: Machine, tmp_path: Path) -> None:
+        up(tmp_path)
+        machine.healthy = False
+        assert (status(tmp_path).state, status(tmp_path).stack) == ("unhealthy", None)
+
+    def test_an_emulator_without_a_stack_is_starting(self, machine: Machine, tmp_path: Path) -> None:
+        machine.running = Emulator(1, 4566, auth=False)
+        assert status(tmp_path).state == "starting"
+
+    def test_a_stack_on_a_process_that_has_gone_does_not_count(
+        self, machine: Machine, tmp_path: Path
+    ) -> None:
+        up(tmp_path)
+        machine.running = Emulator(9, 4566, auth=False)
+        assert (status(tmp_path).state, status(tmp_path).stack) == ("starting", None)
+        machine.running = None
+        assert status(tmp_path).state == "down"

@@ -1,0 +1,85 @@
+"""What a task that scans asks of DynamoDB, page by page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from botocore.exceptions import ClientError
+
+from fanin.errors import Throttled
+from fanin.spark.audit.scan import scan_task
+
+
+class DynamoDB:
+    """A client that gives scripted pages of segments, and keeps what it was asked.
+
+    Args:
+        pages: of each segment.
+    """
+
+    def __init__(self, *pages: list[list[dict[str, Any]]]) -> None:
+        self._pages = pages
+        self.asked: list[dict[str, Any]] = []
+
+    @property
+    def client(self) -> DynamoDB:
+        return self
+
+    def scan(self, **request: Any) -> dict[str, Any]:
+        self.asked.append(dict(request))
+        pages, number = self._pages[request["Segment"]], request.get("ExclusiveStartKey", 0)
+        more = {"LastEvaluatedKey": number + 1} if number + 1 < len(pages) else {}
+        return {"Items": pages[number], **more}
+
+
+class Stack:
+    def __init__(self, dynamodb: Any) -> None:
+        self._dynamodb = dynamodb
+
+    def connection(self) -> Any:
+        return self._dynamodb
+
+
+def scanned(dynamodb: Any, *segments: int, consistent: bool = True) -> list[pa.RecordBatch]:
+    task = scan_task(Stack(dynamodb), "words", segments=2, consistent=consistent)  # type: ignore[arg-type]
+    return list(task([pa.RecordBatch.from_pydict({"id": segments})]))
+
+
+def row(n: int) -> dict[str, Any]:
+    return {"word_id": {"S": f"7/0/{n}"}}
+
+
+def test_all_pages_of_a_segment_are_read_and_each_is_given_at_once() -> None:
+    dynamodb = DynamoDB([[row(0), row(1)], [], [row(2)]], [[row(3)]])
+
+    found = scanned(dynamodb, 0, 1)
+
+    assert [[json.loads(one)["Item"] for one in page.column("value").to_pylist()] for page in found] == [
+        [row(0), row(1)],
+        [],
+        [row(2)],
+        [row(3)],
+    ]
+    assert [set(page.column("source").to_pylist()) for page in found] == [{"0"}, set(), {"0"}, {"1"}]
+    assert [request.get("ExclusiveStartKey") for request in dynamodb.asked] == [None, 1, 2, None]
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_request_names_the_table_and_its_part_of_it(consistent: bool) -> None:
+    dynamodb = DynamoDB([], [[row(0)]])
+    scanned(dynamodb, 1, consistent=consistent)
+    assert dynamodb.asked == [
+        {"TableName": "words", "Segment": 1, "TotalSegments": 2, "ConsistentRead": consistent}
+    ]
+
+
+def test_a_table_that_asks_to_slow_down_raises_throttled() -> None:
+    class Busy(DynamoDB):
+        def scan(self, **request: Any) -> dict[str, Any]:
+            raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "Scan")
+
+    with pytest.raises(Throttled):
+        scanned(Busy(), 0)

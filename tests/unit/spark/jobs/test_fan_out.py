@@ -1,0 +1,97 @@
+"""Arguments of the fan-out job, and the fan-out that they ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.domain.batch import OnDeadline, OpenBatch
+from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.fan_out.driver import FanOut
+from fanin.spark.jobs import fan_out
+from fanin.spark.jobs.fan_out import JOB
+from fanin.spark.runtime.formats import DatasetFormat
+from fanin.spark.runtime.service import Service
+
+NEEDED = ["--input", "rows.csv", "--queue", "https://queue", "--staging", "/staging"]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[FanOut]:
+    """What the job asks for; each fan-out ends closed."""
+    plans: list[FanOut] = []
+
+    def fan_out_dataset(spark: object, service: object, plan: FanOut) -> dict[str, Any]:
+        plans.append(plan)
+        return {"batch_id": 7, "state": "closed"}
+
+    monkeypatch.setattr(fan_out, "fan_out_dataset", fan_out_dataset)
+    monkeypatch.setattr(Service, "from_env", lambda: None)
+    return plans
+
+
+def run(*more: str) -> dict[str, Any]:
+    return JOB.run(None, JOB.parser().parse_args([*NEEDED, *more]))
+
+
+def test_without_options_it_is_a_plain_batch(asked: list[FanOut]) -> None:
+    assert run() == {"ok": True, "batch_id": 7, "state": "closed"}
+    assert asked == [FanOut(Dataset("rows.csv", DatasetFormat.CSV), "https://queue", "/staging")]
+
+
+def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> None:
+    run(
+        *("--user-key", "mine", "--parent-item", "7:g:3", "--lifetime", "7200", "--idle-ttl", "600"),
+        *("--deadline", "2026-11-21T18:00:00Z", "--on-deadline", "complete"),
+        *("--metadata", "a=b", "--metadata", "c=d=e"),
+    )
+    (plan,) = asked
+    assert plan.request == OpenBatch(
+        user_key="mine",
+        parent_item="7:g:3",
+        lifetime=7_200,
+        idle_ttl=600,
+        deadline=1_795_284_000_000,
+        on_deadline=OnDeadline.COMPLETE,
+        metadata={"a": "b", "c": "d=e"},
+    )
+
+
+def test_every_option_of_the_dataset_is_in_the_plan(asked: list[FanOut]) -> None:
+    run(
+        *("--format", "csv", "--schema", "id long", "--multiline", "--body", "text"),
+        *("--key", "nightly", "--rejects", "/rejects", "--workers", "3"),
+    )
+    (plan,) = asked
+    assert plan.dataset == Dataset("rows.csv", DatasetFormat.CSV, "text", "id long", multiline=True)
+    assert (plan.key, plan.rejects, plan.workers) == ("nightly", "/rejects", 3)
+
+
+@pytest.mark.parametrize(
+    ("state", "ok"),
+    [("closed", True), ("complete", True), ("cancelled", False), ("timed_out", False), ("orphaned", False)],
+)
+def test_a_batch_that_ended_otherwise_is_not_ok(
+    monkeypatch: pytest.MonkeyPatch, state: str, ok: bool
+) -> None:
+    monkeypatch.setattr(fan_out, "fan_out_dataset", lambda *_: {"state": state})
+    monkeypatch.setattr(Service, "from_env", lambda: None)
+    assert run()["ok"] is ok
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--deadline", "tomorrow", "argument --deadline: "),
+        ("--metadata", "nonsense", "'nonsense' is not KEY=VALUE"),
+        ("--on-deadline", "explode", "invalid"),
+        ("--format", "xml", "invalid"),
+    ],
+)
+def test_arguments_that_do_not_make_sense_say_why(
+    capsys: pytest.CaptureFixture[str], option: str, value: str, message: str
+) -> None:
+    with pytest.raises(SystemExit):
+        JOB.parser().parse_args([*NEEDED, option, value])
+    assert message in capsys.readouterr().err

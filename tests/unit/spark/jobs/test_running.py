@@ -1,0 +1,86 @@
+"""How a job ends without a session of Spark; the rest is tested on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from fanin.errors import NotConfigured
+from fanin.spark.jobs import running
+from fanin.spark.jobs.running import FAILED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
+
+
+def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    raise NotConfigured("the environment names no table")
+
+
+def job(run=refuse, **settings: str) -> Job:
+    return Job("a-job", "does something", lambda parser: parser.add_argument("--n", type=int), run, settings)
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
+    made: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr(running, "session", lambda name, settings: made.append((name, settings)))
+    return made
+
+
+def ended(capsys: pytest.CaptureFixture[str], run, *arguments: str) -> tuple[int, dict, str]:
+    code = job(run).main(arguments)
+    told = capsys.readouterr()
+    return code, json.loads(told.out.splitlines()[-1]), told.err
+
+
+def test_a_job_has_a_session_of_its_name_with_its_settings(sessions):
+    job(lambda spark, options: {"ok": True}, key="value").main([])
+    assert sessions == [("fanin a-job", {"key": "value"})]
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, OK), (False, WRONG)])
+def test_the_summary_decides_the_exit_code(sessions, capsys, ok, code):
+    ended_with, summary, err = ended(capsys, lambda spark, options: {"ok": ok, "n": options.n}, "--n", "7")
+    assert ended_with == code
+    assert summary.pop("seconds") >= 0
+    assert summary == {"job": "a-job", "ok": ok, "n": 7}
+    assert err == ""
+
+
+def test_a_refusal_is_in_the_summary_and_on_standard_error(sessions, capsys):
+    code, summary, err = ended(capsys, refuse)
+    assert (code, summary["error"], summary["detail"]) == (
+        FAILED,
+        "not-configured",
+        "the environment names no table",
+    )
+    assert err.splitlines()[-1] == "a-job: the environment names no table"
+
+
+def test_an_error_of_spark_is_cut_in_the_summary(sessions, capsys):
+    def fail(spark, options):
+        raise PySparkException("x" * 3 * MOST_DETAIL)
+
+    code, summary, err = ended(capsys, fail)
+    assert (code, summary["error"], summary["detail"]) == (FAILED, "spark-failed", "x" * MOST_DETAIL)
+    assert "x" * 3 * MOST_DETAIL in err
+
+
+def test_a_mistake_in_a_job_is_not_hidden(sessions):
+    def fail(spark, options):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        job(fail).main([])
+
+
+def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given an argument that the job does not know
+    with pytest.raises(SystemExit) as ended:
+        job(refuse).main(["--m", "7"])
+
+    # Then it says so, and ends as all command lines do
+    assert ended.value.code == USAGE
+    assert "--m" in capsys.readouterr().err
