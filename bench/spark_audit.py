@@ -1,4 +1,4 @@
-"""The audit of an export of many words: linear in them; what is planted is found, and no more."""
+"""The audit of an export of many words: its time is linear, and it finds exactly what was planted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXPIRES = AT // 1000 + 20 * 86_400
 USUAL, FULL = 1_000_000, 10_000_000
 PARTITIONS = 8
 PLANTED = 10_000
-"""One word in so many is wrong, and another, and so on for each kind of finding."""
+"""For each kind of finding, one word in so many is wrong."""
 
 _ALL = 2**64 - 1
 _SMALL = 4_096
@@ -37,9 +37,10 @@ _MASKS = [mask or 1 for mask in map(random.Random(7).getrandbits, [64] * 1_000)]
 
 @dataclass
 class World:
-    """An export of some words, and what an audit must say of it.
+    """An export of some words, and what an audit must find in it.
 
-    The words of a batch are in turn done as a whole, and in part at random; half of them are in one batch.
+    Every second word of a batch is done, the others are done in part, at random. One batch has half of the
+    words.
 
     Attributes:
         words: rows of level 0 to be made.
@@ -147,7 +148,7 @@ def audited(spark: SparkSession, words: int) -> tuple[float, dict[str, Any], Wor
 
 
 def wrongly_told(summary: dict[str, Any], world: World) -> int:
-    """How many findings are missing or invented, and how many items miscounted."""
+    """Count the findings that are missed or invented, and the items that are miscounted."""
     found = Counter(summary["findings"])
     differs = (found - world.planted) + (world.planted - found)
     return differs.total() + abs(summary["done"] - world.done)
@@ -156,7 +157,7 @@ def wrongly_told(summary: dict[str, Any], world: World) -> int:
 def linear(words: int = USUAL) -> list[Figure]:
     """Audit a tenth of so many words, then all of them."""
     spark = session("bench", {"spark.master": "local[2]", "spark.sql.shuffle.partitions": str(PARTITIONS)})
-    audited(spark, 10_000)  # compiles what the others run
+    audited(spark, 10_000)  # compiles the code that the others run
     runs = audited(spark, words // 10), audited(spark, words)
     (small, _, _), (large, summary, _) = runs
     told = sum(wrongly_told(found, world) for _, found, world in runs)

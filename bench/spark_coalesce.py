@@ -1,4 +1,4 @@
-"""Coalescing on Spark, two cores: against the plain aggregation in SQL and against numpy without Spark."""
+"""Coalescing on Spark with two cores, compared with plain aggregation in SQL and with numpy without Spark."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Contiguous:
 
 
 def ratios(power: int = USUAL) -> list[Figure]:
-    """How fast, with 2^power acknowledgements."""
+    """Measure how fast the strategies are, with 2^power acknowledgements."""
     with _session() as spark, tempfile.TemporaryDirectory() as folder:
         return speeds(spark, Path(folder), power)
 
 
 def counts() -> list[Figure]:
-    """How many writes."""
+    """Count writes."""
     with _session() as spark:
         return [*writes(spark), billion(spark)]
 
@@ -148,7 +148,7 @@ def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
 
 
 def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
-    """A random half of a batch: one write a word of the cover, nothing else."""
+    """Acknowledge a random half of a batch: one write for each word of the cover, and nothing else."""
     world, count = World(), 1 << power
     batch = world.batch(count)
     chosen = np.sort(np.random.default_rng(2).permutation(count)[: count // 2])
@@ -165,7 +165,7 @@ def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
 
 
 def billion(spark: SparkSession) -> Figure:
-    """A contiguous dataset, acknowledged as a whole: its words are lifted, and the batch completes."""
+    """Acknowledge a contiguous dataset as a whole: its words are lifted, and the batch completes."""
     world = World()
     batch = world.batch(BILLION, closed=True)
     known, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
@@ -207,9 +207,9 @@ def _run(frame: DataFrame) -> None:
 
 
 def _best(*strategies: Callable[[], object]) -> list[float]:
-    """Seconds of the fastest of three runs of each strategy, in turns, since machines are slower at times.
+    """Seconds of the fastest of three runs of each strategy, in turns, since machines are slow at times.
 
-    In the first ones Java compiles, and workers start.
+    In the first runs Java compiles and workers start.
     """
     rounds = [[_seconds(run) for run in strategies] for _ in range(3)]
     return [min(runs) for runs in zip(*rounds, strict=True)]

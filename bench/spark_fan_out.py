@@ -1,4 +1,4 @@
-"""The fan-out job: rows a second, beside the same job that sends plain messages and tracks nothing."""
+"""The fan-out job in rows per second, compared with a job that sends plain messages and tracks nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORKERS = 8
 
 
 def rows_a_second() -> list[Figure]:
-    """Send a dataset in both ways in turn; of each the median counts."""
+    """Send a dataset tracked and plain, in turns; the median of each counts."""
     with TemporaryDirectory() as folder:
         root = Path(folder)
         try:
@@ -81,9 +81,9 @@ def _tracked(spark: SparkSession, service: Service, dataset: Dataset, root: Path
 
 
 def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
-    """What one would write without fanin: bodies, in tens, by as many threads; results kept as well.
+    """What people write without fanin: bodies in tens, with as many threads; results are kept as well.
 
-    The client is boto3's as it comes, with a connection for every thread.
+    The client is a plain one of boto3, with a connection for every thread.
     """
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 

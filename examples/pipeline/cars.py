@@ -1,9 +1,9 @@
-"""Telemetry of connected cars in the form that the report takes: made up, but always the same.
+"""Telemetry of connected cars with the columns of the report: made up, but always the same.
 
     python -m examples.pipeline.cars --output /tmp/cars --weeks 12
 
-The cars are those of the fleet example, whose logs are worked out from their plates. As in life some rows
-come twice, some have lost a value and some have a wrong one.
+The cars are those of the fleet example, whose logs follow from their plates. As in real life some rows come
+twice, some lack a value and some have a wrong one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from examples.fleet.roster import ALPINE, HARBOUR
 FIRST: Final = Week(2026, 1)
 FLEETS: Final = (HARBOUR, ALPINE)
 SPOILT: Final = 0.01
-"""Share of the rows that something happens to."""
+"""Share of the rows that get a mistake."""
 
 Row = dict[str, Any]
 
 
 def telemetry(weeks: int) -> tuple[list[Row], list[Row]]:
-    """Trips and fill-ups of all cars, as they are.
+    """Trips and fill-ups of all cars, without mistakes.
 
     Args:
-        weeks: how many, from ``FIRST`` on.
+        weeks: how many weeks, from ``FIRST`` on.
 
     Returns:
         Rows with the columns of ``fanin.spark.fleet_report.telemetry.TRIPS`` and ``FILL_UPS``.
@@ -69,7 +69,7 @@ def telemetry(weeks: int) -> tuple[list[Row], list[Row]]:
 
 
 def spoilt(rows: list[Row], seed: str) -> Iterator[Row]:
-    """The same as they arrive."""
+    """The same rows with mistakes."""
     random = Random(seed)  # noqa: S311 - made up, not secret
     for row in rows:
         if random.random() >= SPOILT:
@@ -90,7 +90,7 @@ def write(folder: Path, weeks: int) -> Mapping[str, int]:
     """Write ``trips.csv`` and ``fill_ups.csv``.
 
     Returns:
-        How many rows each has.
+        Number of rows of each.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = {}
@@ -108,7 +108,7 @@ def main() -> int:
     """Write the files, and say how many rows they have."""
     parser = argparse.ArgumentParser(description="Make up telemetry of connected cars.")
     parser.add_argument("--output", type=Path, required=True, help="folder for trips.csv and fill_ups.csv")
-    parser.add_argument("--weeks", type=int, default=12, help=f"how many, from {FIRST} on (12)")
+    parser.add_argument("--weeks", type=int, default=12, help=f"how many weeks, from {FIRST} on (12)")
     options = parser.parse_args()
     for name, rows in write(options.output, options.weeks).items():
         print(f"{options.output / name}.csv: {rows:,} rows")

@@ -1,4 +1,4 @@
-"""Those who work the flights off, and whoever waits for the end."""
+"""The consumers that handle the flights, and the subscriber that waits for the end."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from fanin import ItemFailed, ReceivedMessage, Tracker, names
 
 CANCELLED: Final = "the flight was cancelled"
 _EACH: Final = 2
-"""Threads that acknowledge as they go, and threads that leave it to the ack job."""
+"""Threads that acknowledge; as many threads leave that to the ack job."""
 
 
 class Consumers:
-    """Threads on one queue. Half of them acknowledge, the others only note what they have done.
+    """Threads on one queue. Half of them acknowledge, the others only note what they did.
 
     Args:
         tracker: the stack.
         queue_url: of the messages, one a flight.
 
     Attributes:
-        counts: flights by what became of them: ``done``, ``failed`` and ``left``.
+        counts: ``done``, ``failed`` and ``left`` → number of flights.
     """
 
     def __init__(self, tracker: Tracker, queue_url: str) -> None:
@@ -44,7 +44,7 @@ class Consumers:
         return Counter(what for what, _ in self._items.values())
 
     def left(self) -> list[tuple[str, str | None]]:
-        """Items that nobody has acknowledged yet, each with why it has failed, if it has."""
+        """Items that nobody has acknowledged yet, each with the reason if it failed."""
         return [(item, reason) for item, (what, reason) in self._items.items() if what == "left"]
 
     def __enter__(self) -> Self:
@@ -58,10 +58,10 @@ class Consumers:
             thread.join()
 
     def handled(self, flights: int, patience: float) -> None:
-        """Wait until that many have been handled.
+        """Wait until that many flights have been handled.
 
         Raises:
-            TimeoutError: they were not.
+            TimeoutError: they were not handled in time.
         """
         until = time.monotonic() + patience
         while len(self._items) < flights:
@@ -71,7 +71,7 @@ class Consumers:
 
     def _acknowledge(self) -> None:
         def handle(message: ReceivedMessage) -> None:
-            reason = _worked(message.json())
+            reason = _handle(message.json())
             self._keep(message.item, "failed" if reason else "done", reason)
             if reason:
                 raise ItemFailed(reason)
@@ -89,7 +89,7 @@ class Consumers:
             )
             for message in answer.get("Messages", []):
                 item = message["MessageAttributes"][names.ITEM_ATTRIBUTE]["StringValue"]
-                self._keep(item, "left", _worked(json.loads(message["Body"])))
+                self._keep(item, "left", _handle(json.loads(message["Body"])))
                 sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
 
     def _keep(self, item: str | None, what: str, reason: str | None) -> None:
@@ -97,8 +97,8 @@ class Consumers:
             self._items.setdefault(item or "", (what, reason))
 
 
-def _worked(flight: Mapping[str, Any]) -> str | None:
-    """Work a flight off: why it has failed, if it has."""
+def _handle(flight: Mapping[str, Any]) -> str | None:
+    """Handle a flight; gives the reason if it failed."""
     return CANCELLED if flight["dep_delay"] in {None, "NA"} else None
 
 
@@ -129,10 +129,10 @@ class Events:
         self._sqs.delete_queue(QueueUrl=self._queue_url)
 
     def of(self, batch_id: int, patience: float) -> list[dict[str, Any]]:
-        """What was told of a batch; waits for the first, and a little for one too many.
+        """The events of a batch; waits for the first, and a little longer for a repeated one.
 
         Raises:
-            TimeoutError: nothing was told.
+            TimeoutError: there was no event.
         """
         until = time.monotonic() + patience
         while not self._of(batch_id):

@@ -1,4 +1,4 @@
-"""The whole pipeline on real flights: fanned out, acknowledged, audited and reported, on the local stack.
+"""The whole pipeline on real flights, on the local stack: fan out, acknowledge, audit, report.
 
     make demo-spark
 
@@ -37,11 +37,11 @@ from fanin.spark.jobs import ack, audit, fan_out, report
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
 CARRIERS: Final = "AS,F9,HA"
 DEAD: Final = 4
-"""Aircraft of each carrier that do not answer, of one of which even the queue is gone."""
+"""Aircraft of each carrier that do not answer; of one of them even the queue is gone."""
 LEAST: Final = 10
-"""Seconds that aircraft get to answer, at the least."""
+"""Fewest seconds that aircraft get to answer."""
 LONGEST: Final = 120
-"""Seconds that the queue, or the end of the batch, may take."""
+"""Most seconds until the queue is empty, and until the batch ends."""
 
 Say = Callable[[str], None]
 
@@ -53,9 +53,9 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
 
     Args:
         stack: fanin.
-        root: where all files go.
-        carriers: whose flights.
-        say: told what happens.
+        root: folder for all files.
+        carriers: whose flights to send.
+        say: called with each step.
 
     Raises:
         TimeoutError: the queue does not empty, or the batch does not end.
@@ -72,12 +72,12 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
     flights = sample(spark, unpack(folder), carriers, folder / "flights")
     rows = flights.count()
     with Events(stack.bus) as events:
-        say(f"{rows:,} flights are fanned out")
+        say(f"fan out {rows:,} flights")
         with Consumers(tracker, stack.work_queue_url) as consumers:
             to = ("--queue", stack.work_queue_url, "--staging", f"{folder}/staging")
             sent = job(fan_out.JOB, "--input", f"{folder}/flights", *to, "--user-key", "flights")
             consumers.handled(rows, LONGEST)
-        say("some were acknowledged as they were handled; the ack job marks the others, and is run twice")
+        say("consumers acknowledged some of them; the ack job marks the others, and runs twice")
         left = spark.createDataFrame(consumers.left(), "item string, reason string").repartition(4)
         left.write.parquet(f"{folder}/acks")
         acked, again = (
@@ -86,7 +86,7 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         )
         tracker.wait(sent["batch_id"], timeout=LONGEST)
         heard = events.of(sent["batch_id"], LONGEST)
-    say("the batch is complete; all tables are audited")
+    say("the batch is complete; audit all tables")
     audited = job(audit.JOB, "--scan", "--output", f"{folder}/audit", "--segments", "4")
     vehicles = Vehicles(tracker, payload=lambda name: {"status": "ok", "vehicle": name})
     crew = register(vehicles, flights)
@@ -127,7 +127,7 @@ def sample(spark: SparkSession, file: Path, carriers: list[str], folder: Path) -
 
 
 class Crew(NamedTuple):
-    """Aircraft: those that answer, those that are registered and do not, those that nobody registered."""
+    """Aircraft that answer, aircraft that are registered and do not, and aircraft that nobody registered."""
 
     living: list[str]
     dead: list[str]
@@ -135,7 +135,7 @@ class Crew(NamedTuple):
 
 
 def register(vehicles: Vehicles, flights: DataFrame) -> Crew:
-    """Register the aircraft of each carrier, but for the last; of the first some are dead."""
+    """Register the aircraft of each carrier but its last one; its first ones are dead."""
     crew = Crew([], [], [])
     pairs = flights.where("air_time <> 'NA'").select("carrier", "tailnum").distinct()
     for carrier, rows in groupby(pairs.orderBy("carrier", "tailnum").collect(), lambda row: row["carrier"]):
@@ -153,13 +153,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="The Spark pipeline on the flights that left New York in 2013."
     )
-    parser.add_argument("--carriers", default=CARRIERS, help=f"whose flights, two letters each ({CARRIERS})")
-    parser.add_argument("--root", type=Path, default=HOME, help="where everything is kept")
+    parser.add_argument(
+        "--carriers", default=CARRIERS, help=f"carriers of the flights, two letters each ({CARRIERS})"
+    )
+    parser.add_argument("--root", type=Path, default=HOME, help="folder for all files")
     options = parser.parse_args()
     console = Console()
     say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False, soft_wrap=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
-    down(options.root)  # what an earlier run left, had it been killed
+    down(options.root)  # an earlier run may have been killed
     try:
         stack = up(options.root, report=say)
         os.environ.update(environment(stack))

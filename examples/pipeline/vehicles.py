@@ -1,4 +1,4 @@
-"""Vehicles with queues of their own, registered in the directory; those that live answer."""
+"""Vehicles with queues of their own, registered in the directory; the living ones answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fanin import Consumer, ReceivedMessage, Register, Tracker, names
 LEAST: Final = 5
 """Seconds; the shortest timeout of a scatter."""
 PATIENCE: Final = 5
-"""Times what a scatter takes where nobody is slow."""
+"""Vehicles get this many times as long as a scatter takes when nobody is slow."""
 _THREADS: Final = 8
 _ROUND: Final = 0.5
 """Seconds between two looks at a vehicle's queue."""
@@ -45,7 +45,7 @@ class Vehicles:
         self.asked: Counter[str] = Counter()
 
     def register(self, fleet: str, vehicles: Iterable[str]) -> None:
-        """Make each a channel and register it."""
+        """Create a channel for each vehicle and register it."""
 
         def one(vehicle: str) -> None:
             made = self._tracker.sqs.create_queue(
@@ -60,11 +60,11 @@ class Vehicles:
             list(pool.map(one, vehicles))
 
     def scrap(self, vehicle: str) -> None:
-        """Delete a channel; the directory does not know yet."""
+        """Delete a vehicle's channel, which stays in the directory."""
         self._tracker.sqs.delete_queue(QueueUrl=self._queues[vehicle])
 
     def waiting(self, vehicle: str) -> int:
-        """Messages in the channel of one that does not listen."""
+        """Messages that wait in the channel of a vehicle that does not listen."""
         attributes = self._tracker.sqs.get_queue_attributes(
             QueueUrl=self._queues[vehicle], AttributeNames=["ApproximateNumberOfMessages"]
         )["Attributes"]
@@ -72,7 +72,7 @@ class Vehicles:
 
     @contextmanager
     def answering(self, living: Iterable[str]) -> Iterator[None]:
-        """Let these answer; a thread looks after many of them, one after the other."""
+        """Let these vehicles answer; each thread polls many of them in turn."""
         over = threading.Event()
         every = [self._unit(vehicle) for vehicle in living]
 
@@ -96,7 +96,7 @@ class Vehicles:
                 thread.join()
 
     def _unit(self, vehicle: str) -> Consumer:
-        """What runs in a vehicle."""
+        """The consumer that runs in a vehicle."""
 
         def handle(message: ReceivedMessage) -> None:
             self.asked[vehicle] += 1
@@ -107,8 +107,8 @@ class Vehicles:
     def pace(self) -> int:
         """Seconds that vehicles should get to answer, on this machine and under its load.
 
-        Asks a vehicle of a fleet of its own. The first time starts functions that are cold, and is not
-        measured.
+        Measures how long one vehicle of a fleet of its own takes. The first time starts cold functions, and
+        is not measured.
         """
         fleet, vehicle, took = f"workshop-{uuid.uuid4()}", f"jig-{uuid.uuid4()}", 0.0
         self.register(fleet, [vehicle])

@@ -1,4 +1,4 @@
-"""What makes the JVMs of the tests fast: made once, by a program that does a little of all that the tests do.
+"""Files that make the JVMs of the tests fast; made once, by a program that does a little of what tests do.
 
 Spark's classes, read and checked, which is the larger half of a JVM's start: Java keeps them in an archive
 (class data sharing). And ``Files``, a file system, in a jar. ``python -m tests.spark.classes FOLDER`` makes

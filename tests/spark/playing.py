@@ -91,7 +91,7 @@ def ranges_of(tables: Tables, batch_id: int) -> list[tuple[int, int]]:
 
 
 def _lose(tables: Tables, leaf: str) -> bool:
-    """Undo the mark above a leaf that is 0; not if there is none, or it would change what is missing."""
+    """Undo the mark above a leaf that is 0, unless there is no mark or that would change what is missing."""
     batch, _, number = leaf.split("/")
     above = f"{batch}/1/{int(number) // 64}"
     if above not in tables.words:

@@ -1,4 +1,4 @@
-"""Where tasks of a local session have their code from."""
+"""Where tasks of a local session get their code."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 
 def test_tasks_have_what_they_need_and_no_archive_of_spark(spark: SparkSession) -> None:
-    # When a task tells what it finds when it starts
+    # When a task says what it finds when it starts
     def tell(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyspark as there
 

@@ -1,4 +1,4 @@
-"""The audit of an export: what is planted is found, nothing is invented, all else is as the ledger says."""
+"""The audit of an export: it finds what was planted and nothing else; the rest is as the ledger says."""
 
 import json
 from base64 import b64encode
@@ -110,7 +110,7 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
         tables.words.pop(f"{batch.batch_id}/1/0", None)
         if closed:
             expected.add(wrong(batch, "lost_parent", f"{batch.batch_id}/0/2"))
-    # a word below a cleared bit is no loss, whatever it is
+    # a word below a cleared bit is not lost, whatever its value
     batch, group = tables.batch(64**3 * 2)
     tables.ack(group, (0, 64**3))
     tables.dump_batch(batch)

@@ -1,4 +1,4 @@
-"""Random batches, worked on by the real ledger: the audit says what the ledger says. And many words."""
+"""What the audit says about batches: a verdict for each, and for random ones what the ledger says."""
 
 from pathlib import Path
 from random import Random
@@ -7,14 +7,62 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
-from fanin.spark.audit.verdicts import audit
+from fanin.domain.batch import Mode, OpenBatch, State
+from fanin.spark.audit.verdicts import Verdict, audit
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
 from tests.spark.tables import Tables
 
-pytestmark = pytest.mark.soak
+
+def test_every_batch_has_its_verdict_with_the_worst_finding_first(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a batch for each verdict: nothing wrong; no words; complete with pending items; done and not
+    # complete; filed under another state; and the last again, while it is active
+    tables = Tables()
+    sound, group = tables.batch(100)
+    tables.ack(group, (0, 40))
+    counted = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED))
+    early, stuck, misfiled, active = (tables.batch(70)[0] for _ in range(4))
+    tables.dump()
+    ended = tables.memory.clock.now()
+    tables.set_batch(early, state=State.COMPLETE, ended_at=ended)
+    tables.set_batch(stuck, items=0)
+    for batch in (early, misfiled):
+        tables.batches[batch.batch_id]["shelf"] = {"S": "open#9"}
+    tables.set_batch(active, items=0, touched_at=tables.at)
+
+    found = audit(tables.snapshot(spark, tmp_path))
+    rows = {row["batch_id"]: row for row in found.batches(found.findings()).collect()}
+
+    verdicts = {batch_id: row["verdict"] for batch_id, row in rows.items()}
+    expected = {
+        sound: Verdict.SOUND,
+        counted: Verdict.COUNTED,
+        early: Verdict.EARLY,
+        stuck: Verdict.STUCK,
+        misfiled: Verdict.WRONG,
+        active: Verdict.IN_FLUX,
+    }
+    assert verdicts == {batch.batch_id: verdict.value for batch, verdict in expected.items()}
+    assert (rows[early.batch_id]["wrong"], rows[active.batch_id]["in_flux"]) == (2, 1)
 
 
+def test_a_batch_has_its_age_and_its_rate(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a batch that ended 40 s after it was opened, with 30 of its items done
+    tables = Tables()
+    batch, group = tables.batch(100)
+    tables.ack(group, (0, 30))
+    tables.dump()
+    tables.set_batch(batch, state=State.CANCELLED, ended_at=tables.row(batch).created_at + 40_000)
+
+    found = audit(tables.snapshot(spark, tmp_path))
+    (row,) = found.batches(found.findings()).collect()
+
+    assert (row["age"], row["rate"], row["done"], row["pending"]) == (40, 0.75, 30, 70)
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 27))
 def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     spark: SparkSession, tmp_path: Path, seed: int
@@ -49,6 +97,7 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     spark.catalog.clearCache()
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("as_deployed")
 def test_ten_million_words_are_audited_as_planted(spark: SparkSession) -> None:
     # Given an export of 10,000,000 words of level 0, with three kinds of findings planted in it

@@ -3,7 +3,7 @@
 import subprocess
 
 
-def test_there_fanin_is_nowhere_else(outside, tmp_path):
+def test_the_cluster_has_no_other_fanin(outside, tmp_path):
     found = subprocess.run(  # noqa: S603
         [outside["PYSPARK_PYTHON"], "-c", "import pyspark, boto3, pyarrow, fanin"],
         env=outside,
@@ -15,7 +15,7 @@ def test_there_fanin_is_nowhere_else(outside, tmp_path):
     assert "No module named 'fanin'" in found.stderr
 
 
-def test_a_name_that_is_no_job_fails_the_run(submitted, outside, tmp_path):
+def test_a_name_that_is_not_a_job_fails_the_run(submitted, outside, tmp_path):
     ran = subprocess.run(  # noqa: S603
         [*submitted("local[2]"), "nothing"],
         env=outside,

@@ -1,4 +1,4 @@
-"""Datasets as message bodies: what is sent, what is left out, and that no row is both or neither."""
+"""Datasets as message bodies: each row is either sent or left out, with a reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_a_parquet_row_is_sent_as_an_object_with_its_nulls(spark: SparkSession, 
     assert left == []
 
 
-def test_a_column_may_be_the_body_and_what_is_none_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_may_be_the_body_and_rows_without_one_are_left_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     large = "x" * REQUEST_BYTES
     rows = spark.createDataFrame([(1, "a"), (2, None), (3, ""), (4, large), (5, "☂")], "id long, text string")
 
@@ -77,7 +79,7 @@ def test_the_largest_body_is_counted_in_bytes(
 def test_malformed_lines_of_csv_are_left_out(
     spark: SparkSession, any_ansi: None, tmp_path: Path, body: str | None
 ) -> None:
-    # Given a CSV file with a quoted comma and quote, a short line, a long one, and a number that is none
+    # Given a CSV file with quoted commas and quotes, lines too short and too long, and a bad number
     file = tmp_path / "rows.csv"
     file.write_text('id,name,n\n1,"a, ""b""",5\n2,short\n3,long,6,7\n4,not a number,x\n5,,8\n')
     dataset = Dataset(str(file), DatasetFormat.CSV, body, "id long, name string, n int")
@@ -148,7 +150,7 @@ def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) ->
         ({"format": DatasetFormat.JSON, "body": "it's"}, "cannot be looked up"),
     ],
 )
-def test_what_cannot_be_read_is_told(
+def test_a_dataset_that_cannot_be_read_is_refused(
     spark: SparkSession, tmp_path: Path, dataset: dict[str, Any], message: str
 ) -> None:
     path = parquet(spark.range(1), tmp_path).path

@@ -98,7 +98,7 @@ def test_rows_that_the_file_system_lost_are_noticed(
 
     monkeypatch.setattr(staging, "_counts", lossy)
 
-    # When rows are staged, then it is told, and nothing is left that a later run would use
+    # When rows are staged, then that is noticed, and nothing is left that a later run would use
     with pytest.raises(ServiceUnavailable, match="lost or doubled"):
         staged(spark, tmp_path, spark.range(0, 4, 1, 1))
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""Which rows of a dataset of telemetry count, and why the others do not: none is lost, none is fatal."""
+"""Which rows of telemetry count, and why the others do not; no row is lost, and no row is fatal."""
 
 import json
 from datetime import UTC, datetime
@@ -86,7 +86,7 @@ def test_each_row_counts_or_says_why_not(
 
 
 def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
-    # Given Parquet with other numeric types, a number as the vehicle, and values that are none
+    # Given Parquet with other numeric types, a number as the vehicle, and values that are null
     rows = spark.sql(
         "SELECT 'f' fleet, id vehicle, 'x' trip_id, TIMESTAMP_NTZ '2024-03-04 08:00:00' started_at,"
         " element_at(array(12000.4D, double('NaN'), double(null)), cast(id AS int)) distance_m,"
@@ -130,7 +130,7 @@ def test_of_rows_with_one_key_the_smallest_counts(spark: SparkSession) -> None:
         ]
 
 
-def test_a_line_that_is_no_json_is_kept_as_it_came(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_line_that_is_not_json_is_kept_as_it_came(spark: SparkSession, tmp_path: Path) -> None:
     # Given a file with a broken line
     file = tmp_path / "trips.jsonl"
     file.write_text(json.dumps(GOOD) + '\n{"fleet": "nor\n')

@@ -161,7 +161,7 @@ def test_fleets_add_up_to_their_vehicles(spark: SparkSession) -> None:
     assert found[:2] == (len(inside), sum(row[4] for row in inside))
 
 
-def test_the_missing_are_told_why(vehicles: DataFrame, spark: SparkSession) -> None:
+def test_the_missing_have_their_reasons(vehicles: DataFrame, spark: SparkSession) -> None:
     # Given a north that was not asked, and a south of which one failed, one said nothing, one was not known
     answers = spark.createDataFrame(
         [

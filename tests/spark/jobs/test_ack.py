@@ -11,7 +11,7 @@ from fanin.spark.jobs.running import FAILED
 
 
 @pytest.mark.parametrize("name", ["acks", "acks.csv", "acks.jsonl", "acks/*"])
-def test_a_path_where_nothing_is_is_no_empty_dataset(
+def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     # Given a path where there is nothing, as a folder, a file of each format, or a pattern

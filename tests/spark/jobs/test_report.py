@@ -1,4 +1,4 @@
-"""The report's job: what it must be told, and that it needs no stack where nobody is asked."""
+"""The report job: what it needs to know, and that it needs no stack where nobody is asked."""
 
 import os
 from pathlib import Path

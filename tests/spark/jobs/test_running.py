@@ -49,7 +49,7 @@ def test_the_exit_code_and_the_last_line_agree(
     assert summary["job"] == "a-job"
 
 
-def test_what_was_wrong_in_the_first_place_is_told(
+def test_the_summary_has_the_root_cause(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     # Given a job that fails far below, in a thread of a task
@@ -62,7 +62,7 @@ def test_what_was_wrong_in_the_first_place_is_told(
     # When it is run
     assert job(read).main([]) == FAILED
 
-    # Then the summary, and the last line for people, say why, and not where
+    # Then the summary and the last line on standard error say why, and not where
     told = capsys.readouterr()
     detail = json.loads(told.out.splitlines()[-1])["detail"]
     assert detail.startswith(f"java.lang.RuntimeException: file:{file} is not a Parquet file")

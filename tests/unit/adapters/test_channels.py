@@ -111,3 +111,36 @@ def test_a_message_refused_for_good_is_not_sent_again() -> None:
     bad = {"Id": "0", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "bad"}
 
     assert channels(answers(bad)).send([Outgoing(MISSING, "a", {})]) == ["bad"]
+
+
+def test_only_what_was_not_taken_is_sent_again() -> None:
+    client = boto3.client("sqs")
+    taken = {"MessageId": "m", "MD5OfMessageBody": "x"}
+    with Stubber(client) as stubber:
+        stubber.add_response(
+            "send_message_batch",
+            {
+                "Successful": [{"Id": "0", **taken}],
+                "Failed": [{"Id": "1", "SenderFault": False, "Code": "InternalError"}],
+            },
+        )
+        again = {"Id": "1", "MessageBody": "b", "MessageAttributes": {}}
+        stubber.add_response(
+            "send_message_batch",
+            {"Successful": [{"Id": "1", **taken}], "Failed": []},
+            {"QueueUrl": MISSING, "Entries": [again]},
+        )
+
+        assert channels(client).send([Outgoing(MISSING, "a", {}), Outgoing(MISSING, "b", {})]) == [None, None]
+        stubber.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "AWS.SimpleQueueService.NonExistentQueue"])
+def test_a_queue_that_is_closed_to_us_is_refused_for_each_of_its_messages(code: str) -> None:
+    client = boto3.client("sqs")
+    with Stubber(client) as stubber:
+        stubber.add_client_error("send_message_batch", code)
+
+        refused = channels(client).send([Outgoing(MISSING, body, {}) for body in "ab"])
+
+    assert refused == [f"the queue cannot be sent to ({code})"] * 2

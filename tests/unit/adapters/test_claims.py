@@ -9,10 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from fanin.adapters.claims import S3Claims
 from fanin.adapters.memory import FixedClock
+from fanin.errors import ServiceUnavailable
 
 BUCKET = "claims"
 
@@ -46,3 +49,28 @@ def test_what_was_uploaded_is_there_and_can_be_downloaded(s3) -> None:
 
     assert claims.exists("8/0/a")
     assert "/8/0/a?" in claims.download("8/0/a")
+
+
+@pytest.fixture
+def client() -> Any:
+    return boto3.client("s3")
+
+
+@pytest.mark.parametrize("code", ["404", "NoSuchKey", "403"])
+def test_an_object_that_s3_does_not_show_is_not_there(client: Any, aws: Stubber, code: str) -> None:
+    """Without the permission to list a bucket, S3 answers 403 for a key that does not exist."""
+    aws.add_client_error("head_object", code, expected_params={"Bucket": BUCKET, "Key": "8/0/a"})
+
+    assert S3Claims(lambda: BUCKET, FixedClock(), lambda: client).exists("8/0/a") is False
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "expected"), [("SlowDown", 503, ServiceUnavailable), ("400", 400, ClientError)]
+)
+def test_an_answer_that_says_nothing_of_the_object_is_an_error(
+    client: Any, aws: Stubber, *, code: str, status: int, expected: type[Exception]
+) -> None:
+    aws.add_client_error("head_object", code, http_status_code=status)
+
+    with pytest.raises(expected):
+        S3Claims(lambda: BUCKET, FixedClock(), lambda: client).exists("8/0/a")

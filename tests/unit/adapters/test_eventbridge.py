@@ -46,3 +46,25 @@ def test_an_event_the_bus_did_not_take_is_an_error(
 
     with pytest.raises(expected):
         EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT)
+
+
+def test_the_answer_is_the_id_that_the_bus_gave(client: Any, aws: Stubber) -> None:
+    aws.add_response("put_events", {"FailedEntryCount": 0, "Entries": [{"EventId": "e-7"}]})
+
+    assert EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT) == "e-7"
+
+
+def test_an_event_of_somebody_else_keeps_its_source_and_gets_no_id(client: Any, aws: Stubber) -> None:
+    event = Event("", "sold", {"n": 7}, 1_790_000_000_000, source="shop")
+    sent = {
+        "EventBusName": "bus",
+        "Source": "shop",
+        "DetailType": "sold",
+        "Detail": '{"n":7}',
+        "Time": datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC),
+    }
+    aws.add_response(
+        "put_events", {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}, {"Entries": [sent]}
+    )
+
+    EventBridgeEvents(lambda: "bus", lambda: client).publish(event)

@@ -18,3 +18,12 @@ def test_randomness_has_the_asked_size_and_differs() -> None:
     assert all(0 <= random.bits(12) < 2**12 for _ in range(100))
     assert len({random.bytes(16) for _ in range(100)}) == 100
     assert len(random.bytes(16)) == 16
+
+
+def test_a_sleep_takes_the_seconds_it_was_given() -> None:
+    clock = SystemClock()
+    before = clock.monotonic()
+
+    clock.sleep(0.01)
+
+    assert 0.01 <= clock.monotonic() - before < 10

@@ -11,6 +11,7 @@ from rich.console import Console
 from fanin import Tracker
 from fanin.cli.session import Session, lines_of_stdin
 from fanin.errors import BatchNotFound, NotConfigured, Throttled
+from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
 
 
 @pytest.fixture
@@ -43,10 +44,11 @@ class TestTracker:
         assert Session(local=True, given=tracker).tracker is tracker
         assert chosen == []
 
-    def test_nothing_configured_is_an_error(self, monkeypatch):
-        for name in ("FANIN_PROFILE", "FANIN_API_URL", "FANIN_BATCHES_TABLE"):
+    def test_nothing_configured_is_an_error(self, monkeypatch, tmp_path):
+        for name in (ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE):
             monkeypatch.delenv(name, raising=False)
-        with pytest.raises(NotConfigured, match="FANIN_API_URL"):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(NotConfigured, match=ENV_API_URL):
             _ = Session().tracker
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from datetime import timedelta
 
 import pytest
 
@@ -12,7 +13,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
-from fanin.errors import NotConfigured
+from fanin.errors import BatchNotFound, NotConfigured
 
 STACK = {
     **{field.name: field.name for field in fields(Stack)},
@@ -109,3 +110,33 @@ def test_tables(monkeypatch):
 def test_tables_half_named_say_which_is_missing():
     with pytest.raises(NotConfigured, match="FANIN_WORDS_TABLE"):
         Tracker.direct(Settings({"FANIN_BATCHES_TABLE": "b", "FANIN_PARTS_TABLE": "p"}))
+
+
+class TestInMemory:
+    """``Tracker.in_memory()`` behaves as a deployed service does, by the machine's clock."""
+
+    def test_a_child_completes_its_parent(self):
+        tracker = Tracker.in_memory()
+        with tracker.batch() as parent, tracker.batch(parent_item=parent.add(1)[0]):
+            pass
+        assert parent.status().batch.state == "complete"
+
+    def test_a_deadline_ends_a_batch(self):
+        tracker = Tracker.in_memory()
+        batch = tracker.open(deadline=timedelta(milliseconds=50))
+        assert tracker.wait(batch.batch_id, timeout=10).batch.state == "timed_out"
+
+    @pytest.mark.parametrize("via", ["api", "queue"])
+    def test_work_is_sent_and_consumed_without_aws(self, via):
+        tracker, seen = Tracker.in_memory(), []
+        url = tracker.sqs.create_queue(QueueName="rows")["QueueUrl"]
+        with tracker.batch() as batch:
+            batch.send(url, ["a", "b", "c"])
+        consumer = tracker.consumer(url, lambda message: seen.append(message.body), via=via, wait=0)
+        consumer.run(until=lambda: batch.status().batch.state.terminal)
+        assert sorted(seen) == ["a", "b", "c"]
+
+    def test_each_is_a_service_of_its_own(self):
+        batch = Tracker.in_memory().open()
+        with pytest.raises(BatchNotFound):
+            Tracker.in_memory().status(batch.batch_id)

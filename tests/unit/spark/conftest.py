@@ -38,13 +38,16 @@ class Sqs:
 class MemoryStack:
     """What tasks ask of a ``Service``, in this process.
 
+    Args:
+        memory: the stores of another stack, which this one reaches from a process of its own.
+
     Attributes:
         memory: the stores.
         sqs: every queue.
     """
 
-    def __init__(self) -> None:
-        self.memory = Memory()
+    def __init__(self, memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
         self.sqs = Sqs()
         self._services = Services(self.memory.ports())
         self._tracker = Tracker(self._services, lambda: self.sqs)  # type: ignore[arg-type,return-value]

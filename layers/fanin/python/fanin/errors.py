@@ -2,31 +2,31 @@
 
     FaninError
     ├── InvalidRequest          the request is malformed; fix it and send it again
-    │   ├── InvalidItemId       an id that is malformed, forged, of another service, or out of range
+    │   ├── InvalidItemId       an item id is malformed, forged, out of range, or of another batch
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
-    │   └── IdempotencyKeyReused  the key was used before for another request
-    ├── BatchNotFound           no such batch, or it was removed after its lifetime
+    │   └── IdempotencyKeyReused  the key was used for another request
+    ├── BatchNotFound           the batch does not exist, or was removed after its lifetime
     ├── BatchGone               the batch is past its lifetime and about to be removed
-    ├── BufferNotFound          no such buffer
+    ├── BufferNotFound          the buffer does not exist
     ├── BatchClosed             the batch takes no more items
-    ├── ChannelRefused          no such queue, or it does not carry the tag fanin:channel
-    ├── NotRegistered           nobody is registered under that name, or the lease has run out
-    ├── RouteNotFound           no such route
-    ├── JobRunNotFound          no such run of a Spark job
-    ├── CorrelationIdAlive      a scatter of that correlation id has not ended yet
-    ├── LimitReached            a bounded batch is full: try again later
-    ├── BufferFull              a repeat buffer is full, because the receivers lag behind: slow down
-    ├── Throttled               DynamoDB or SQS is busy: try again later
+    ├── ChannelRefused          the queue does not exist, or does not carry the tag fanin:channel
+    ├── NotRegistered           no instance is registered by that name, or its lease is over
+    ├── RouteNotFound           the route does not exist
+    ├── JobRunNotFound          the run of a Spark job does not exist
+    ├── CorrelationIdAlive      a scatter with that correlation id has not ended yet
+    ├── LimitReached            a bounded batch is full: back-pressure, try again later
+    ├── BufferFull              a repeat buffer is full: the receivers lag behind, send more slowly
+    ├── Throttled               an AWS service is overloaded or throttles: try again later
     ├── AccessDenied            the caller's credentials do not allow this call
-    ├── ServiceUnavailable      the service did not answer, or answered with a fault: try again later
-    ├── NotConfigured           a setting is missing on this side
-    ├── SendFailed              a queue did not take some of a producer's messages
-    ├── ExportDamaged           an export of a table is not what its manifest says
-    ├── ItemFailed              raised by a consumer: this item has failed for good
+    ├── ServiceUnavailable      the service did not answer, or answered with a fault
+    ├── NotConfigured           a setting of this process is missing
+    ├── SendFailed              a queue refused some of a producer's messages
+    ├── ExportDamaged           an export of a table does not match its manifest
+    ├── ItemFailed              raised by a consumer: this item failed, do not retry it
     └── LocalStackFailed        the local stack could not be started or deployed
 
-Each class has a stable ``code`` (the last part of the problem's ``type``), and ``retryable`` says whether the
-same call may succeed later. Messages say what to do.
+Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
+whether the same call may succeed later. Messages say what to do.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from typing import ClassVar
 
 
 class FaninError(Exception):
-    """The root of the tree: catches everything that fanin raises on purpose.
+    """The root of the tree: catch it to catch every error that fanin raises on purpose.
 
     Attributes:
         code: stable, kebab-case name of the error, the same in the API, the library and the logs.
         retryable: True when the same call, repeated later, may succeed.
-        retry_after: seconds to wait before repeating; None where that is not known.
+        retry_after: seconds to wait before repeating, where they are known.
     """
 
     code: ClassVar[str] = "error"
@@ -133,10 +133,10 @@ class NotConfigured(FaninError):
 
 
 class SendFailed(FaninError):
-    """Some messages of a producer did not reach their queue; all the others did.
+    """Some messages of a producer did not reach their queue; all others did.
 
     Attributes:
-        items: item id → why the queue did not take its message.
+        items: item id → why the queue refused its message.
     """
 
     code = "send-failed"
@@ -147,13 +147,13 @@ class SendFailed(FaninError):
 
 
 class ExportDamaged(FaninError):
-    """The export that a job was given is unfinished, has another format, or lacks rows."""
+    """An export that a job reads is unfinished, has another format, or has lost rows."""
 
     code = "export-damaged"
 
 
 class ItemFailed(FaninError):
-    """Raised by a consumer to mark its item failed for good; the message is not delivered again.
+    """Raised by a consumer to mark its item as failed: the message is not delivered again.
 
     The text of the error becomes the reason that the batch lists.
     """

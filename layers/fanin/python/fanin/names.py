@@ -1,6 +1,6 @@
-"""Names that more than one part must agree on: environment, tables, attributes, messages, events.
+"""Names on which several parts must agree: environment, tables, attributes, messages, events.
 
-The infrastructure code imports this module and nothing else of the package, so it stays free of imports.
+The infrastructure code imports this module and nothing else of the package, so it has no imports of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENV_UNROUTED_QUEUE_URL: Final = (
 )
 ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
 ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
-ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that buffers get
+ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that are created for buffers
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
 
 # Environment of the library and the command line.
@@ -37,7 +37,7 @@ ENV_PROFILE: Final = "FANIN_PROFILE"
 
 # The batches table.
 BATCH_ID: Final = "batch_id"
-# The stored names "shelf" and "by_shelf" are data: tables that exist have them, so they stay as they are.
+# The names "shelf" and "by_shelf" are stored in existing tables, so they stay as they are.
 STATE_SHARD: Final = "shelf"  # "<state>#<shard>"
 INDEX_BY_STATE_SHARD: Final = "by_shelf"  # key: STATE_SHARD, DUE_AT
 DUE_AT: Final = "due_at"  # milliseconds: when the reaper should look at the batch
@@ -69,11 +69,11 @@ ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the i
 ATTRIBUTE_CORRELATION: Final = "fanin-correlation"
 ATTRIBUTE_REPLY_TO: Final = "fanin-reply-to"
 ATTRIBUTE_TYPE: Final = "fanin-type"
-MESSAGE_COMPLETE_FRAME: Final = "Complete Frame"  # types of messages on a frame's reply channel
+MESSAGE_COMPLETE_FRAME: Final = "Complete Frame"  # types of the messages on a frame's reply channel
 MESSAGE_FRAME_ENDED: Final = "Frame Ended"
 MESSAGE_REPEAT_REQUESTED: Final = "Repeat Requested"
-CHANNEL_TAG: Final = "fanin:channel"  # queues that fanin may send to carry it
-ROUTE_RULE: Final = "fanin-route-"  # the rule of a route on the bus: this and the route's name
+CHANNEL_TAG: Final = "fanin:channel"  # carried by queues to which fanin may send
+ROUTE_RULE: Final = "fanin-route-"  # prefix of the name of a route's rule on the bus
 
 # Events on the bus.
 EVENT_SOURCE: Final = "fanin"
@@ -87,7 +87,8 @@ GATHER_READY: Final = "Gather Ready"
 INSTANCE_REGISTERED: Final = "Instance Registered"
 INSTANCE_MOVED: Final = "Instance Moved"
 INSTANCE_DEREGISTERED: Final = "Instance Deregistered"
-INSTANCE_CREATED: Final = "Instance Created"  # told by others, as is the next
+# Published by other services, and followed by the registrar.
+INSTANCE_CREATED: Final = "Instance Created"
 INSTANCE_DESTROYED: Final = "Instance Destroyed"
 
 # Metrics of the functions; their only dimension is ``service``.
@@ -122,7 +123,7 @@ API_ROOT: Final = "/v1"
 CARLYLE_ROOT: Final = "/api/v1/batch"
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 CORRELATION_HEADER: Final = "X-Correlation-Id"
-PROBLEM_ROOT: Final = "urn:fanin:problem:"  # a problem's type: this and the error's code
+PROBLEM_ROOT: Final = "urn:fanin:problem:"  # prefix of a problem's type; the error's code follows
 
 # Outputs of the stack, read by ``fanin local up`` and by people.
 OUTPUT_API_URL: Final = "ApiUrl"

@@ -33,7 +33,7 @@ class TestJob:
     def test_a_dataset_becomes_a_batch_that_its_consumers_complete(
         self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        # Given 240 good lines in several files, and three that are none
+        # Given 240 good lines in several files, and three that are not JSON
         for number in range(4):
             lines = [json.dumps({"n": number * 60 + i}) for i in range(60)]
             (tmp_path / f"{number}.json").write_text("\n".join([*lines, *["broken"] * (number % 3)]))
@@ -46,7 +46,7 @@ class TestJob:
             code, told = job(capsys, *command, *options)
         row = service.ledger().status(told["batch_id"]).batch
 
-        # Then every good line was an item, was handled, and is done; the bad are told
+        # Then every good line was an item, was handled, and is done; the bad ones are rejects
         assert (code, told["ok"], told["rows"], told["sent"], told["rejected"]) == (
             0,
             True,
@@ -61,7 +61,7 @@ class TestJob:
         rejected = spark.read.parquet(str(tmp_path / "staging" / "rejects"))
         assert [row["value"] for row in rejected.collect()] == ["broken"] * 3
 
-        # When it runs again, then it sends nothing, and tells the same
+        # When it runs again, then it sends nothing, and gives the same summary
         again = job(capsys, *command, *options)[1]
         assert waiting(queue) == 0
         assert {**again, "seconds": 0} == {**told, "state": "complete", "seconds": 0}

@@ -182,7 +182,7 @@ class TestRefusals:
         assert tracker.status(batch).batch.state is State.COMPLETE
         assert set(handled.times.values()) == {2}
 
-    def test_a_batch_that_others_cancelled_is_no_success(
+    def test_a_batch_that_others_cancelled_fails_the_commit(
         self, spark: SparkSession, service: Service, writer: Any
     ) -> None:
         batch = service.tracker().open().batch_id

@@ -19,7 +19,7 @@ from tests.spark.items import ITEMS, filled, written
 pytestmark = pytest.mark.emulator
 
 
-def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
+def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Given every item of a batch once, save that ten failed, two of which are acknowledged as well
@@ -47,8 +47,8 @@ def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
     assert (status.batch.state, status.done_min) == (State.COMPLETE, ITEMS)
     failures = service.ledger().failures(batch.batch_id, limit=20).failures
     assert Counter(f.reason for f in failures) == {"torn": 8, "too old": 2}
-    # And what was done before is told as such. A process that saw the batch complete writes nothing then; one
-    # that did not has each word refused once
+    # And items that were done before are counted as such. A process that saw the batch complete then writes
+    # nothing; for one that did not, each word is refused once
     assert first["first"] + first["ranged"] == ITEMS
     assert (again["duplicates"], again["first"], again["ranged"]) == (ITEMS, 0, 0)
     assert again["writes"] <= again["words"]
@@ -65,16 +65,16 @@ def test_a_dataset_completes_its_batch_and_tells_what_was_left_out(
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_text_is_read_by_its_suffix_and_a_line_that_is_none_is_told(
+def test_text_is_read_by_its_suffix_and_a_bad_line_is_a_reject(
     spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
-    # Given every item of a batch as text, in a file with a line that is none
+    # Given every item of a batch as text, in a file with one bad line
     batch, group = filled(service)
     lines = ["item", *group] if suffix == "csv" else [json.dumps({"item": item}) for item in group]
     file = tmp_path / f"acks.{suffix}"
     file.write_text("\n".join([*lines, "{nonsense"]))
 
-    # When the job is told no more than where it is
+    # When the job gets only its path
     code = JOB.main(["--input", str(file), "--work", str(tmp_path / "work")])
 
     # Then the batch is complete, and the line is among the rejects as it came
@@ -115,10 +115,10 @@ def test_an_empty_folder_is_nothing_to_acknowledge(
     ids=["ordinals, not asked for", "ids, not asked for"],
 )
 @pytest.mark.usefixtures("spark", "service")
-def test_what_names_an_item_the_other_way_is_told(
+def test_a_row_that_names_its_item_the_other_way_is_a_reject(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str, options: list[str], value: str
 ) -> None:
-    # Given a row of JSON that names an item, but not in the way that the job was told
+    # Given a row of JSON that names an item, but not in the way that the job expects
     file = tmp_path / "acks.json"
     file.write_text(row)
 

@@ -1,15 +1,15 @@
 """Patience with DynamoDB: repeats of what certainly changed nothing, and of nothing else."""
 
 from collections.abc import Callable
-from threading import Barrier
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection
-from fanin.errors import Throttled
+from fanin.errors import ServiceUnavailable, Throttled
 
 UPDATE: dict[str, Any] = {"TableName": "t", "Key": {"k": {"S": "a"}}}
 WRITES: list[dict[str, Any]] = [{"Put": {"TableName": "t", "Item": {"k": {"S": "a"}}}}]
@@ -147,45 +147,71 @@ def test_what_stays_unprocessed_is_throttled(connection: Connection, aws: Stubbe
         getattr(connection, call)("t", ROWS[:1])
 
 
-def test_several_calls_go_at_once(connection: Connection) -> None:
-    barrier = Barrier(4)
+def test_a_request_with_an_item_puts_the_row(connection: Connection, aws: Stubber) -> None:
+    put = {"TableName": "t", "Item": ROWS[0]}
+    aws.add_response("put_item", {}, {**put, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"})
 
-    def call(number: int) -> int:
-        barrier.wait(timeout=10)  # passes only if all four are under way together
-        return number * 2
-
-    assert connection.map(call, [1, 2, 3, 4]) == [2, 4, 6, 8]
+    assert connection.update(put) == (True, None)
 
 
-def test_one_call_needs_neither_thread_nor_client() -> None:
-    connection = Connection(never)
+@pytest.mark.parametrize(
+    "code",
+    ["ThrottlingException", "ProvisionedThroughputExceededException", "TransactionConflictException"],
+)
+def test_what_is_sent_once_is_tried_again_if_it_certainly_wrote_nothing(
+    client: Any, aws: Stubber, waits: list[float], code: str
+) -> None:
+    backoff = Backoff(tries=2, sleep=waits.append, fraction=lambda: 1.0)
+    connection = Connection(never, once=lambda: client, backoff=backoff)
+    aws.add_client_error("update_item", code)
+    aws.add_response("update_item", {})
 
-    assert connection.map(abs, [-3]) == [3]
-    assert connection.map(abs, []) == []
+    assert connection.update_once(UPDATE) == (True, None)
+    assert waits == [0.02]
 
 
-def test_an_error_of_one_call_reaches_the_caller(connection: Connection) -> None:
-    def call(number: int) -> int:
-        if number == 2:
-            raise Throttled("slow")
-        return number
+def test_what_is_sent_once_is_given_up_when_nobody_knows_whether_it_was_written(
+    connection: Connection, aws: Stubber, waits: list[float]
+) -> None:
+    aws.add_client_error("update_item", "InternalServerError", http_status_code=500)
 
-    with pytest.raises(Throttled):
-        connection.map(call, [1, 2, 3])
+    with pytest.raises(ServiceUnavailable):
+        connection.update_once(UPDATE)
+    assert waits == []
 
 
-def test_the_client_is_made_once_and_late(client: Any) -> None:
-    made: list[int] = []
+def test_a_delete_tells_whether_its_condition_held(connection: Connection, aws: Stubber) -> None:
+    aws.add_response("delete_item", {}, UPDATE)
+    aws.add_client_error("delete_item", "ConditionalCheckFailedException")
 
-    def make() -> Any:
-        made.append(1)
-        return client
+    assert [connection.delete(UPDATE), connection.delete(UPDATE)] == [True, False]
 
-    connection = Connection(make)
-    assert made == []
 
-    assert connection.client is connection.client
-    assert made == [1]
+def test_a_query_is_one_page(connection: Connection, aws: Stubber) -> None:
+    aws.add_response("query", {"Items": ROWS, "LastEvaluatedKey": KEYS[2]}, {"TableName": "t"})
+    aws.add_response("query", {"Items": []}, {"TableName": "t"})
+
+    assert connection.query({"TableName": "t"}) == (ROWS, KEYS[2])
+    assert connection.query({"TableName": "t"}) == ([], None)
+
+
+@pytest.mark.parametrize(("rows", "reads", "writes"), [(25, [25], [25]), (101, [100, 1], [25] * 4 + [1])])
+def test_no_request_names_more_rows_than_dynamodb_takes(
+    aws: Stubber, client: Any, asked: list[Any], *, rows: int, reads: list[int], writes: list[int]
+) -> None:
+    connection = Connection(lambda: client, threads=1)
+    keys = [{"k": {"S": str(n)}} for n in range(rows)]
+    for _ in reads:
+        aws.add_response("batch_get_item", {"Responses": {}})
+    for _ in writes:
+        aws.add_response("batch_write_item", {})
+
+    connection.read("t", keys)
+    connection.put("t", keys)
+
+    tables = [request["RequestItems"]["t"] for request in asked]
+    assert [len(table["Keys"]) for table in tables[: len(reads)]] == reads
+    assert [len(table) for table in tables[len(reads) :]] == writes
 
 
 never: Callable[[], Any] = lambda: pytest.fail("a client was made")  # noqa: E731

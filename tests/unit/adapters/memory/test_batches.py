@@ -119,3 +119,26 @@ def test_a_row_that_leaves_the_state_between_the_query_and_its_read_is_left_out(
         memory.batches.create(batch(batch_id))
 
     assert [row.batch_id for row in memory.batches.page(State.OPEN).batches] == [0, 2]
+
+
+def test_pages_follow_each_other_and_a_full_last_one_has_no_cursor() -> None:
+    memory = Memory()
+    for batch_id in (0, 1, 8, 9):
+        memory.batches.create(batch(batch_id))
+
+    first = memory.batches.page(State.OPEN, limit=2)
+    last = memory.batches.page(State.OPEN, cursor=first.cursor, limit=2)
+
+    assert [row.batch_id for row in first.batches + last.batches] == [0, 8, 1, 9]
+    assert last.cursor is None
+
+
+@pytest.mark.parametrize(("seen", "moved"), [(None, True), (0, True), (1, False)])
+def test_only_activity_that_was_seen_lets_a_batch_end(seen: int | None, moved: bool) -> None:
+    memory = Memory()
+    memory.batches.create(BATCH)
+
+    ended, done = memory.batches.end(8, State.ORPHANED, now=3, sources=LIVE, touched_at=seen)
+
+    assert done is moved
+    assert (ended == BATCH) is not moved

@@ -100,3 +100,11 @@ def test_a_cursor_that_this_listing_did_not_give_reads_nothing(memory: Memory, c
         memory.records.page("71", prefix="item/", cursor=cursor)
 
     assert memory.accesses.reads == {}
+
+
+def test_a_full_last_page_has_no_cursor(memory: Memory) -> None:
+    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=LATER)
+
+    page = memory.records.page("71", limit=2)
+
+    assert ([record.name for record in page.records], page.cursor) == (["a", "b"], None)

@@ -76,3 +76,10 @@ def test_a_refused_pattern_leaves_the_rule_that_is_there() -> None:
         memory.rules.put("orders", {"source": []})
 
     assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
+
+
+def test_every_field_of_a_pattern_must_match() -> None:
+    rules, pattern = Memory().rules, {"source": ["shop"], "detail-type": ["sold"]}
+
+    assert rules.matches(pattern, {"source": "shop", "detail-type": "sold"})
+    assert not rules.matches(pattern, {"source": "shop"})

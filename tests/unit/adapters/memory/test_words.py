@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fanin.adapters.memory import Memory
 from fanin.app.ports.words import Claim, Claimed, Clear, WordKey
 from fanin.domain.tree import Tree
@@ -72,3 +74,14 @@ def test_failed_bits_are_only_those_that_the_failure_cleared() -> None:
 
     assert memory.words.read_failed([key, WordKey(7, 0, 1)]) == {key: 0b110}
     assert memory.accesses.reads == {"words.read_failed": 2}
+
+
+@pytest.mark.parametrize(("now", "taken"), [(129, False), (130, True)])
+def test_a_lease_is_over_in_the_second_it_ends(now: int, taken: bool) -> None:
+    memory = Memory()
+    key = WordKey(7, 0, 0)
+    memory.words.claim([Claim(key, 5, now=100, until=130, expires_at=1)])
+
+    (claimed,) = memory.words.claim([Claim(key, 5, now=now, until=200, expires_at=1)])
+
+    assert claimed == Claimed(pending=True, until=200 if taken else 130, taken=taken)

@@ -129,6 +129,25 @@ def test_a_message_that_was_received_again_meanwhile_is_left_to_its_receiver(
     assert queue.counts() == (0, 1, 0)
 
 
+def test_messages_that_are_dead_by_now_are_work_too(
+    store: QueueStore, queue: Queue, clock: FixedClock
+) -> None:
+    # Given a queue with one try a message, and two sources of which that of the dead letters comes first
+    grave = store.create("grave", {}, {})
+    queue.dead_letters, queue.max_receives = grave, 1
+    buried = Handler()
+    sources = (
+        EventSource(store, grave.url, buried),
+        EventSource(store, queue.url, Handler(error=ValueError())),
+    )
+    queue.send("a", {})
+    # When both have nothing more to do, Then the dead letter was handled
+    clock.advance(10_000)
+    while any(source.run() for source in sources):
+        clock.advance(10_000)
+    assert buried.bodies == [["a"]]
+
+
 def test_a_queue_that_is_gone_has_nothing(store: QueueStore, queue: Queue) -> None:
     source = EventSource(store, queue.url, Handler())
     store.delete(queue.url)

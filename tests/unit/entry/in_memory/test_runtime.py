@@ -19,7 +19,7 @@ from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry.in_memory.clock import RealClock, StandingClock
-from fanin.entry.in_memory.runtime import Runtime, around
+from fanin.entry.in_memory.runtime import Runtime
 from fanin.entry.in_memory.sources import PAUSE_MS
 
 HOUR_MS = 3_600_000
@@ -67,20 +67,6 @@ class TestCalls:
         runtime.on_call = answer_lost
         with pytest.raises(ConnectionError):
             ledger.cancel(batch.batch_id)
-        assert told(runtime) == ["Batch Cancelled"]
-
-    def test_a_call_within_another_settles_nothing_in_its_midst(self, runtime: Runtime) -> None:
-        # Given a service whose call makes another and looks at what has followed from it
-        ledger, seen = runtime.services.ledger, list[list[str]]()
-
-        class Outer:
-            def act(self) -> None:
-                ledger.cancel(ledger.open(OpenBatch()).batch_id)
-                seen.append(told(runtime))
-
-        # When it is called, Then the end is told after it, not in it
-        around(Outer(), runtime.call).act()
-        assert seen == [[]]
         assert told(runtime) == ["Batch Cancelled"]
 
     def test_what_is_due_comes_before_a_call(self, runtime: Runtime, clock: StandingClock) -> None:
@@ -147,14 +133,6 @@ class TestTime:
         assert runs.count("batches.page") <= 4
         assert time.monotonic() - begun < 5
 
-    def test_a_wait_ends_when_what_is_waited_for_has_come(
-        self, runtime: Runtime, clock: StandingClock
-    ) -> None:
-        start = clock.now()
-        runtime.services.ledger.open(OpenBatch(deadline=start + 1_000))
-        runtime.wait(60, lambda: "Batch Timed Out" in told(runtime))
-        assert clock.now() == start + 1_000
-
     def test_a_receive_that_waits_gets_what_an_alarm_sends_meanwhile(
         self, runtime: Runtime, clock: StandingClock
     ) -> None:
@@ -209,53 +187,40 @@ class TestFunctionsThatFail:
         assert runtime.sqs.receive_message(QueueUrl=grave)["Messages"][0]["Body"] == "nonsense"
 
 
-class TestHandlers:
-    def test_one_that_sends_more_work_does_not_nest(self, runtime: Runtime) -> None:
-        # Given a handler that sends the next message itself, deeper than Python's stack
-        url = make_queue(runtime)
-        seen: list[int] = []
+def test_a_handler_that_sends_more_work_does_not_nest(runtime: Runtime) -> None:
+    # Given a handler that sends the next message itself, deeper than Python's stack
+    url = make_queue(runtime)
+    seen: list[int] = []
 
-        def handler(event: dict[str, Any], _context: object) -> None:
-            for record in event["Records"]:
-                seen.append(int(record["body"]))
-                if seen[-1] < 2_000:
-                    runtime.sqs.send_message(QueueUrl=url, MessageBody=str(seen[-1] + 1))
+    def handler(event: dict[str, Any], _context: object) -> None:
+        for record in event["Records"]:
+            seen.append(int(record["body"]))
+            if seen[-1] < 2_000:
+                runtime.sqs.send_message(QueueUrl=url, MessageBody=str(seen[-1] + 1))
 
-        runtime.consume(url, handler)
-        runtime.sqs.send_message(QueueUrl=url, MessageBody="0")
-        assert seen == list(range(2_001))
+    runtime.consume(url, handler)
+    runtime.sqs.send_message(QueueUrl=url, MessageBody="0")
+    assert seen == list(range(2_001))
 
-    def test_one_may_wait_for_what_others_do(self, runtime: Runtime) -> None:
-        # Given a handler that waits until another queue's consumer has been called
-        first, second = make_queue(runtime, "first"), make_queue(runtime, "second")
-        done: list[str] = []
 
-        def waiting(_event: object, _context: object) -> None:
-            runtime.sqs.send_message(QueueUrl=second, MessageBody="x")
-            runtime.wait(5, lambda: bool(done))
-            done.append("waiting")
+def test_a_handler_may_poll_for_what_another_sends(runtime: Runtime) -> None:
+    # Given a handler that waits for an answer, and the handler that sends it
+    first, second, answers = (make_queue(runtime, name) for name in ("first", "second", "answers"))
+    got: list[str] = []
 
-        runtime.consume(first, waiting)
-        runtime.consume(second, lambda _event, _context: done.append("other"))
-        runtime.sqs.send_message(QueueUrl=first, MessageBody="x")
-        assert done == ["other", "waiting"]
+    def asking(_event: object, _context: object) -> None:
+        runtime.sqs.send_message(QueueUrl=second, MessageBody="x")
+        answer = runtime.sqs.receive_message(QueueUrl=answers, WaitTimeSeconds=20)
+        got.extend(message["Body"] for message in answer["Messages"])
 
-    def test_one_that_waits_for_its_threads_does_not_wait_for_ever(self, runtime: Runtime) -> None:
-        url, other = make_queue(runtime), make_queue(runtime, "other")
+    def answering(_event: object, _context: object) -> None:
+        runtime.sqs.send_message(QueueUrl=answers, MessageBody="here")
 
-        def send(n: int) -> None:
-            runtime.wait(1)
-            runtime.sqs.send_message(QueueUrl=other, MessageBody=str(n))
-
-        def handler(_event: object, _context: object) -> None:
-            with ThreadPoolExecutor(4) as pool:
-                list(pool.map(send, range(8)))
-
-        got: list[str] = []
-        runtime.consume(url, handler)
-        runtime.consume(other, lambda event, _: got.extend(record["body"] for record in event["Records"]))
-        runtime.sqs.send_message(QueueUrl=url, MessageBody="x")
-        assert sorted(got) == [str(n) for n in range(8)]
+    runtime.consume(first, asking)
+    runtime.consume(second, answering)
+    # When it is called, Then it gets the answer
+    runtime.sqs.send_message(QueueUrl=first, MessageBody="x")
+    assert got == ["here"]
 
 
 def test_threads_lose_nothing_of_what_follows(runtime: Runtime) -> None:

@@ -135,6 +135,16 @@ class TestRate:
         assert rate.run()
         assert calls == [47, 50]
 
+    @pytest.mark.parametrize("needed", [None, 11])
+    def test_calls_that_would_find_nothing_are_left_out(self, clock: FixedClock, needed: int | None) -> None:
+        calls: list[int] = []
+        rate = Rate("r", 10, lambda: calls.append(clock.at), clock, lambda: needed)
+        clock.at = 10
+        assert not rate.run()
+        clock.at = 20
+        assert rate.run() is (needed == 11)
+        assert calls == ([20] if needed else [])
+
     @pytest.mark.parametrize(("needed", "due"), [(None, None), (0, 10), (10, 10), (11, 20), (95, 100)])
     def test_it_is_due_at_the_first_call_that_finds_something(
         self, clock: FixedClock, needed: int | None, due: int | None

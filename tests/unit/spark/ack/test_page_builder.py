@@ -62,7 +62,7 @@ def test_pages_and_repeats_are_all_that_came(made: list[tuple[list[int], list[in
     assert pages + repeats == came
 
 
-def test_of_more_items_than_there_is_room_for_each_row_is_in_a_page_or_told() -> None:
+def test_without_room_for_all_items_each_row_is_in_a_page_or_a_repeat() -> None:
     # Given chunks of many slices, with repeats near and far
     rng = np.random.default_rng(7)
     ordinals = np.concatenate([rng.integers(0, 9 * PAGE, 30_000), np.arange(5 * PAGE), np.arange(100)])
@@ -77,7 +77,7 @@ def test_of_more_items_than_there_is_room_for_each_row_is_in_a_page_or_told() ->
     assert repeats
 
 
-def test_repeats_within_one_slice_and_across_slices_are_told() -> None:
+def test_repeats_within_one_slice_and_across_slices_are_found() -> None:
     builder = PageBuilder()
     slices = np.arange(100_000)
     ordinals = np.concatenate([slices, [5, 5, 65_535, 65_536, 99_999]])

@@ -76,7 +76,7 @@ def test_a_request_names_the_table_and_its_part_of_it(consistent: bool) -> None:
     ]
 
 
-def test_a_table_that_asks_to_slow_down_is_told_in_words() -> None:
+def test_a_table_that_asks_to_slow_down_raises_throttled() -> None:
     class Busy(DynamoDB):
         def scan(self, **request: Any) -> dict[str, Any]:
             raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "Scan")

@@ -55,7 +55,7 @@ def test_a_batch_that_is_done_and_not_complete_is_repaired_if_that_is_asked(
     rows = stack.memory.batches._rows
     rows[batch] = replace(rows[batch], state=State.CLOSED, ended_at=None)
 
-    (told,) = verified(stack, batch, repair=repair)
+    (told,) = verified(MemoryStack(stack.memory), batch, repair=repair)
 
     assert (told["found"], told["first"]) == (1, "every item is done, but the batch is not complete")
     assert (told["repaired"], told["state"]) == ((True, "complete") if repair else (False, "closed"))

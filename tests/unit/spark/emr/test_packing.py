@@ -72,7 +72,7 @@ class TestWheels:
         with pytest.raises(InvalidRequest, match=r"other\.whl is not a wheel of fanin"):
             Package.wheel(other)
 
-    def test_what_is_no_zip_is_refused(self, tmp_path):
+    def test_a_file_that_is_not_a_zip_is_refused(self, tmp_path):
         (tmp_path / "fanin.whl").write_text("not a zip")
         with pytest.raises(InvalidRequest, match=r"fanin\.whl is not a wheel of fanin"):
             Package.wheel(tmp_path / "fanin.whl")

@@ -113,7 +113,7 @@ class TestStack:
         self.described(aws, OUTPUTS)
         assert Pipeline.of_stack("fanin-pipeline") == PIPELINE
 
-    def test_another_stack_is_none(self, aws):
+    def test_another_stack_is_refused(self, aws):
         self.described(aws, {"ApiUrl": "https://"})
         with pytest.raises(NotConfigured, match="fanin-pipeline has no output 'ApplicationId'"):
             Pipeline.of_stack("fanin-pipeline")
@@ -214,7 +214,7 @@ class TestRuns:
         seen(aws, "FAILED", "exit code 1", totalExecutionDurationSeconds=75)
         assert runs.look(RUN) == Run(RUN, "audit", "FAILED", "exit code 1", 75)
 
-    def test_follow_tells_each_state_once_until_the_end(self, aws, runs):
+    def test_follow_gives_each_state_once_until_the_end(self, aws, runs):
         # Given
         slept: list[float] = []
         for state in ("SCHEDULED", "RUNNING", "RUNNING", "SUCCESS"):
@@ -229,7 +229,7 @@ class TestRuns:
     def test_other_ends_are_failures(self, state):
         assert Run(RUN, state=state).failed
 
-    def test_every_state_of_the_service_is_an_end_or_none(self):
+    def test_every_state_of_the_service_is_either_final_or_not(self):
         model = session().client("emr-serverless").meta.service_model
         states = set(model.shape_for("JobRunState").enum)
         on_the_way = {"SUBMITTED", "PENDING", "SCHEDULED", "RUNNING", "CANCELLING", "QUEUED"}

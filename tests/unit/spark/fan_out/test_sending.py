@@ -41,7 +41,7 @@ class Queue:
         return {"Failed": failed}
 
 
-def test_holds_no_more_than_a_page_however_large_its_partition() -> None:
+def test_a_task_holds_at_most_a_page_however_large_its_partition_is() -> None:
     # Given a partition of 100,000 rows in pages of 1,000
     sqs, behind = Queue(), [0]
     sender = Sender(sqs, "https://queue", group_id="7", workers=4)
@@ -59,7 +59,7 @@ def test_holds_no_more_than_a_page_however_large_its_partition() -> None:
     assert told.to_pylist() == [{"ordinal": None, "detail": None, "sent": 100_000, "requests": 10_000}]
 
 
-def test_what_the_queue_refuses_fails_its_item_and_is_told_in_bounded_pages() -> None:
+def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -> None:
     # Given a queue that refuses every other message
     sqs = Queue(lambda body: int(body.split()[1]) % 2)
     sender = Sender(sqs, "https://queue", group_id="7", workers=4)

@@ -154,7 +154,7 @@ def test_the_message_says_what_is_asked_and_of_which_fleet(
     assert message.attributes[names.ATTRIBUTE_CORRELATION] == "2024-W10/north"
 
 
-def test_a_scatter_that_does_not_end_is_given_up_and_told(
+def test_a_scatter_that_does_not_end_is_given_up_and_not_ready(
     stack: MemoryStack, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a stack whose alarms do not ring

@@ -8,7 +8,9 @@ from fanin.spark.jobs.running import OK, USAGE
 
 
 @pytest.mark.parametrize("arguments", [[], ["compact"]])
-def test_a_job_that_is_not_there_is_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_job_is_refused_with_the_names_of_all(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert jobs.main(arguments) == USAGE
     assert "ack, audit, fan-out, report" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""The stack as tasks are told of it; how they reach it is tested on one."""
+"""What tasks learn about the stack; how they reach it is tested on one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_credentials_do_not_travel() -> None:
         "AWS_REGION": "eu-west-1",
     }
 
-    # When the tasks are told of the stack
+    # When the tasks learn which stack it is
     told = dict(Service.from_env(environment).environment)
 
     # Then they learn region and tables, and no key

@@ -1,1 +1,1 @@
-"""The outside world behind the ports: DynamoDB, SQS, EventBridge, Scheduler, clock, and memory."""
+"""The ports' implementations: on DynamoDB, SQS, EventBridge, Scheduler and S3, and in memory."""

@@ -1,6 +1,6 @@
 """What all AWS adapters share: client settings and the translation of errors.
 
-Clients are handed over as factories and made at the first call, so that importing and wiring cost nothing.
+Adapters take factories of clients and call them when first used, so that importing and wiring cost nothing.
 """
 
 from __future__ import annotations
@@ -47,29 +47,29 @@ _NO_CREDENTIALS: Final = (
 )
 _FAULT: Final = 500
 LEAN: Final[Mapping[str, Any]] = {"parameter_validation": False, "user_agent": "fanin"}
-"""Settings of clients that send many requests, all of them built here.
+"""Settings for clients that send many requests, all of which are built here.
 
-Botocore spends a third of a request's time on checking its shape and on putting a user agent together.
+Botocore spends a third of a request's time on validating parameters and composing the user agent.
 """
 
 
 def client_factory(
     service: str, *, connections: int = 10, attempts: int = 4, read_timeout: int = 8
 ) -> Callable[[], Any]:
-    """Say how to make a client of the default session.
+    """Make a factory of clients of the default session.
 
-    Retries are botocore's ``standard``, not ``adaptive``: on-demand tables throttle the one partition that
-    is hot, and adaptive mode would slow down the writes to all the others with it.
+    Retries are botocore's ``standard``, not ``adaptive``: on-demand tables throttle only the partition that
+    is hot, but adaptive mode would slow down the writes to all partitions.
 
     Args:
         service: such as ``dynamodb``.
-        connections: most requests at a time.
-        attempts: how often botocore sends a request whose answer does not come.
-        read_timeout: seconds until it does not come.
+        connections: how many requests may run at a time.
+        attempts: how often botocore sends a request that is not answered.
+        read_timeout: seconds to wait for an answer.
     """
 
     def make() -> Any:
-        # The heaviest imports there are, and most processes that load this need one client, later.
+        # The heaviest imports of all, and most processes need few clients, and those later.
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
 
@@ -95,13 +95,13 @@ def error_code(error: ClientError) -> str:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what AWS and the network raise into fanin's errors; what is not known passes as it is.
+    """Turn errors of AWS and of the network into fanin's; unknown ones are raised unchanged.
 
     Raises:
-        Throttled: the service asked to slow down, also after botocore's own retries.
-        AccessDenied: credentials are missing, or do not allow the call.
-        NotConfigured: no region is set, or what a setting names does not exist.
-        ServiceUnavailable: no answer, or a fault of the service.
+        Throttled: the service throttles, even after botocore's own retries.
+        AccessDenied: credentials are missing, or do not permit the call.
+        NotConfigured: no region is set, or a setting names a resource that does not exist.
+        ServiceUnavailable: the service did not answer, or answered with a fault.
     """
     try:
         yield
@@ -111,19 +111,21 @@ def translated() -> Iterator[None]:
             raise
         raise known from error
     except _NO_CREDENTIALS as error:
-        raise AccessDenied(f"no AWS credentials: {error}") from error
+        raise AccessDenied(
+            f"no AWS credentials were found: {error}; set them in the environment or a profile"
+        ) from error
     except exceptions.NoRegionError as error:
         raise NotConfigured("no AWS region is set; set AWS_REGION") from error
     except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
-        raise ServiceUnavailable(f"no answer from AWS, try again: {error}") from error
+        raise ServiceUnavailable(f"no answer from AWS: {error}; try again") from error
 
 
 def _translate(error: ClientError) -> FaninError | None:
     code, call = error_code(error), error.operation_name
     if code in _SLOW_DOWN:
-        return Throttled(f"AWS asked to slow down ({call}: {code}); try again later", retry_after=1)
+        return Throttled(f"AWS throttles {call} ({code}); try again later", retry_after=1)
     if code in _DENIED:
-        return AccessDenied(f"the credentials do not allow {call} ({code}); check the role's policy")
+        return AccessDenied(f"the credentials do not permit {call} ({code}); check the role's policy")
     if code in _MISSING:
         return NotConfigured(f"{call} found no such table, queue, bus or group; check the FANIN_ settings")
     if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _FAULT:

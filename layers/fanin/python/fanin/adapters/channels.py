@@ -1,4 +1,4 @@
-"""The queues of others: fanin sends only to those that carry its tag."""
+"""Users' queues on SQS: fanin sends only to those that carry its tag."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class SqsChannels:
     """A ``Channels``.
 
     Args:
-        client: makes the client, at the first call.
-        threads: most requests at a time.
+        client: makes the client, when first used.
+        threads: how many requests may run at a time.
         backoff: waits between tries.
     """
 
@@ -73,7 +73,7 @@ class SqsChannels:
         return self._client.get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
     def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        _ = self._client  # made before threads can race for it
+        _ = self._client  # made here, before threads can race for it
         refused: list[str | None] = [None] * len(messages)
         groups = _groups(messages)
         if len(groups) == 1:
@@ -94,7 +94,7 @@ class SqsChannels:
                     if error_code(error) not in _GONE | _DENIED:
                         raise
                     for index in waiting:
-                        refused[index] = f"the queue cannot be sent to ({error_code(error)})"
+                        refused[index] = f"the queue refuses messages ({error_code(error)})"
                     return
             for failed in answer.get("Failed", []):
                 if failed["SenderFault"]:
@@ -102,11 +102,11 @@ class SqsChannels:
             waiting = [int(entry["Id"]) for entry in answer.get("Failed", []) if not entry["SenderFault"]]
             if not waiting:
                 return
-        raise Throttled(f"a queue did not take {len(waiting)} messages; try again later", retry_after=1)
+        raise Throttled(f"a queue did not accept {len(waiting)} messages; try again later", retry_after=1)
 
 
 def _groups(messages: Sequence[Outgoing]) -> list[list[int]]:
-    """Cut messages into requests: of one channel, at most ten, at most 256 KB together."""
+    """Group messages into requests: of one channel, at most ten, at most 256 KB together."""
     open_groups: dict[str, tuple[list[int], int]] = {}
     groups: list[list[int]] = []
     for index, message in enumerate(messages):
@@ -131,6 +131,6 @@ def _entry(index: int, message: Outgoing) -> Any:
 
 def _refused(channel: str) -> ChannelRefused:
     return ChannelRefused(
-        f"{channel[:200]!r} is no queue that fanin may use: it must exist and carry the tag"
+        f"{channel[:200]!r} is not a queue that fanin may use: it must exist and carry the tag"
         f" {names.CHANNEL_TAG}"
     )

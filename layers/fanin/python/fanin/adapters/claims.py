@@ -1,4 +1,4 @@
-"""Claim checks: large payloads go to a bucket and come from it by signed URLs, never through a function."""
+"""Claim checks: large payloads are uploaded and downloaded by signed URLs, never through a function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABSENT: Final = {"404", "NoSuchKey", "NotFound"}
 
 
 def _client() -> Any:
-    import boto3  # noqa: PLC0415  the heaviest import there is, for what few processes do
+    import boto3  # noqa: PLC0415  the heaviest import of all, and few processes need it
     from botocore.config import Config  # noqa: PLC0415
 
     return boto3.client("s3", config=Config(signature_version="s3v4"))
@@ -31,8 +31,8 @@ class S3Claims:
 
     Args:
         bucket: gives its name, at each call; what it raises is raised there.
-        clock: tells when a URL ends.
-        client: makes the client, at the first call.
+        clock: tells when a URL expires.
+        client: makes the client, when first used.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class S3Claims:
             try:
                 self._s3.head_object(Bucket=bucket, Key=key)
             except ClientError as error:
-                # Without the permission to list, S3 says 403 of what is not there.
+                # Without permission to list the bucket, S3 answers 403 for a missing object.
                 if error_code(error) in _ABSENT | {"403"}:
                     return False
                 raise

@@ -1,4 +1,4 @@
-"""Cursors: where a listing goes on, as opaque text that only the same listing accepts."""
+"""Cursors: where a listing continues, as opaque text that only the same listing accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def encode(listing: str, *position: int) -> str:
 
 
 def encode_name(listing: str, name: str) -> str:
-    """Make the cursor of the record of that name within the named listing."""
+    """Make the cursor of a record, by its name, within the named listing."""
     return _pack([listing, name])
 
 
@@ -32,7 +32,7 @@ def decode_name(listing: str, cursor: str, prefix: str = "") -> str:
         prefix: what every name of this listing begins with. DynamoDB fails a query that starts elsewhere.
 
     Raises:
-        InvalidRequest: this listing did not make the cursor.
+        InvalidRequest: the text is not a cursor of this listing.
     """
     made_for, *rest = _unpack(cursor)
     if made_for != listing or len(rest) != 1 or not isinstance(rest[0], str) or not rest[0]:
@@ -47,11 +47,11 @@ def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]
 
     Args:
         listing: the name it was made with.
-        cursor: text from a caller, so anything at all.
+        cursor: text from a caller, which may be anything.
         sizes: how many numbers a position of this listing may have.
 
     Raises:
-        InvalidRequest: this listing did not make the cursor.
+        InvalidRequest: the text is not a cursor of this listing.
     """
     name, *position = _unpack(cursor)
     genuine = name == listing and len(position) in sizes
@@ -78,4 +78,4 @@ def _unpack(cursor: str) -> list[Any]:
 
 
 def _foreign(cursor: str) -> InvalidRequest:
-    return InvalidRequest(f"cursor {cursor[:64]!r} is not one that this listing gave; start without one")
+    return InvalidRequest(f"cursor {cursor[:64]!r} is not from this listing; start again without a cursor")

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class EventBridgeEvents:
-    """The ``Events`` of a bus.
+    """An ``Events`` on a bus.
 
-    The event's own id travels in its detail: EventBridge gives every entry a new one.
+    The event's own id travels in its detail, since EventBridge gives every entry a new id.
 
     Args:
         bus: gives its name or ARN, at each call; what it raises is raised there.
-        client: makes the client, at the first call.
+        client: makes the client, when first used.
     """
 
     def __init__(self, bus: Callable[[], str], client: Callable[[], EventBridgeClient] | None = None) -> None:
@@ -53,6 +53,6 @@ class EventBridgeEvents:
         if answer["FailedEntryCount"]:
             code = answer["Entries"][0].get("ErrorCode", "")
             if "Throttl" in code:
-                raise Throttled(f"the bus asked to slow down ({code}); try again later", retry_after=1)
-            raise ServiceUnavailable(f"the bus did not take event {event.id} ({code}); try again")
+                raise Throttled(f"the bus throttles ({code}); try again later", retry_after=1)
+            raise ServiceUnavailable(f"the bus did not accept event {event.id} ({code}); try again")
         return answer["Entries"][0]["EventId"]

@@ -1,4 +1,4 @@
-"""The queues of buffers on SQS: received from, emptied, and made where the user brings none."""
+"""The queues of buffers on SQS; created here unless the user brings one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fanin.errors import ChannelRefused, Throttled
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_RETENTION: Final = 14 * 86_400  # seconds, the most there is
+_RETENTION: Final = 14 * 86_400  # seconds, the maximum
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _JUST_DELETED: Final = {"AWS.SimpleQueueService.QueueDeletedRecently", "QueueDeletedRecently"}
@@ -31,7 +31,7 @@ class SqsQueues:
     Args:
         prefix: gives what the names of queues made here begin with, at each ``create``; what it raises is
             raised there.
-        client: makes the client, at the first call.
+        client: makes the client, when first used.
     """
 
     def __init__(self, prefix: Callable[[], str], client: Callable[[], SQSClient] | None = None) -> None:
@@ -58,25 +58,26 @@ class SqsQueues:
             except ClientError as error:
                 if error_code(error) in _JUST_DELETED:
                     raise Throttled(
-                        f"the queue of buffer {name} was just deleted; wait a minute", retry_after=60
+                        f"the queue of buffer {name} was just deleted; try again in a minute",
+                        retry_after=60,
                     ) from error
                 raise
             self._refuse_plain_http(answer["QueueUrl"])
         return answer["QueueUrl"]
 
     def _refuse_plain_http(self, queue: str) -> None:
-        """Close a queue to plain HTTP; not where we speak it ourselves, as to an emulator.
+        """Refuse plain HTTP, unless this process itself speaks it, as with an emulator.
 
-        A queue of the name that is there already gets the policy again: whoever made it may have died.
+        A queue that exists already gets the policy again: the process that created it may have died before.
         """
         if not self._client.meta.endpoint_url.startswith("https:"):
             return
-        told = self._client.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+        answer = self._client.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
         statement = {
             "Effect": "Deny",
             "Principal": "*",
             "Action": "sqs:*",
-            "Resource": told["Attributes"]["QueueArn"],
+            "Resource": answer["Attributes"]["QueueArn"],
             "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
@@ -118,7 +119,7 @@ class SqsQueues:
         for first in range(0, len(handles), _MOST):
             group = handles[first : first + _MOST]
             with _usable(queue):
-                # What is refused here is a delivery that is over: its message is gone, or somebody else's.
+                # SQS refuses handles that have expired: the message is gone, or another consumer has it.
                 self._client.delete_message_batch(
                     QueueUrl=queue,
                     Entries=[
@@ -141,7 +142,7 @@ class SqsQueues:
 
 @contextmanager
 def _usable(queue: str) -> Iterator[None]:
-    """Say of a queue that is gone or closed to us what to do."""
+    """Turn the errors of a queue that is gone, or not accessible, into ``ChannelRefused``."""
     with translated():
         try:
             yield

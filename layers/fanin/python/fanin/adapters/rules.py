@@ -1,4 +1,4 @@
-"""Rules on an EventBridge bus: one for each route, which sends what matches to the router function."""
+"""Rules on an EventBridge bus: one for each route, which sends matching events to the router function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INVALID: Final = {"InvalidEventPatternException", "ValidationException"}
 _GONE: Final = "ResourceNotFoundException"
 _FULL: Final = "LimitExceededException"
 _BUSY: Final = "ConcurrentModificationException"
-# What EventBridge asks of an event that is held against a pattern.
+# The fields that EventBridge requires of an event that is tested against a pattern.
 _ENVELOPE: Final[Mapping[str, Any]] = {
     "id": "0",
     "account": "000000000000",
@@ -40,7 +40,7 @@ class EventBridgeRules:
     Args:
         bus: gives its name, at each call; what it raises is raised there.
         router_arn: gives the function that a matching event reaches, when a rule is made; like ``bus``.
-        client: makes the client, at the first call.
+        client: makes the client, when first used.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class EventBridgeRules:
             return self._make_client()
 
     def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-        _ = self._bus()  # without a bus there are no rules: tell before a route is stored that can have none
+        _ = self._bus()  # routes need a bus: raise before the row of a route is stored
         with translated():
             try:
                 answer = self._client.test_event_pattern(
@@ -73,7 +73,7 @@ class EventBridgeRules:
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
         rule, bus, router_arn = names.ROUTE_RULE + route, self._bus(), self._router_arn()
-        # The router's permission names these rules, so the target needs no role.
+        # The router's resource policy allows these rules to call it, so the target needs no role.
         template = f'{{"route": "{route}", "event": <aws.events.event.json>}}'
         with translated():
             try:
@@ -108,9 +108,9 @@ class EventBridgeRules:
 def _refusal(error: ClientError) -> FaninError | None:
     if error_code(error) in _INVALID:
         said = error.response.get("Error", {}).get("Message", "")
-        return InvalidRequest(f"EventBridge does not take this event pattern: {said[:300]}")
+        return InvalidRequest(f"EventBridge does not accept this event pattern: {said[:300]}")
     if error_code(error) == _FULL:
-        return LimitReached("the bus has as many rules as it may have; delete a route, or raise the quota")
+        return LimitReached("the bus has reached its limit of rules; delete a route, or raise the quota")
     if error_code(error) == _BUSY:
-        return Throttled("the rule is being changed by others; try again", retry_after=1)
+        return Throttled("other calls are changing the rule; try again", retry_after=1)
     return None

@@ -1,4 +1,4 @@
-"""One-time alarms as EventBridge Scheduler schedules that delete themselves once they have fired."""
+"""One-time alarms, as schedules of EventBridge Scheduler that delete themselves after they fire."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Schedules:
-    """Where the schedules of alarms are kept, and what they call.
+    """Where the schedules of alarms are kept, and which function they call.
 
     Attributes:
         group: name of the schedule group.
         role_arn: role that may call the timer function.
         timer_arn: the timer function.
-        dead_letter_arn: queue for calls that the function never took.
+        dead_letter_arn: queue for calls that never reached the function.
     """
 
     group: str
@@ -38,13 +38,13 @@ class Schedules:
 
 
 class SchedulerTimers:
-    """The ``Timers`` of a schedule group.
+    """A ``Timers`` in a schedule group.
 
     Args:
         schedules: gives the settings, at each call; what it raises is raised there.
-        clock: tells which times are past: an alarm for such a time is set for a second from now.
-        client: makes the client, at the first call.
-        backoff: waits between tries, while others set or clear the same alarm.
+        clock: tells which times are past; an alarm for such a time is set for a second from now.
+        client: makes the client, when first used.
+        backoff: waits between tries, while other processes set or clear the same alarm.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SchedulerTimers:
                 return
             if self._done(self._client.update_schedule, schedule, "ResourceNotFoundException"):
                 return
-        raise Throttled(f"the alarm of batch {batch_id} is being changed by others; try again", retry_after=1)
+        raise Throttled(f"other calls are changing the alarm of batch {batch_id}; try again", retry_after=1)
 
     def clear(self, batch_id: int) -> None:
         schedule = {"Name": _name(batch_id), "GroupName": self._schedules().group}

@@ -1,4 +1,4 @@
-"""Messages to an SQS queue: acknowledgements for later, and records put aside."""
+"""Sending JSON objects to an SQS queue, such as jobs, and records to be retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SqsQueue:
 
     Args:
         url: gives the URL of the queue, at each call; what it raises is raised there.
-        client: makes the client, at the first call.
+        client: makes the client, when first used.
         backoff: waits between tries.
     """
 
@@ -44,11 +44,11 @@ class SqsQueue:
             return self._make_client()
 
     def send(self, messages: Iterable[Mapping[str, object]]) -> None:
-        """Send messages, in tens; what the queue did not take is sent again.
+        """Send messages, ten at a time; those that the queue did not accept are sent again.
 
         Raises:
-            Throttled: the queue did not take some of the messages in all tries; others were sent.
-            RequestTooLarge: a message is over 256 KB, or the queue refuses it for good.
+            Throttled: the queue did not accept some messages in all tries; the others were sent.
+            RequestTooLarge: a message is over 256 KB, or the queue will never accept it.
         """
         url = self._url()
         for group in _groups(messages):
@@ -66,10 +66,12 @@ class SqsQueue:
                 del waiting[sent["Id"]]
             for failed in answer.get("Failed", []):
                 if failed["SenderFault"]:
-                    raise RequestTooLarge(f"the queue refuses a message: {failed.get('Message', '')}")
+                    raise RequestTooLarge(
+                        f"the queue refuses a message, change it: {failed.get('Message', '')}"
+                    )
             if not waiting:
                 return
-        raise Throttled(f"the queue did not take {len(waiting)} messages; try again later", retry_after=1)
+        raise Throttled(f"the queue did not accept {len(waiting)} messages; try again later", retry_after=1)
 
 
 def _groups(messages: Iterable[Mapping[str, object]]) -> Iterator[list[str]]:

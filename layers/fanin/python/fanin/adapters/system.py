@@ -1,4 +1,4 @@
-"""The machine's own clock and randomness."""
+"""The clock and the randomness of the machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class SystemClock:
-    """A ``Clock`` that tells the time of the machine, for use cases and for the library."""
+    """A ``Clock`` that reads the time of the machine."""
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000

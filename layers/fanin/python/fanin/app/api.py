@@ -1,6 +1,6 @@
-"""What one can ask of fanin: a Protocol for each of its six services, and ``Fanin``, which has them all.
+"""What callers can ask of fanin: a Protocol for each of its six services, and ``Fanin``, which has them all.
 
-The use cases implement them over ports, the library over HTTPS; whoever calls them need not know which.
+The use cases implement them over ports, the library over HTTPS; a caller need not know which it has.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from fanin.domain.scatter import (
 
 
 class Ledger(Protocol):
-    """Everything one can ask of fanin about batches, over HTTPS or straight on the tables.
+    """Batches and acknowledgements, over HTTPS or straight on the tables.
 
-    Every call may be repeated. All raise the errors of ``fanin.errors``; ``BatchNotFound``, ``BatchGone``
-    and ``Throttled`` can come from any call that names a batch, ``InvalidRequest`` from any call at all.
+    Every call may be repeated. Errors are those of ``fanin.errors``: any call may raise ``InvalidRequest``,
+    and any call that names a batch ``BatchNotFound``, ``BatchGone`` and ``Throttled``.
     """
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
-        """Open a batch; with a key, at most one for each key, which is kept for the batch's lifetime.
+        """Open a batch; with an idempotency key, at most one batch for each key.
 
-        A repeat with the key returns the same batch as it is now.
+        The key is kept for the lifetime of the batch. A repeat returns the same batch, as it is by then.
 
         Raises:
             IdempotencyKeyReused: the key was used with another request.
@@ -77,11 +77,11 @@ class Ledger(Protocol):
         ...
 
     def cancel(self, batch_id: int) -> Batch:
-        """End a batch that nobody wants any more; a batch that has ended stays as it is."""
+        """End a batch that is no longer wanted; a batch that has ended stays as it is."""
         ...
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        """Where the batch is: bounds of the items done from at most 66 reads, or their exact count."""
+        """How far the batch is: bounds of its done items, from at most 66 reads, or their exact count."""
         ...
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
@@ -93,7 +93,7 @@ class Ledger(Protocol):
         ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
-        """Recompute the verdict from the leaves up, report what disagrees, and put it right."""
+        """Recompute the state from the items up, report what disagrees, and repair it if ``repair`` is set."""
         ...
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
@@ -101,7 +101,7 @@ class Ledger(Protocol):
         ...
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
-        """Orphan the live batches of a state without activity since then (ms); remove ended ones."""
+        """Orphan live batches of a state, or remove ended ones, that are idle since then (ms)."""
         ...
 
     def remove(self, batch_id: int) -> Expired:
@@ -114,9 +114,9 @@ class Ledger(Protocol):
 
 
 class Scatters(Protocol):
-    """Everything one can ask of fanin about scatters.
+    """Scatter-gather: one message to many recipients, and their replies.
 
-    Errors are those of ``Ledger``, and what is named here.
+    Calls raise the errors of ``Ledger``, and those named here.
     """
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
@@ -124,14 +124,14 @@ class Scatters(Protocol):
 
         Args:
             scatter: what to send to whom.
-            key: idempotency key: a repeat with it finds the same scatter, and finishes its start if need be.
-                Without one, a repeat starts another.
+            key: idempotency key: a repeat with it finds the same scatter, and finishes starting it if need
+                be. Without a key, a repeat starts another scatter.
 
         Raises:
             IdempotencyKeyReused: the key was used for another request.
             BatchGone: the scatter of the key is past its lifetime.
-            NotRegistered: a recipient is named by a registration that is not there.
-            CorrelationIdAlive: a scatter of that correlation id has not ended.
+            NotRegistered: a recipient names a registration that does not exist.
+            CorrelationIdAlive: a scatter with that correlation id has not ended.
             ChannelRefused: a recipient is not a queue that fanin may send to.
             RequestTooLarge: too many recipients, or too large a message.
         """
@@ -166,11 +166,11 @@ class Scatters(Protocol):
         ...
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        """Take up to 100 replies. Of each recipient the first counts; a repeat does no harm.
+        """Take up to 100 replies. The first reply of each recipient counts; a repeat does no harm.
 
         Raises:
             InvalidItemId: an item was not issued by this service.
-            RequestTooLarge: a payload is too large; claim it.
+            RequestTooLarge: a payload is too large; upload it with a claim check.
         """
         ...
 
@@ -180,7 +180,7 @@ class Scatters(Protocol):
 
 
 class Frames(Protocol):
-    """Everything that senders and receivers ask of frames."""
+    """Guaranteed delivery of a known number of envelopes."""
 
     def open(self, request: OpenFrame) -> Frame:
         """Ask for a frame.
@@ -191,7 +191,7 @@ class Frames(Protocol):
         ...
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
-        """A frame and a page of what is missing.
+        """A frame, and one page of its missing envelopes.
 
         Raises:
             BatchNotFound: there is no such frame.
@@ -200,7 +200,7 @@ class Frames(Protocol):
         ...
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
-        """Ask for up to 1,000 envelopes, each for ``lease`` seconds; one answer for each, in order.
+        """Claim up to 1,000 envelopes for ``lease`` seconds each; one answer for each, in order.
 
         Raises:
             BatchNotFound: there is no such frame.
@@ -210,21 +210,21 @@ class Frames(Protocol):
 
 
 class Buffers(Protocol):
-    """Everything one can ask of bounded buffers."""
+    """Bounded buffers: queues of work with back-pressure."""
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
         """Make a buffer, or change its limit; a repeat changes nothing.
 
-        A buffer whose limit changes drains first: puts are rejected until all that is in it is done.
+        A buffer whose limit changes drains first: puts are rejected until all work in it is done.
 
         Args:
             name: 1 to 48 letters, digits, ``-`` and ``_``.
-            limit: most work that may be pending at a time.
+            limit: how many payloads may be pending at a time.
             queue: URL or ARN of a queue with the tag ``fanin:channel``; by default the service makes one.
 
         Raises:
             InvalidRequest: the buffer has another queue.
-            ChannelRefused: there is no such queue, or it does not carry the tag.
+            ChannelRefused: the queue does not exist, or does not carry the tag.
         """
         ...
 
@@ -233,7 +233,7 @@ class Buffers(Protocol):
         ...
 
     def status(self, name: str) -> Level:
-        """How full a buffer is: its slots exactly, who has what approximately.
+        """How full a buffer is: its slots in use exactly, how many of them are taken approximately.
 
         Raises:
             BufferNotFound: there is no such buffer.
@@ -246,38 +246,38 @@ class Buffers(Protocol):
         Args:
             name: of the buffer.
             payloads: 1 to 10 texts, together at most 200 KB.
-            key: makes a repeat return the same items; it also sends their messages again, for work that is
-                not done. It costs one write more.
+            key: idempotency key: a repeat with it returns the same items, and sends the messages again of
+                those that are not done. It costs one more write.
 
         Raises:
-            LimitReached: there was no room, with the pending work counted at that moment.
+            LimitReached: the buffer was full, with its pending work counted at that moment.
             ChannelRefused: the queue is gone, or cannot be sent to.
-            Throttled: the queue was busy; nothing was put, unless there is a key: then repeat it.
+            Throttled: the queue was busy. Without a key nothing was put; with a key, repeat the call.
         """
         ...
 
     def take(
         self, name: str, *, most: int = 1, wait: int = MAX_WAIT, visibility_timeout: int | None = None
     ) -> Sequence[Work]:
-        """Take work out, to be given back with ``done``; what is not comes again.
+        """Take work out. Report it with ``done``; work that is not reported comes again.
 
         Args:
             name: of the buffer.
             most: 1 to 10.
-            wait: seconds to wait for work if there is none, at most 20.
-            visibility_timeout: seconds until the work comes again; by default the queue's own.
+            wait: seconds to wait for work if the buffer is empty, at most 20.
+            visibility_timeout: seconds until the work comes again; by default as the queue is configured.
         """
         ...
 
     def done(self, name: str, tokens: Sequence[str]) -> Released:
-        """Give back the slots of work that is done; a late receipt is not an error.
+        """Report work as done, which frees its slots; a late receipt is not an error.
 
         Args:
             name: of the buffer.
             tokens: receipts of ``take``, at most 100.
 
         Raises:
-            InvalidRequest: a receipt is not one that ``take`` gave; nothing was given back.
+            InvalidRequest: a receipt is not one that ``take`` gave; nothing was freed.
         """
         ...
 
@@ -287,27 +287,27 @@ class Buffers(Protocol):
 
 
 class Directory(Protocol):
-    """Everything one can ask of the directory of instances."""
+    """The directory: which instances listen to which topics, and on which queues."""
 
     def register(self, request: Register) -> Registration:
-        """Register an instance, or renew its lease, or move it to another channel or other attributes.
+        """Register an instance, renew its lease, or move it to another channel or other attributes.
 
         Raises:
-            InvalidRequest: a name, an attribute or the lease is out of its bounds.
-            ChannelRefused: there is no such queue, or it does not carry the tag.
-            Throttled: others keep changing the same registration; try again.
+            InvalidRequest: a name, an attribute or the lease is out of bounds.
+            ChannelRefused: the queue does not exist, or does not carry the tag.
+            Throttled: other calls keep changing the same registration; try again.
         """
         ...
 
     def deregister(self, topic: str, name: str) -> bool:
-        """End a registration; False if there was none, which is not an error."""
+        """End a registration; False if it did not exist, which is not an error."""
         ...
 
     def get(self, topic: str, name: str) -> Registration:
         """Read a registration.
 
         Raises:
-            NotRegistered: nobody is registered by that name, or the lease is over.
+            NotRegistered: no instance is registered by that name, or its lease is over.
         """
         ...
 
@@ -322,7 +322,7 @@ class Directory(Protocol):
         """List a topic by name, only those that have all the attributes.
 
         Raises:
-            InvalidRequest: the cursor is not one this listing gave.
+            InvalidRequest: the cursor is not from this listing.
         """
         ...
 
@@ -332,26 +332,26 @@ class Directory(Protocol):
 
 
 class Routing(Protocol):
-    """Everything one can ask of content-based routing."""
+    """Content-based routing: which events go to the registrations of which topic."""
 
     def put(self, request: PutRoute) -> Route:
         """Make or change a route.
 
         Raises:
             InvalidRequest: a name is malformed, or EventBridge does not take the pattern.
-            LimitReached: the bus has as many rules as it may have.
+            LimitReached: the bus has reached its limit of rules.
         """
         ...
 
     def delete(self, name: str) -> bool:
-        """Delete a route; False if there was none, which is not an error."""
+        """Delete a route; False if it did not exist, which is not an error."""
         ...
 
     def get(self, name: str) -> Route:
         """Read a route.
 
         Raises:
-            RouteNotFound: there is no route of that name.
+            RouteNotFound: no route has that name.
         """
         ...
 
@@ -359,7 +359,7 @@ class Routing(Protocol):
         """List the routes by name.
 
         Raises:
-            InvalidRequest: the cursor is not one this listing gave.
+            InvalidRequest: the cursor is not from this listing.
         """
         ...
 
@@ -367,14 +367,14 @@ class Routing(Protocol):
         """Put an event on the bus, with a correlation id in its detail.
 
         Raises:
-            InvalidRequest: the source is fanin's or AWS's own, or a value is out of its bounds.
+            InvalidRequest: the source is reserved for fanin or AWS, or a value is out of bounds.
             Throttled, ServiceUnavailable: the bus did not take it; try again.
         """
         ...
 
 
 class Fanin(Protocol):
-    """All of fanin: six services. ``Services`` implements it over ports, ``HttpsServices`` over HTTPS."""
+    """All six services of fanin. ``Services`` implements them over ports, ``HttpsServices`` over HTTPS."""
 
     @property
     def ledger(self) -> Ledger:
@@ -398,10 +398,10 @@ class Fanin(Protocol):
 
     @property
     def directory(self) -> Directory:
-        """Who listens where."""
+        """Which instances listen where."""
         ...
 
     @property
     def routing(self) -> Routing:
-        """Which events go to whom."""
+        """Which events go to which topic."""
         ...

@@ -1,4 +1,4 @@
-"""The ledger and the patterns that stand on it, in one bundle: what the entries are given to work with."""
+"""All use cases of one process: the ledger, and the patterns that stand on it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from fanin.domain.batch import Kind
 
 
 def patterns(ports: Ports) -> Kinds:
-    """What the patterns say about their batches, for a ``LedgerService`` over the same ports."""
+    """How each pattern handles the end, the deadline and the idle time of its batches."""
     frames, gather = FrameNotices(ports), Gather(ports)
     return Kinds(
-        ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.tell},
+        ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.ended},
         due={Kind.SCATTER: gather.postpone},
         idle={Kind.FRAME: frames.idle},
     )
 
 
 class Services:
-    """Implements ``fanin.app.api.Fanin`` over ports: one process's use cases, each made with its first use.
+    """Implements ``fanin.app.api.Fanin`` over ports; each service is made when it is first used.
 
-    Every service is made of what it stands on: the ledger and the directory of the ports, the patterns of
-    the ledger, routing of the directory.
+    A service takes what it stands on: ledger and directory take the ports, the patterns take the ledger, and
+    routing takes the directory.
 
     Args:
         ports: the stores and the rest of the world.

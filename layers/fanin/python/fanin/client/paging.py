@@ -22,7 +22,7 @@ def chunks(
         stream: any iterable, also an endless one.
         max_items: most items in a chunk.
         size_of: gives the size of an item in bytes; without it only the number of items counts.
-        max_bytes: most bytes in a chunk. A larger item is a chunk of its own; whoever sends it reports that.
+        max_bytes: most bytes in a chunk. A larger item is a chunk of its own; sending it fails.
 
     Yields:
         Non-empty lists, in the stream's order.

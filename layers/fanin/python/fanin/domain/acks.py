@@ -1,4 +1,4 @@
-"""Acknowledging: what callers say of their items, and what they hear."""
+"""Acknowledging: what callers report about their items, and the receipts they get."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that is done but failed.
+    """An item that is done, because it failed.
 
     Attributes:
         item: its id.
-        reason: why, for people; at most 1,024 characters are kept.
+        reason: why, for people; at most 1,024 characters.
     """
 
     item: str
@@ -62,7 +62,7 @@ class Acks:
         items: item ids.
         ranges: ranges of groups.
         counts: acknowledgements without ids, for estimated batches.
-        failures: items that are done but failed; not part of an acknowledgement's body.
+        failures: items that failed; not part of the body of an acknowledgement.
     """
 
     items: Sequence[str] = ()
@@ -78,11 +78,11 @@ class Receipt:
     Attributes:
         batch_id: the batch.
         user_key: its user key.
-        state: its state as last seen; a process may have seen it some seconds ago, unless it is complete.
+        state: its state as last read; that may be some seconds ago, unless it is complete.
         complete: whether the batch is complete now.
-        first: items that this call marked done and nobody before.
+        first: items that this call marked done, and no call before.
         duplicates: ids of items that were done already.
-        ranged: items marked done in a range, or counted in estimated mode: who was first is not known.
+        ranged: items marked done by range, or counted in estimated mode; some may have been done before.
         late: items left alone because the batch had already ended.
     """
 

@@ -32,10 +32,10 @@ class State(StrEnum):
 
 
 RETENTION: Final = 86_400
-"""Seconds an ended batch can be read at the least: rows expire this long after the lifetime."""
+"""Seconds for which an ended batch can still be read: rows expire this long after the lifetime."""
 
 FIRST_LOOK: Final = 15 * 60_000
-"""Milliseconds from the close of a batch until the reaper looks whether it is done."""
+"""Milliseconds from the close of a batch until the reaper first checks whether it is done."""
 
 LIVE: Final = (State.OPEN, State.CLOSED)
 
@@ -46,7 +46,7 @@ class Mode(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a batch stands for; it decides what its end and its deadline mean."""
+    """What a batch stands for, which decides how its end and its deadline are handled."""
 
     BATCH = "batch"
     SCATTER = "scatter"
@@ -65,7 +65,7 @@ class Batch:
 
     Attributes:
         batch_id: integer below 2^53.
-        salt: key of the group ids' check.
+        salt: key of the check in group ids.
         state: where the batch is in its life.
         mode: ``exact`` (the tree) or ``estimated`` (one counter).
         kind: a plain batch, or the pattern that stands on it.
@@ -80,14 +80,14 @@ class Batch:
         closed_idle_ttl: the same for a closed batch.
         deadline: when ``on_deadline`` happens.
         on_deadline: what happens then.
-        limit: most items that may be pending at a time.
+        limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch that ends with this batch.
         retry_of: batch whose failed items this batch does again.
         metadata: small map of strings, returned with events.
-        acked: items acknowledged, in estimated mode; replies, as a hint, where a scatter waits for some.
+        acked: acknowledgements, in estimated mode; replies, as a hint, where a scatter waits for a quorum.
         partial: True when a deadline completed the batch with items missing.
-        retries: how often its pattern put the deadline off.
+        retries: how often its pattern postponed the deadline.
     """
 
     batch_id: int
@@ -127,15 +127,15 @@ class Batch:
 
     @property
     def due_at(self) -> int:
-        """When the reaper should look at it: idle, or a minute past its deadline (should a timer fail)."""
+        """When the reaper should look: once idle, or a minute past the deadline, in case its alarm failed."""
         return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + 60_000)
 
     def look_at(self, now: int) -> int:
         """When the reaper should look next, if nothing happens until then.
 
-        A closed batch may be done without anybody having noticed: its last word, which is seldom zero, is
-        not in the stream of finished words. So the reaper looks after a quarter of an hour, then each time
-        after twice as long.
+        A closed batch may be done although no process noticed: its last word is seldom zero, so it is not in
+        the stream of finished words. The reaper therefore checks 15 minutes after the close, and then each
+        time after twice as long.
         """
         if self.state is not State.CLOSED:
             return self.due_at
@@ -150,7 +150,7 @@ class Batch:
         return replace(self, touched_at=touched_at)
 
     def gone(self, now: int) -> bool:
-        """Whether the batch is past its lifetime (time to live deletes late, so a row may still be there)."""
+        """Whether the batch is past its lifetime; DynamoDB deletes late, so its row may still exist."""
         return self.expires_at * 1000 <= now
 
     @property
@@ -163,14 +163,14 @@ class Batch:
         return self.state is State.COMPLETE and not self.partial and self.mode is Mode.EXACT
 
     def counted_out(self) -> bool:
-        """In estimated mode: whether as many acknowledgements as items were counted."""
+        """In estimated mode: whether there were as many acknowledgements as items."""
         return self.acked >= self.items
 
 
 def touched(now: int, idle_ttl: int) -> int:
     """The time of an activity, rounded down to a tenth of the idle time to live.
 
-    Activity within one step leaves the row's index key as it is, so it costs no write to the index.
+    Activity within the same step does not change the row's index key, so it writes nothing to the index.
     """
     return now - now % _step(idle_ttl)
 
@@ -181,7 +181,7 @@ def _step(idle_ttl: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """What a caller says when it opens a batch; None leaves a value to the service's settings.
+    """A request to open a batch; None leaves a value to the service's settings.
 
     Attributes:
         user_key: the caller's own name for the batch.
@@ -190,12 +190,12 @@ class OpenBatch:
         lifetime: seconds until the hard end of the batch.
         deadline: milliseconds since the epoch.
         on_deadline: what happens then.
-        limit: most items that may be pending at a time; exact mode only.
+        limit: how many items may be pending at a time; exact mode only.
         parent_item: item id of another batch, acknowledged when this one completes.
         retry_of: batch whose failed items this batch does again; returned with events.
         metadata: small map of strings, returned with events.
         kind: a plain batch, or the pattern that stands on it.
-        size: opens the batch closed, with so many items; for the patterns that know it beforehand.
+        size: opens the batch closed, with this many items; for patterns that know the number beforehand.
     """
 
     user_key: str = ""

@@ -1,4 +1,4 @@
-"""A bounded buffer: a bounded batch with a queue; what is asked of it and what it answers."""
+"""A bounded buffer, which is a bounded batch with a queue: its requests and answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of a put that was not rejected."""
+    """Whether a consumer was waiting for the work of a put."""
 
     WAITING = "waiting"
     READY = "ready"
@@ -19,9 +19,9 @@ class Buffer:
 
     Attributes:
         name: its name.
-        limit: most work that may be pending, waiting or taken, at a time.
+        limit: how many payloads may be pending, waiting or taken, at a time.
         queue: URL of its queue.
-        owned: whether the service made the queue, and deletes it with the buffer.
+        owned: whether the service created the queue, and deletes it with the buffer.
         batch_id: the batch whose pending items are the slots in use.
     """
 
@@ -37,7 +37,7 @@ class Accepted:
     """The answer to a put.
 
     Attributes:
-        outcome: ``ready`` if a consumer was waiting already, else ``waiting``.
+        outcome: ``ready`` if a consumer was waiting for work, else ``waiting``.
         items: item ids of the payloads, in order.
     """
 
@@ -51,7 +51,7 @@ class Work:
 
     Attributes:
         payload: as it was put.
-        receipt: gives its slot back, with ``done``.
+        receipt: reports the work as done, and frees its slot.
         waited_ms: how long it was in the buffer.
     """
 
@@ -65,8 +65,8 @@ class Released:
     """The answer to done.
 
     Attributes:
-        done: slots that this call gave back.
-        late: receipts whose work was done, or given up, before.
+        done: slots that this call freed.
+        late: receipts whose work had been reported, or given up, before.
     """
 
     done: int
@@ -79,10 +79,10 @@ class Level:
 
     Attributes:
         buffer: the buffer.
-        count: work that waits; below zero when there is none and so many consumers wait for it.
-        pending: slots in use, exactly: work that waits and work that was taken.
-        taken: work that consumers have, as the queue counts it: approximately.
-        draining: no put is accepted until all is done, since its batch or its limit is being changed.
+        count: payloads that wait to be taken; if none do, minus the number of consumers waiting for work.
+        pending: slots in use, exactly: payloads that wait, and payloads that were taken.
+        taken: payloads that consumers have, as the queue counts them: approximately.
+        draining: whether puts are rejected until all work is done, because the limit or the batch changes.
     """
 
     buffer: Buffer

@@ -1,4 +1,4 @@
-"""The directory: who listens where. Registrations by topic and name, and what is told of their changes."""
+"""The directory: which instances listen where, and which events report a change."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 from fanin import names
 
 GRACE: Final = 86_400
-"""Seconds that a row outlives its lease, for the registrar to find it and tell that it is over."""
+"""Seconds that a row outlives its lease, so that the registrar finds it and reports the end."""
 
 
 class Left(StrEnum):
-    """Why a registration is no more."""
+    """Why a registration ended."""
 
     DEREGISTERED = "deregistered"
     LEASE_OVER = "lease over"
@@ -23,14 +23,14 @@ class Left(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A request to register, to keep a registration alive, or to move it; they are one and the same.
+    """A request to register, to renew a registration, or to move it: one request does all three.
 
     Attributes:
         topic: what the instance listens to.
-        name: its own, within the topic.
+        name: of the instance, unique within the topic.
         channel: URL or ARN of its SQS queue.
-        attributes: small map of strings to choose instances by.
-        lease: seconds until the registration is over unless it is repeated.
+        attributes: small map of strings, by which instances are chosen.
+        lease: seconds until the registration ends, unless it is renewed.
     """
 
     topic: str
@@ -46,13 +46,13 @@ class Registration:
 
     Attributes:
         topic: what it listens to.
-        name: its own.
+        name: of the instance.
         channel: URL of its queue.
         attributes: small map of strings.
-        lease: seconds, as it was asked for.
+        lease: seconds, as requested.
         since: when it registered, ms.
-        until: when its lease is over, ms.
-        left: why it is no more; None while it is.
+        until: when its lease ends, ms.
+        left: why the registration ended; None while it has not.
     """
 
     topic: str
@@ -65,7 +65,7 @@ class Registration:
     left: Left | None = None
 
     def lives(self, now: int) -> bool:
-        """Whether it counts as registered."""
+        """Whether it is registered at this time, ms."""
         return self.left is None and now < self.until
 
     def has(self, wanted: Mapping[str, str]) -> bool:
@@ -73,21 +73,21 @@ class Registration:
         return all(self.attributes.get(name) == value for name, value in wanted.items())
 
     def moved(self, channel: str, attributes: Mapping[str, str]) -> bool:
-        """Whether channel or attributes are others than these."""
+        """Whether its channel or attributes differ from these."""
         return self.channel != channel or dict(self.attributes) != dict(attributes)
 
     def leave(self, reason: Left, now: int) -> Registration:
-        """The same, as it is no more: gone for readers at once."""
+        """The registration as it ends at this time: readers no longer see it."""
         return replace(self, left=reason, until=now)
 
     @property
     def expires_at(self) -> int:
-        """Time to live of its row, seconds."""
+        """Time to live of its row, seconds since the epoch."""
         return self.until // 1000 + (GRACE if self.left is None else 0)
 
     @property
     def value(self) -> dict[str, Any]:
-        """What its row holds. When the lease is over is told by the row's time to live alone."""
+        """The JSON object of its row. The end of the lease follows from the row's time to live."""
         value: dict[str, Any] = {
             "channel": self.channel,
             "attributes": dict(self.attributes),
@@ -114,20 +114,21 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """One page of a topic, by name; it may be short, and only a None cursor is the end."""
+    """One page of a topic, by name; it may be short, and only a None cursor means the end."""
 
     registrations: tuple[Registration, ...]
     cursor: str | None = None
 
 
 def change(old: Registration | None, new: Registration | None) -> tuple[str, Registration] | None:
-    """What the bus is told of a change of a row, and of whom; None for a heartbeat.
+    """Which event a change of a row causes, and about which registration; None for a heartbeat.
 
-    A row that is removed by its time to live was never told to be over: the registrar did not come by.
+    If its time to live removed a row, the registrar never reported the end of the lease, so it is reported
+    now.
 
     Args:
-        old: the row before; None if there was none.
-        new: the row now; None if it was removed.
+        old: the registration before; None if the row is new.
+        new: the registration now; None if the row was removed.
     """
     was = old if old is not None and old.left is None else None
     if new is None or new.left is not None:

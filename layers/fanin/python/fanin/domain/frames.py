@@ -1,7 +1,7 @@
 """A frame: a closed batch of envelopes between a sender and a receiver, and the leases on its envelopes.
 
-Whether an envelope was handled is a bit of the frame's batch and nothing else. A lease only keeps two
-receivers from handling it at once.
+Only a bit of the frame's batch says whether an envelope was handled. A lease merely keeps two receivers from
+handling it at the same time.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ DEFAULT_TTL: Final = 3_600
 """Seconds without progress until a frame counts as stale."""
 
 DEFAULT_LEASE: Final = 30
-"""Seconds for which an envelope is claimed."""
+"""Seconds for which an envelope is leased, unless a claim says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFrame:
-    """What a sender says when it asks for a frame.
+    """A request for a frame.
 
     Attributes:
         size: number of envelopes.
         source: the sender's name, for people and events.
         destination: the receiver's name.
-        reply_to: queue URL or ARN that gets Complete Frame and Repeat Requested; it carries the tag
-            ``fanin:channel``.
+        reply_to: URL or ARN of a queue that gets Complete Frame and Repeat Requested; it must carry the
+            tag ``fanin:channel``.
         ttl: seconds without progress until a repeat is requested, and again until the frame is given up.
         user_key: the sender's own name for the frame, returned with its events.
     """
@@ -46,7 +46,7 @@ class OpenFrame:
     user_key: str = ""
 
     def batch(self) -> OpenBatch:
-        """The batch that the frame is: closed, with as many items as envelopes."""
+        """The frame as a batch: closed, with as many items as envelopes."""
         about = {SOURCE: self.source, DESTINATION: self.destination, REPLY_TO: self.reply_to}
         return OpenBatch(
             user_key=self.user_key,
@@ -59,7 +59,7 @@ class OpenFrame:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame, and one page of what its receivers have not handled: the selective acknowledgement.
+    """A frame, and one page of the envelopes that are not handled: a selective acknowledgement.
 
     Attributes:
         frame_id: its batch id.
@@ -68,7 +68,7 @@ class Frame:
         ttl: seconds without progress until it counts as stale.
         about: source, destination and reply channel, where given.
         user_key: the sender's own name.
-        missing: half-open ranges of indices, ascending; none once the frame is complete.
+        missing: half-open ranges of indices, ascending; empty once the frame is complete.
         cursor: ask with it for the next page of ``missing``; None at the end.
     """
 
@@ -83,7 +83,7 @@ class Frame:
 
     @classmethod
     def of(cls, batch: Batch) -> Frame:
-        """The frame of a batch, without what is missing."""
+        """The frame of a batch, without its missing envelopes."""
         return cls(
             batch.batch_id,
             batch.state,
@@ -94,7 +94,7 @@ class Frame:
         )
 
     def lacking(self, missing: tuple[tuple[int, int], ...], cursor: str | None) -> Frame:
-        """The same frame with a page of what is missing."""
+        """The same frame with a page of missing envelopes."""
         return replace(self, missing=missing, cursor=cursor)
 
 
@@ -120,27 +120,27 @@ class ClaimEnvelopes:
 
 
 class Hold(StrEnum):
-    """What a receiver that asked for an envelope may do with it."""
+    """What a receiver that claimed an envelope shall do with it."""
 
     CLAIMED = "claimed"
-    """Handle it: nobody else will before the lease is over."""
+    """Handle it: no other receiver will before the lease ends."""
     LEASED = "leased"
-    """Leave it for later: another one is at it."""
+    """Leave it for later: another receiver is handling it."""
     DONE = "done"
-    """Drop it: it was handled."""
+    """Drop it: it was handled before."""
     ENDED = "ended"
-    """Drop it: its frame was given up, and who sent it knows."""
+    """Drop it: its frame was given up, and its sender was told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The answer to a receiver that asked for an envelope.
+    """The answer to a receiver that claimed an envelope.
 
     Attributes:
         ticket: the envelope.
-        hold: what the receiver may do.
-        item: item id of the envelope, to acknowledge or fail it by.
-        until: when the lease ends, seconds since the epoch; 0 where there is none.
+        hold: what the receiver shall do.
+        item: item id of the envelope, which acknowledges or fails it.
+        until: when the lease ends, seconds since the epoch; 0 where the envelope is not leased.
     """
 
     ticket: Ticket
@@ -150,14 +150,14 @@ class Claim:
 
 
 def mark_of(now: int, ttl: int) -> int:
-    """The ``touched_at`` of a frame for which a repeat was requested: a time that no activity leaves.
+    """The ``touched_at`` that marks a frame as asked to repeat: a value that activity never writes.
 
-    Activity is rounded down to a tenth of the idle time; the mark stands one millisecond before that, so
-    the next activity is always later than it.
+    Activity is rounded down to a tenth of the idle time. The mark is one millisecond before such a step, so
+    the next activity is always later than the mark.
     """
     return touched(now, ttl) - 1
 
 
 def is_marked(batch: Batch) -> bool:
-    """Whether a repeat was requested for the frame, and nothing has happened since."""
+    """Whether a repeat was requested for the frame, without any activity since."""
     return touched(batch.touched_at, batch.idle_ttl) != batch.touched_at

@@ -1,8 +1,8 @@
 """Identifiers: 53-bit batch ids, group ids that encode their range, and item ids.
 
-A group id is a version 8 UUID (RFC 9562) of three fields, laid over its 122 free bits from the top:
-40 bits first ordinal, 32 bits count, 50 bits keyed check. So an item id carries everything that is needed
-to find its bit, and an id the service never issued does not pass the check.
+A group id is a version 8 UUID (RFC 9562) whose 122 free bits hold three fields, from the top: 40 bits first
+ordinal, 32 bits count, 50 bits keyed check. So an item id carries all that is needed to find its bit, and an
+id that the service never issued fails the check.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from fanin.errors import InvalidItemId, InvalidRequest
 
 MAX_BATCH_ID: Final = 2**53 - 1
 MAX_ITEMS: Final = 2**40
-"""Items a batch can hold in all."""
+"""How many items a batch can hold in all."""
 MAX_COUNT: Final = 2**32 - 1
-"""Items one call can add."""
+"""How many items one call can add."""
 SALT_BYTES: Final = 16
 
 _EPOCH_MS: Final = 1_735_689_600_000  # 2025-01-01, so that 41 bits of milliseconds last until 2094
@@ -39,7 +39,7 @@ def parse_batch_id(text: str) -> int:
     """Read a batch id from its decimal form.
 
     Raises:
-        InvalidRequest: it is not a whole number below 2^53.
+        InvalidRequest: the text is not a whole number below 2^53.
     """
     if _BATCH_ID.fullmatch(text) and (value := int(text)) <= MAX_BATCH_ID:
         return value
@@ -53,7 +53,7 @@ class Block(NamedTuple):
         batch_id: the batch.
         first: ordinal of the block's first item.
         size: number of items.
-        check: the 50 bits that show the service issued it.
+        check: 50 bits that prove that the service issued it.
     """
 
     batch_id: int
@@ -74,11 +74,11 @@ class Block(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """What every item id of the block begins with, less the colon: ``<batch id>:<group id>``."""
+        """The common prefix of the block's item ids, without the last colon: ``<batch id>:<group id>``."""
         return f"{self.batch_id}:{self.group_id}"
 
     def genuine(self, salt: bytes) -> bool:
-        """Whether the check is the one that the batch's salt gives."""
+        """Whether the check is the one that follows from the batch's salt."""
         return self.check == _check(self.batch_id, self.first, self.size, salt)
 
 
@@ -97,7 +97,7 @@ def parse_prefix(prefix: str) -> Block:
     """Read ``<batch id>:<group id>``; the check is read, not verified.
 
     Raises:
-        InvalidItemId: it has not this form.
+        InvalidItemId: the text does not have this form.
     """
     batch, colon, group = prefix.partition(":")
     try:
@@ -114,15 +114,15 @@ def parse_prefix(prefix: str) -> Block:
     packed = bits >> 80 << 74 | (bits >> 64 & 0xFFF) << 62 | bits & (1 << 62) - 1
     block = Block(value, packed >> 82, packed >> _CHECK_BITS & (1 << 32) - 1, packed & (1 << _CHECK_BITS) - 1)
     if block.size == 0:
-        raise InvalidItemId(f"{prefix[:96]!r} stands for no items")
+        raise InvalidItemId(f"{prefix[:96]!r} has a size of 0; send item ids as the service gave them")
     return block
 
 
 def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Split item ids at the last colon: prefix → indices, as text, in order of appearance.
+    """Split item ids at the last colon, and group them: prefix → indices, as text, in order of appearance.
 
     Raises:
-        InvalidItemId: one is not text, or has no colon.
+        InvalidItemId: an id is not text, or has no colon.
     """
     groups: dict[str, list[str]] = {}
     last, indices = "", groups.setdefault("", [])
@@ -140,10 +140,10 @@ def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
 
 
 def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
-    """Read the indices of items of one block and turn them to ordinals.
+    """Read the indices of items of one block, and turn them into ordinals.
 
     Raises:
-        InvalidItemId: one is no canonical whole number, or not below the block's count.
+        InvalidItemId: an index is not a canonical whole number, or not below the size of the block.
     """
     joined = ",".join(indices)
     if joined.count(",") < len(indices) and _INDICES.fullmatch(joined):
@@ -167,7 +167,7 @@ def parse_item(item: str) -> tuple[Block, int]:
         The item's block, and its ordinal in the batch.
 
     Raises:
-        InvalidItemId: it is no item id.
+        InvalidItemId: the text is not an item id.
     """
     ((prefix, indices),) = group_by_prefix([item]).items()
     block = parse_prefix(prefix)
@@ -184,7 +184,7 @@ def parse_batch_uuid(text: str) -> int:
     """Read a batch id from its UUID form.
 
     Raises:
-        InvalidRequest: it is no UUID that ``batch_uuid`` made.
+        InvalidRequest: the text is not a UUID that ``batch_uuid`` made.
     """
     try:
         value = UUID(text).int & (1 << 62) - 1
@@ -197,7 +197,7 @@ def parse_batch_uuid(text: str) -> int:
 
 @dataclass(frozen=True)
 class Group(Sequence[str]):
-    """What adding items returns: item ids made on demand, so a block of a billion costs nothing to hold.
+    """The item ids that adding items returns, made on demand: a group of a billion takes no memory.
 
     Attributes:
         batch_id: the batch.
@@ -228,5 +228,5 @@ class Group(Sequence[str]):
 
     @property
     def prefix(self) -> str:
-        """``<batch id>:<group id>``: stands for the whole group where a range is asked for."""
+        """``<batch id>:<group id>``: names the whole group, where a call takes a range."""
         return f"{self.batch_id}:{self.id}"

@@ -1,4 +1,4 @@
-"""What one call may carry. Every limit is stated here, and enforced before anything is written."""
+"""Limits of what one call may carry. All are defined here, and checked before anything is written."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ MAX_WAIT: Final = 20  # seconds
 MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
 MAX_CLAIMS: Final = 1_000  # envelopes of one call
-MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; SQS hides a message for no longer than that
+MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 
 
 def at_most(what: str, values: Sized, most: int) -> None:
-    """Refuse a collection that is too long.
+    """Refuse a collection of more than ``most`` values.
 
     Raises:
-        RequestTooLarge: there are more than ``most`` values.
+        RequestTooLarge: there are more.
     """
     if len(values) > most:
         raise RequestTooLarge(f"{len(values)} {what} in one call; send at most {most}")
 
 
 def whole(what: str, value: object, low: int, high: int) -> int:
-    """Refuse what is not a whole number from ``low`` to ``high``.
+    """Return the value, if it is a whole number from ``low`` to ``high``.
 
     Raises:
-        InvalidRequest: it is not.
+        InvalidRequest: it is anything else.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidRequest(f"{what} must be a whole number from {low} to {high}, not {str(value)[:32]!r}")
@@ -74,10 +74,10 @@ def whole(what: str, value: object, low: int, high: int) -> int:
 
 
 def text(what: str, value: object, most: int, *, least: int = 0) -> str:
-    """Refuse what is not text of ``least`` to ``most`` characters.
+    """Return the value, if it is text of ``least`` to ``most`` characters.
 
     Raises:
-        InvalidRequest: it is not.
+        InvalidRequest: it is anything else.
     """
     if not isinstance(value, str) or not least <= len(value) <= most:
         raise InvalidRequest(f"{what} must be text of {least} to {most} characters")
@@ -85,10 +85,10 @@ def text(what: str, value: object, most: int, *, least: int = 0) -> str:
 
 
 def pairs(what: str, values: Mapping[str, object]) -> None:
-    """Refuse what is not a small map of strings, of the bounds that a batch's metadata has.
+    """Refuse a map of strings that is larger than the metadata of a batch may be.
 
     Raises:
-        InvalidRequest: it is not.
+        InvalidRequest: there are too many pairs, or a key or value is not text of its length.
     """
     if len(values) > MAX_METADATA:
         raise InvalidRequest(f"{what} may have at most {MAX_METADATA} pairs")
@@ -98,11 +98,13 @@ def pairs(what: str, values: Mapping[str, object]) -> None:
 
 
 def name(what: str, value: object, most: int) -> str:
-    """Refuse what is not a name: letters, digits and ``._:-``, a letter or digit first.
+    """Return the value, if it is a name: letters, digits and ``._:-``, a letter or digit first.
 
     Raises:
-        InvalidRequest: it is not.
+        InvalidRequest: it is anything else.
     """
     if not isinstance(value, str) or len(value) > most or not re.fullmatch(NAME, value, re.ASCII):
-        raise InvalidRequest(f"{what} must be up to {most} letters, digits and . _ : - of which one is first")
+        raise InvalidRequest(
+            f"{what} must be 1 to {most} letters, digits and . _ : - and begin with a letter or digit"
+        )
     return value

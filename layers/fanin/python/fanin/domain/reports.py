@@ -1,4 +1,4 @@
-"""What the ledger reports of batches: how far they are, what is missing, what failed, what does not agree."""
+"""Reports about batches: how far they are, what is missing, what failed, what disagrees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class MissingRange:
-    """A range of items that are not done, under a group id of its own, so that it can be acked or sent again.
+    """A range of items that are not done.
+
+    It has a group id of its own, under which the items can be acknowledged or sent again.
 
     Attributes:
         start: ordinal of the first item.
@@ -47,7 +49,7 @@ class Missing:
 
     Attributes:
         ranges: ascending.
-        cursor: ask with it for the next page; None at the end.
+        cursor: gets the next page; None at the end.
     """
 
     ranges: tuple[MissingRange, ...]
@@ -56,7 +58,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class FailedItem:
-    """A failed item of a batch, as listed: its ordinal, the id it failed under, and why."""
+    """A failed item of a batch: its ordinal, the id under which it was reported, and why it failed."""
 
     ordinal: int
     item: str
@@ -81,7 +83,7 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many batches an expiry ended or removed, and how many items they had."""
+    """How many batches an expiry orphaned or removed, and how many items they had."""
 
     batches: int = 0
     items: int = 0
@@ -89,14 +91,14 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verifying a batch found.
+    """The result of verifying a batch.
 
     Attributes:
         batch: the row, after repair.
         pending: items not done, counted from the leaves up.
-        disagreements: what did not agree, in words; empty when all is well.
-        repaired: whether it was put right.
-        cursor: ask with it to go on where the budget of reads ended; None when all was checked.
+        disagreements: what disagreed, in words; empty if nothing did.
+        repaired: whether this call repaired it.
+        cursor: continues where the budget of reads ended; None once everything was checked.
     """
 
     batch: Batch

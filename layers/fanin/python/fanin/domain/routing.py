@@ -1,4 +1,4 @@
-"""Content-based routing: which events go to whom of a topic."""
+"""Content-based routing: which events go to which registrations of a topic."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fanin.domain.directory import Registration
 
 
 class Policy(StrEnum):
-    """Who of a topic's registrations gets an event.
+    """Which of a topic's registrations get an event.
 
-    ``all`` of them; the ``first`` by name; or the ``sender``, whose channel or name the event's detail names
-    in ``reply_to`` or ``sender``, else the first.
+    ``all`` of them; or the ``first`` by name; or the ``sender``: the one whose channel or name stands in the
+    event's detail as ``reply_to`` or ``sender``, and if there is none, the first.
     """
 
     ALL = "all"
@@ -24,14 +24,14 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PutRoute:
-    """A request to make or change a route.
+    """A request to create or change a route.
 
     Attributes:
         name: of the route.
         pattern: event pattern of EventBridge.
-        topic: whose registrations get what matches.
+        topic: its registrations get the events that match.
         policy: which of them.
-        attributes: only those that have all of these.
+        attributes: only registrations that have all of these.
     """
 
     name: str
@@ -43,7 +43,7 @@ class PutRoute:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route: the fields of ``PutRoute``, and since when it is as it is, ms."""
+    """A route: the fields of ``PutRoute``, and when it was last changed, ms."""
 
     name: str
     pattern: Mapping[str, Any]
@@ -55,7 +55,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """One page of the routes, by name; only a None cursor is the end."""
+    """One page of the routes, by name; only a None cursor means the end."""
 
     routes: tuple[Route, ...]
     cursor: str | None = None
@@ -66,9 +66,9 @@ class PutEvent:
     """An event for the bus.
 
     Attributes:
-        source: who says it; not ``fanin``, and nothing of ``aws.``.
+        source: who publishes it; neither ``fanin`` nor anything that begins with ``aws.``.
         detail_type: what kind of event it is.
-        detail: JSON object; its ``correlation_id`` is kept, or made.
+        detail: JSON object; its ``correlation_id`` is kept, or added where it has none.
     """
 
     source: str
@@ -78,7 +78,7 @@ class PutEvent:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of an event: its id on the bus, and the correlation id that it carries."""
+    """A published event: its id on the bus, and the correlation id that it carries."""
 
     event_id: str
     correlation_id: str
@@ -87,9 +87,10 @@ class Sent:
 def choose(
     policy: Policy, registrations: Iterable[Registration], detail: Mapping[str, Any]
 ) -> Iterable[Registration]:
-    """Those who get an event, in the order in which they are tried; read no further than they are needed.
+    """The registrations that may get an event, in the order in which to try them.
 
-    ``all`` means each of them; with the other policies the first whose queue takes it is the one.
+    With ``all``, every one of them gets it; with the other policies, the first whose queue accepts it. Read
+    no further than needed: with ``first`` the rest of the topic is not loaded.
 
     Args:
         policy: of the route.

@@ -1,4 +1,4 @@
-"""Scatter-gather: what a caller says, what recipients answer, and how far it is.
+"""Scatter-gather: requests, replies and progress.
 
 A scatter is an exact batch whose items are its recipients, in order: the ordinal of an item is the number of
 its recipient. All ``*_at`` values are milliseconds since the epoch, durations seconds.
@@ -13,19 +13,19 @@ from typing import Any, Final
 from fanin.domain.batch import Batch, State
 
 TIMEOUT: Final = 120
-"""Seconds until what is missing is sent again, or given up."""
+"""Seconds until the message is sent again to recipients that have not replied, or they are given up."""
 MAX_RETRIES: Final = 2
-"""How often it is sent again."""
+"""How often the message is sent again."""
 CONTENT_TYPE: Final = "application/octet-stream"
-"""Of an uploaded payload, where nobody says."""
+"""Content type of an uploaded payload, unless the recipient names one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who gets the message.
+    """A recipient of the message.
 
     Attributes:
-        name: what people call it; need not be unique.
+        name: for people; need not be unique.
         channel: queue URL; in a request also an ARN, or ``topic/name`` of a registration.
     """
 
@@ -35,19 +35,21 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """What a caller says to send one message to many and gather the replies.
+    """A request to send one message to many recipients, and to gather their replies.
 
     Attributes:
         body: of the message, text.
-        recipients: whom to ask; or else ``topic``.
-        topic: whoever is registered under it when the scatter starts.
+        recipients: who gets the message; alternatively, ``topic``.
+        topic: everyone who is registered under it when the scatter starts.
         where: attributes that a registration of the topic must have.
         type: of the message, in its attribute ``fanin-type``.
-        attributes: more message attributes, at most six.
-        correlation_id: the caller's own, which no living scatter has; None for one that is made.
-        timeout: seconds until what is missing is sent again, or given up.
-        max_retries: how often it is sent again.
-        quorum: enough replies: a number of them, or a share between 0 and 1 of the recipients. None for all.
+        attributes: additional message attributes, at most six.
+        correlation_id: chosen by the caller, and not in use by a scatter that has not ended; None lets the
+            service choose.
+        timeout: seconds until the message is sent again to those who have not replied, or they are given up.
+        max_retries: how often the message is sent again.
+        quorum: how many replies are enough: a number, or a share of the recipients between 0 and 1. None for
+            all.
         user_key: the caller's own name for it, returned with its events.
         metadata: small map of strings, returned with events.
     """
@@ -68,16 +70,16 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
-    """A scatter and how far it is.
+    """A scatter, and how far it is.
 
     Attributes:
         batch: the batch it stands on; ``items`` is the number of recipients.
         correlation_id: in every message and event of it.
         received: recipients that replied.
-        failed: recipients that could not be reached, or whose message died.
-        retries: how often the missing were sent to again.
-        max_retries: how often they are at most.
-        quorum: replies that are enough; None for all.
+        failed: recipients that could not be reached, or that gave up on the message.
+        retries: how often the message was sent again so far.
+        max_retries: how often it is sent again at most.
+        quorum: how many replies are enough; None for all.
     """
 
     batch: Batch
@@ -100,23 +102,23 @@ class Scattered:
 
     @property
     def starting(self) -> bool:
-        """Whether the recipients of a large topic are still being listed: their number is not known yet."""
+        """Whether the recipients of a large topic are still being listed, so that their number is unknown."""
         return self.batch.state is State.OPEN
 
     @property
     def ready(self) -> bool:
-        """Whether nothing more is waited for."""
+        """Whether the scatter has ended."""
         return self.batch.state.terminal
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a recipient answers.
+    """A recipient's reply.
 
     Attributes:
-        item: the item id that its message carried.
-        payload: any JSON value of up to 200 KB; or else a claim.
-        claim: key of a payload that was uploaded, see ``ClaimCheck``.
+        item: the item id that the message carried.
+        payload: any JSON value of up to 200 KB; alternatively, a claim.
+        claim: key of an uploaded payload, see ``ClaimCheck``.
     """
 
     item: str
@@ -131,9 +133,9 @@ class ReplyReceipt:
     Attributes:
         item: the item id.
         batch_id: the scatter.
-        state: its state as last seen.
+        state: its state as last read.
         first: this reply is the one that counts.
-        different: another reply came before it, and said something else.
+        different: an earlier reply of the recipient has another payload.
         late: the scatter had already ended without it.
     """
 
@@ -160,7 +162,7 @@ class GatheredReply:
         replied_at: when the reply came.
         payload: the JSON value; None if it was claimed.
         claim: key of the uploaded payload.
-        url: where it can be downloaded for a quarter of an hour.
+        url: where it can be downloaded, for 15 minutes.
     """
 
     ordinal: int
@@ -177,7 +179,7 @@ class Gathered:
 
     Attributes:
         replies: ascending by ordinal.
-        cursor: ask with it for the next page; None at the end.
+        cursor: gets the next page; None at the end.
     """
 
     replies: tuple[GatheredReply, ...]
@@ -240,10 +242,10 @@ class FailedRecipients:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheckRequest:
-    """The wish to upload a payload that is too large for a reply.
+    """A request to upload a payload that is too large for a reply.
 
     Attributes:
-        item: the item id that is replied to.
+        item: the item id of the message that is replied to.
         size: bytes.
         content_type: of the payload.
     """
@@ -258,10 +260,10 @@ class ClaimCheck:
     """Where to upload a payload, before the reply names it.
 
     Attributes:
-        key: what the reply gives as its ``claim``.
-        url: to PUT the payload to, with the headers.
-        headers: to send with it.
-        expires_at: until when.
+        key: the reply names it as its ``claim``.
+        url: accepts a PUT of the payload, with ``headers``.
+        headers: to send with the payload.
+        expires_at: when the URL expires.
     """
 
     key: str

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Mark(NamedTuple):
-    """Bits of one word that are to be cleared.
+    """Bits of one word to clear.
 
     Attributes:
         level: 0 for the words that hold items.
@@ -28,10 +28,10 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """The arithmetic of a summary tree; it knows shapes and holds no state.
+    """The arithmetic of a summary tree. It knows the shape, and holds no state.
 
     Attributes:
-        width: bits in a word; 64 in production, less in tests, where small trees should be deep.
+        width: bits in a word; 64 in production, fewer in tests, where small trees should be deep.
     """
 
     width: int = 64
@@ -71,7 +71,7 @@ class Tree:
         return below - self.last(level, n) * self.width
 
     def residue(self, level: int, index: int, n: int) -> int:
-        """The value of a done word: its bits for children that do not exist are never cleared."""
+        """The value of a word that is done: bits of children that do not exist are never cleared."""
         if index != self.last(level, n):
             return 0
         return self.full & ~((1 << self.last_children(level, n)) - 1)
@@ -79,8 +79,8 @@ class Tree:
     def may_be_last(self, level: int, index: int, word: int, at_least: int) -> bool:
         """Whether the word would be done in a tree of some size n ≥ ``at_least``.
 
-        While a batch is open its size may still grow. Only a word for which this is true needs a look at
-        the batch row: all others cannot be finished by a close that raced with the write.
+        The size of an open batch may still grow. After the write of a word for which this is true, the batch
+        row must be read again; any other word cannot be finished by a close that races with the write.
         """
         children = (word ^ self.full).bit_count()
         if word != self.full & ~((1 << children) - 1):
@@ -91,16 +91,16 @@ class Tree:
         return index > last or (index == last and children >= self.last_children(level, at_least))
 
     def cover(self, start: int, stop: int, n: int) -> Iterator[Mark]:
-        """Cover the items start ≤ i < stop with bits, each as high in the tree as it can stand.
+        """Cover the items start ≤ i < stop with bits, each as high in the tree as possible.
 
         Args:
             start: first item of the range.
             stop: one past its last item.
-            n: a size the batch has reached; nothing above its root is emitted, since the root is where
-                a reader starts.
+            n: a size that the batch has reached; no mark is above its root, since that is where readers
+                start.
 
         Yields:
-            At most two marks on each level, lowest level first.
+            At most two marks a level, lowest level first.
         """
         level, root = 0, self.root_level(n)
         while start < stop:

@@ -1,6 +1,7 @@
 """The ack queue and dead-letter queues: many messages become one call of the ledger.
 
-A poison message spoils no other: a call that is refused is halved until the bad message stands alone.
+A poison message does not hold up the others: a call that is refused is halved until the bad message stands
+alone.
 """
 
 from __future__ import annotations

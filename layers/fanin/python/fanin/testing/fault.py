@@ -1,4 +1,4 @@
-"""Faults for tests: an access that fails, or whose answer is lost."""
+"""Faults for tests: accesses that fail, or whose answer is lost."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from fanin.errors import ServiceUnavailable
 
 
 class Fault:
-    """An ``on_call`` that raises at one kind of access, and then no more.
+    """An ``on_call`` that raises at one kind of access, a given number of times.
 
-    Before the access it never arrived; after it, it did and its answer was lost. An error of ``fanin.errors``
-    is what an outage looks like, and is retried as such; any other, and the caller has died.
+    ``before``: the access never arrived. ``after``: it took effect, and its answer was lost. A retryable
+    error of ``fanin.errors`` is what an outage looks like; any other stands for a crash of the caller.
 
     Args:
-        call: where, such as ``words.clear``, ``events.publish`` or ``sqs.send_message_batch``.
+        call: the access, such as ``words.clear``, ``events.publish`` or ``sqs.send_message_batch``.
         moment: ``before`` or ``after``.
         error: what to raise.
-        times: how often.
-        skip: accesses of that kind that go well first.
+        times: how often to raise.
+        skip: how many accesses of that kind succeed first.
 
     Attributes:
-        left: how often it is still to happen; zero, once it has happened as often as asked.
+        left: how often it will still raise.
     """
 
     def __init__(

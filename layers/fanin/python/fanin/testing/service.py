@@ -28,24 +28,24 @@ START: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
 
 
 class InMemoryService:
-    """A service of its own: tables, functions, queues, event bus and alarms, all in this process.
+    """The whole service for one test: tables, functions, queues, event bus and alarms, in this process.
 
-    What follows from a call is done before the call returns: an end is told, a parent's item marked, a
-    scatter's messages sent, a consumer called. Time stands still until ``advance``, or until something waits
-    (``wait``, a backoff, a receive that finds an empty queue): then it passes at once, and what is due in it
-    happens in order. So a test takes milliseconds, and goes the same way each time.
+    What follows from a call is done before the call returns: an end is announced, the item of a parent batch
+    marked, a scatter's messages sent, a consumer called. Time stands still until ``advance``, or until
+    something waits (``wait``, a backoff, a poll of an empty queue): then it passes at once, and what is due
+    meanwhile happens in order. So a test takes milliseconds, and runs the same way each time.
 
     Args:
-        start: where the clock stands at first.
-        seed: of all ids and chances.
+        start: the time at first.
+        seed: of all ids and random draws.
         on_call: called with the name of an access (``words.clear``) and ``before`` or ``after``, around each
             access to a store, a queue, an alarm or the bus, to fail it by raising. See ``Fault``.
 
     Attributes:
-        clock: the service's: ``seconds`` and ``monotonic`` in the place of those of ``time``, and ``sleep``.
+        clock: its ``seconds``, ``monotonic`` and ``sleep`` replace ``time.time`` and its like in your code.
         services: the six services behind the tracker.
         sqs: a client for its queues, with the calls of boto3's.
-        dead: what nobody could handle, each with the function that gave it up.
+        dead: what could not be handled, each with the name of the function.
     """
 
     def __init__(self, *, start: datetime = START, seed: int = 0, on_call: OnCall | None = None) -> None:
@@ -64,7 +64,7 @@ class InMemoryService:
 
     @property
     def on_call(self) -> OnCall:
-        """What is called around each access; set it to fail accesses from now on."""
+        """Called around each access; set it to make accesses fail from now on."""
         return self._runtime.on_call
 
     @on_call.setter
@@ -77,7 +77,7 @@ class InMemoryService:
         return datetime.fromtimestamp(self.clock.now() / 1000, UTC)
 
     def advance(self, time: timedelta) -> None:
-        """Let time pass, and do in order what is due in it.
+        """Let time pass, and do in order what is due meanwhile.
 
         Deadlines are met, the reaper and the registrar come by every five minutes, messages come again or
         expire, and what failed is tried again.
@@ -86,11 +86,11 @@ class InMemoryService:
 
     @property
     def events(self) -> Sequence[Event]:
-        """What the bus was told, in order, as subscribers get it; the ends of batches, and whatever else."""
+        """All events of the bus, in order, as subscribers get them."""
         return tuple(self._runtime.bus.told)
 
     def events_of(self, batch_id: int) -> list[Event]:
-        """Those of a batch, a scatter or a frame."""
+        """The events of a batch, a scatter or a frame."""
         return [event for event in self.events if event.detail.get("batch_id") == batch_id]
 
     @property
@@ -111,13 +111,13 @@ class InMemoryService:
         """Make a queue.
 
         Args:
-            name: its own; by default one that no other has.
-            max_receives: deliveries of a message before it goes to the queue's dead letters, and its item is
-                marked failed, as a ``TrackedQueue`` does. None delivers it for ever.
+            name: by default one that no other queue has.
+            max_receives: how often a message is received before it goes to the queue's dead letters, and its
+                item is marked failed, as with a ``TrackedQueue``. None delivers it again and again.
             visibility_timeout: seconds until a message comes again that was received and not deleted.
             fifo: keeps the order within each message group.
             channel: lets the service send to it: it carries the tag ``fanin:channel``.
-            attributes: more of them, as SQS names them.
+            attributes: more attributes, by SQS's names.
 
         Returns:
             Its URL.
@@ -131,8 +131,8 @@ class InMemoryService:
     def consume(self, queue_url: str, handler: LambdaHandler, *, batch_size: int = 10) -> None:
         """Hand the messages of a queue to a Lambda handler from now on, as an event source mapping does.
 
-        Messages that it reports in ``batchItemFailures``, or all if it raises, come again when they are
-        visible again.
+        Messages that it reports in ``batchItemFailures``, or all if it raises, are delivered again after the
+        visibility timeout.
 
         Args:
             queue_url: of the queue.
@@ -147,7 +147,7 @@ class InMemoryService:
         self._runtime.settle()
 
     def deliver_twice(self, queue_url: str, *, share: float = 1.0) -> None:
-        """Deliver messages that are sent from now on once more after they were deleted, as SQS may.
+        """Deliver each message that is sent from now on once more after it was deleted, as SQS may.
 
         Args:
             queue_url: of the queue.
@@ -159,7 +159,7 @@ class InMemoryService:
         self._existing(queue_url).duplicated = share
 
     def upload(self, key: str) -> None:
-        """Say that a payload was uploaded, which a claim check's URL is for; ``key`` is the claim's."""
+        """Pretend that the payload of a claim check was uploaded to its URL; ``key`` is the claim's."""
         self._runtime.memory.claims.uploaded.add(key)
 
     def _existing(self, queue_url: str) -> Queue:

@@ -14,8 +14,6 @@ from fanin.adapters.memory import Accesses, FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 
 NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
-
-
 NOW = FixedClock().now()
 
 
@@ -35,8 +33,8 @@ def clock() -> Time:
 
 
 @pytest.fixture
-def memory(clock: Time) -> InMemorySqs:
-    return InMemorySqs(QueueStore(clock, SeededRandom()), Accesses(), clock.wait)
+def memory(store: QueueStore, clock: Time) -> InMemorySqs:
+    return InMemorySqs(store, Accesses(), clock.wait)
 
 
 @pytest.fixture(params=["memory", "moto"])

@@ -187,3 +187,15 @@ def test_the_attributes_of_queues_are_their_own(queue: Queue, store: QueueStore)
     store.change(queue, {"VisibilityTimeout": "7"})
 
     assert store.create("other", {}, {}).attributes == DEFAULTS
+
+
+def test_a_dead_message_comes_once_whatever_was_drawn_for_its_queue(store: QueueStore, queue: Queue) -> None:
+    work = store.create("work", {}, {})
+    work.dead_letters, work.max_receives, work.duplicated = queue, 1, 1.0
+    send(work, "poison")
+    assert [bodies(work, 1, 0), bodies(work, 1, 0)] == [["poison"], []]
+
+    (dead,) = queue.receive(1, None)
+    queue.remove(dead.handle)
+
+    assert queue.counts() == (0, 0, 0)

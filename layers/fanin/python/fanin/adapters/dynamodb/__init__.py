@@ -1,4 +1,4 @@
-"""The ledger's stores on DynamoDB: batches, words, parts and directory, four tables behind one client."""
+"""The ledger's stores on DynamoDB: four tables (batches, words, parts, directory) behind one client."""
 
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Connection

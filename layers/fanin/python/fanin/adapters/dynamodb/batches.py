@@ -1,4 +1,4 @@
-"""Batch rows on DynamoDB: every move is one conditional write."""
+"""Batch rows on DynamoDB: every change of state is one conditional write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DynamoBatches:
     Args:
         table: name of the batches table.
         parts_table: name of the parts table, which keeps the idempotency keys.
-        connection: the client.
+        connection: calls DynamoDB.
     """
 
     def __init__(self, table: str, parts_table: str, connection: Connection) -> None:
@@ -168,14 +168,14 @@ class DynamoBatches:
         return None if row is None else decode(row), done
 
     def _add(self, batch_id: int, change: Change) -> Batch | None:
-        """Add to a number of the row: sent once, since a repeat would add again."""
+        """Add to a number of the row. The request is sent only once, since a repeat would add again."""
         request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
         try:
             done, row = self._connection.update_once(request)
         except ServiceUnavailable as error:
             raise ServiceUnavailable(
-                f"the answer for batch {batch_id} was lost, and it may have been counted;"
-                " add items with an idempotency key, and repeating it is safe"
+                f"the answer for batch {batch_id} was lost, and the addition may have been made;"
+                " add items with an idempotency key, so that repeating the call is safe"
             ) from error
         return decode(row) if done and row is not None else None
 

@@ -1,4 +1,4 @@
-"""A conditional change of one row, put into DynamoDB's expressions."""
+"""A conditional change of one row, as DynamoDB's expressions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ALIAS: Final = re.compile(r"#(\w+)")
 
 @dataclass(frozen=True)
 class Change:
-    """What to set and add, and under which conditions.
+    """What to set and to add, under which conditions.
 
     Attributes:
-        when: conditions that must all hold, attributes written as ``#name`` (so that no reserved word gets
-            in the way) and values as ``:name``.
+        when: conditions that must all hold, with attributes as ``#name``, in case a name is a reserved word,
+            and values as ``:name``.
         values: of the conditions.
         sets: attribute → new value.
         adds: attribute → number to add.
@@ -30,7 +30,7 @@ class Change:
     adds: Mapping[str, int] = field(default_factory=dict)
 
     def request(self, table: str, key: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that UpdateItem and a transaction's Update share."""
+        """The parameters of UpdateItem, and of an Update in a transaction."""
         sets = ", ".join(f"#{name} = :set_{name}" for name in self.sets)
         adds = ", ".join(f"#{name} :add_{name}" for name in self.adds)
         change = " ".join(part for part in (sets and f"SET {sets}", adds and f"ADD {adds}") if part)

@@ -1,4 +1,4 @@
-"""One DynamoDB client for all stores, and the few ways in which they call it."""
+"""The DynamoDB client of all stores, and the few ways in which they call it."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Written(NamedTuple):
 
 
 class Connection:
-    """Calls DynamoDB with what the service asks of a caller: chunks, repeats, and patience.
+    """Calls DynamoDB as the service requires: in chunks, with repeats and waits.
 
-    A plain write that meets a transaction on its row, and rows that a batch call left unprocessed, are
-    tried again with jitter; neither has changed anything, so that is safe. botocore may itself repeat a
-    call whose answer was lost: a clear that took place then reports its bits as cleared before. What must
-    not be repeated is written by ``update_once``.
+    A write that meets a transaction on its row, and rows that a batch call left unprocessed, are retried with
+    jitter; neither has changed anything, so that is safe. botocore itself may repeat a call whose answer was
+    lost: a clear that did take place then reports its bits as cleared before. Writes that must not be
+    repeated go through ``update_once``.
 
     Args:
-        client: makes the client, at the first call.
-        once: makes a client that sends every request only once; None takes the other.
-        threads: most calls at a time.
-        backoff: the waits between tries.
+        client: makes the client, when first used.
+        once: makes a client that sends every request only once; None uses ``client``.
+        threads: how many calls may run at a time.
+        backoff: waits between tries.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Connection:
 
     @cached_property
     def client(self) -> DynamoDBClient:
-        """The client; made here once."""
+        """The client."""
         with translated():
             return self._make_client()
 
     @cached_property
     def once(self) -> DynamoDBClient:
-        """The client whose requests are sent only once; made here once."""
+        """The client that sends every request only once."""
         with translated():
             return self._make_once()
 
@@ -86,30 +86,30 @@ class Connection:
         return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-dynamodb")
 
     def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
-        """Call for every argument, in parallel unless it is only one; the first error cancels the rest."""
+        """Call for every argument, in parallel if there are several; the first error cancels the rest."""
         if len(arguments) <= 1:
             return [call(argument) for argument in arguments]
-        _ = self.client  # made before threads can race for it
+        _ = self.client  # made here, before threads can race for it
         return list(self._pool.map(call, arguments))
 
     def update(self, request: Mapping[str, Any]) -> Written:
-        """Write one row under its condition.
+        """Write one row, if its condition holds.
 
         Args:
             request: of UpdateItem or, with an ``Item``, of PutItem.
 
         Raises:
-            Throttled: also when transactions kept the row busy for all tries.
+            Throttled: also if transactions kept the row locked during all tries.
         """
         call = self.client.put_item if "Item" in request else self.client.update_item
         return self._write(call, request, again=_BUSY)
 
     def update_once(self, request: Mapping[str, Any]) -> Written:
-        """Write one row by an update that must not be repeated, since its condition would hold again.
+        """Write one row by an update whose condition would hold again, so that it must not be repeated.
 
         Raises:
             ServiceUnavailable: the answer was lost, so the row may have been written.
-            Throttled: it was not, for all tries.
+            Throttled: it was not written in any try.
         """
         return self._write(self.once.update_item, request, again=_BUSY | _THROTTLED)
 
@@ -130,7 +130,7 @@ class Connection:
         raise _busy("UpdateItem")
 
     def delete(self, request: Mapping[str, Any]) -> bool:
-        """Delete one row under its condition; False if that failed."""
+        """Delete one row, if its condition holds; else False."""
         try:
             with translated():
                 self.client.delete_item(**request)
@@ -141,14 +141,14 @@ class Connection:
         return True
 
     def transact(self, writes: Sequence[Mapping[str, Any]]) -> list[Item | None] | None:
-        """Write some rows together, each under its condition, or none.
+        """Write several rows together if all their conditions hold, else none.
 
         Returns:
-            None when they were written; else for each write the row that failed its condition (empty if
-            there is no such row), or None where the condition held.
+            None if they were written. Else, for each write: the row that failed the condition, empty if the
+            row does not exist, or None if the condition held.
 
         Raises:
-            Throttled: other transactions kept a row busy for all tries.
+            Throttled: other transactions kept a row locked during all tries.
         """
         with translated():
             for _ in self._backoff:
@@ -166,12 +166,12 @@ class Connection:
         raise _busy("TransactWriteItems")
 
     def read(self, table: str, keys: Sequence[Item], attributes: Sequence[str] = ()) -> list[Item]:
-        """Read rows by key, strongly consistent, in any order; those that do not exist are left out.
+        """Read rows by key, strongly consistent, in any order; missing rows are left out.
 
         Args:
             table: its name.
-            keys: each once.
-            attributes: names to read, none of them reserved; all if empty.
+            keys: without repeats.
+            attributes: names to read, none of them a reserved word; empty for all.
         """
         projection = {"ProjectionExpression": ", ".join(attributes)} if attributes else {}
 
@@ -193,7 +193,7 @@ class Connection:
         return [item for items in self.map(chunk, starts) for item in items]
 
     def put(self, table: str, items: Iterable[Item]) -> None:
-        """Put rows unconditionally, each key once."""
+        """Put rows unconditionally; each key may occur once."""
         requests = [{"PutRequest": {"Item": item}} for item in items]
 
         def chunk(start: int) -> None:
@@ -208,11 +208,15 @@ class Connection:
         self.map(chunk, range(0, len(requests), _MOST_WRITTEN))
 
     def query(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
-        """Read one page of a query: the rows, and the key that the next page starts after."""
+        """Read one page of a query.
+
+        Returns:
+            The rows, and the key after which the next page starts; None at the end.
+        """
         with translated():
             answer = self.client.query(**request)
         return cast("list[Item]", answer["Items"]), answer.get("LastEvaluatedKey")
 
 
 def _busy(call: str) -> Throttled:
-    return Throttled(f"DynamoDB kept {call} waiting; try again later", retry_after=1)
+    return Throttled(f"DynamoDB did not complete {call} in all tries; try again later", retry_after=1)

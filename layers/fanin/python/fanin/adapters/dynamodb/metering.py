@@ -1,4 +1,4 @@
-"""Counts what a DynamoDB client does, in rows: the measure that costs are made of."""
+"""Counts the rows that a DynamoDB client reads and writes: the measure of its costs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Meter:
         1
 
     Attributes:
-        requests: calls that were answered, botocore's own repeats not counted.
+        requests: calls that were answered; botocore's own repeats are not counted.
         reads: rows read, found or not.
         writes: rows written, or refused by their condition.
         refused: writes whose condition failed.
@@ -49,7 +49,7 @@ class Meter:
             events.register("after-call.dynamodb", self._answered)
 
     def reset(self) -> None:
-        """Start again at nothing."""
+        """Set all counts back to zero."""
         with self._lock:
             for counter in (self.requests, self.reads, self.writes, self.refused):
                 counter.clear()

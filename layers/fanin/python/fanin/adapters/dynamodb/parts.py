@@ -19,7 +19,7 @@ class DynamoParts:
 
     Args:
         table: name of the parts table.
-        connection: the client.
+        connection: calls DynamoDB.
     """
 
     def __init__(self, table: str, connection: Connection) -> None:
@@ -64,7 +64,7 @@ class DynamoParts:
 
 
 def _key(batch_id: int, ordinal: int) -> dict[str, Any]:
-    # Digits to the width of the largest ordinal, so that the text sorts as the number does.
+    # Padded to the width of the largest ordinal, so that the texts sort like the numbers.
     return {names.BATCH_ID: attribute(batch_id), names.PART: attribute(f"{_FAILURE}{ordinal:013}")}
 
 

@@ -1,4 +1,4 @@
-"""Records on DynamoDB: one JSON document a row, with a version that every write checks or raises."""
+"""Records on DynamoDB: one JSON document a row, with a version that every write raises and may check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERSION = "version"
 
 
 def decode(row: Item, name_key: str) -> Record:
-    """The record of a row, or of an image in a stream record."""
+    """Decode the record of a row, or of an image in a stream record."""
     return Record(
         row[name_key]["S"],
         json.loads(row[_VALUE]["S"]),
@@ -32,11 +32,11 @@ class DynamoRecords:
 
     Args:
         table: name of the table.
-        namespace_key: its partition key.
-        name_key: its sort key.
-        partition: makes the partition key of a namespace; the parts table's is a number.
-        connection: the client.
-        clock: tells what is past its time to live.
+        namespace_key: name of its partition key.
+        name_key: name of its sort key.
+        partition: turns a namespace into the value of the partition key, in the parts table a number.
+        connection: calls DynamoDB.
+        clock: tells which records are past their time to live.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class DynamoRecords:
 
     @classmethod
     def of_batches(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
-        """Records of the parts table; namespaces are batch ids."""
+        """Records of the parts table, where namespaces are batch ids."""
         return cls(table, names.BATCH_ID, names.PART, int, connection=connection, clock=clock)
 
     @classmethod
     def of_directory(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
-        """Records of the directory table; namespaces are topics."""
+        """Records of the directory table, whose partition key is ``topic``."""
         return cls(table, names.TOPIC, names.NAME, str, connection=connection, clock=clock)
 
     def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:

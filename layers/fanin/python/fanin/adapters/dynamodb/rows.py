@@ -1,4 +1,4 @@
-"""Rows in DynamoDB's low-level form, as the stores write them and the tables' streams show them."""
+"""Rows in DynamoDB's low-level form, as in the stores' requests and the tables' streams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELDS: Final = tuple(field.name for field in fields(Batch))
 
 
 def attribute(value: Value) -> dict[str, Any]:
-    """One value with its type, such as ``{"N": "7"}``."""
+    """A value with its type, such as ``{"N": "7"}``."""
     match value:
         case bool():
             return {"BOOL": value}
@@ -41,12 +41,12 @@ def attribute(value: Value) -> dict[str, Any]:
 
 
 def state_shard(state: State, batch_id: int) -> str:
-    """Key of the batches index: the state, spread over some shards so that no partition is hot."""
+    """Key of the batches' index: the state and a shard, so that no partition becomes hot."""
     return f"{state}#{batch_id % names.SHARDS}"
 
 
 def encode(batch: Batch) -> dict[str, Any]:
-    """The row of a batch, with the keys of its index."""
+    """Encode a batch as its row, with the keys of the index."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {name: attribute(value) for name, value in values if value is not None}
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
@@ -55,7 +55,7 @@ def encode(batch: Batch) -> dict[str, Any]:
 
 
 def decode(row: Item) -> Batch:
-    """The batch of a row, or of an image in a stream record, where bytes are base64 text."""
+    """Decode the batch of a row, or of an image in a stream record, where bytes are base64 text."""
     known = {name: _value(name, row[name]) for name in _FIELDS if name in row}
     return Batch(**known)
 
@@ -76,11 +76,11 @@ def _value(name: str, typed: Item) -> Any:
 
 
 def word_id(key: WordKey) -> str:
-    """Key of a word's row: ``<batch>/<level>/<index>``."""
+    """Key of a word's row: ``<batch>/<level>/<number>``."""
     return f"{key.batch_id}/{key.level}/{key.number}"
 
 
 def word_key(text: str) -> WordKey:
-    """The word that a row's key names."""
+    """Read the key of a word's row."""
     batch_id, level, number = text.split("/")
     return WordKey(int(batch_id), int(level), int(number))

@@ -1,8 +1,8 @@
-"""Words on DynamoDB: bits cleared by one conditional write that needs no read.
+"""Words on DynamoDB: bits are cleared by one conditional write, without a read.
 
-A row keeps the word and the set of its cleared bits. The update subtracts the mask under the condition that
-none of its bits is in the set, so writers that clear different bits never make each other fail, and one
-that meets a cleared bit learns from the old row which bits are left for it.
+A row keeps the word and the set of its cleared bits. The update subtracts the mask, on condition that the set
+contains none of its bits. So writers that clear different bits never make each other fail, and a writer that
+meets a cleared bit learns from the old row which bits remain to be cleared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 
 _LEASE: Final = "l{}"
-"""Attribute of the lease on a bit, in seconds; so short that a row with 64 of them stays under 1 KB."""
+"""Attribute of the lease on a bit, in seconds; its name is short to keep a row with 64 leases under 1 KB."""
 
 
 class DynamoWords:
@@ -26,8 +26,8 @@ class DynamoWords:
 
     Args:
         table: name of the words table.
-        connection: the client.
-        tree: the shape; its width is the width of a word.
+        connection: calls DynamoDB.
+        tree: the shape; its width is that of a word.
     """
 
     def __init__(self, table: str, connection: Connection, tree: Tree | None = None) -> None:
@@ -76,7 +76,7 @@ class DynamoWords:
                 return Cleared(word, 0)
             if left == mask:
                 raise ServiceUnavailable(
-                    f"word {word_id(clear.key)} does not agree with its own set of cleared bits"
+                    f"word {word_id(clear.key)} disagrees with its own set of cleared bits; verify the batch"
                 )
             mask = left
 
@@ -89,7 +89,7 @@ class DynamoWords:
             ":bits": {"NS": bits},
         }
         untouched = "attribute_not_exists(word)"
-        if mask == self._full:  # the same condition as below, at a thirtieth of its length
+        if mask == self._full:  # equivalent to the condition below, and a thirtieth of its length
             condition = f"{untouched} OR word = :full"
         else:
             values[":zero"] = {"N": "0"}

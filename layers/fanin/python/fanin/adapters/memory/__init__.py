@@ -1,7 +1,7 @@
-"""The ledger's world in memory: for tests, simulation and use within one process.
+"""The ports in memory: for tests, simulation and use within one process.
 
-The stores keep the promises of ``fanin.app.ports`` row by row as DynamoDB does: a call over many rows is
-many separate reads or writes, and other threads may come in between.
+The stores keep the promises of ``fanin.app.ports`` row by row, as DynamoDB does: a call for many rows makes
+many separate reads or writes, and other threads may run in between.
 
     >>> from fanin.adapters.memory import Memory
     >>> ports = Memory().ports()

@@ -18,8 +18,8 @@ class MemoryBatches:
     """A ``BatchStore``.
 
     Attributes:
-        changes: every row before (None at its creation) and after each write, in order: what the batches
-            table's stream would send.
+        changes: every write in order, as (row before, row after), as in the stream of the batches table; the
+            row before is None for a new one.
     """
 
     def __init__(self, accesses: Accesses) -> None:

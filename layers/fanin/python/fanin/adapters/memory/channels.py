@@ -1,4 +1,4 @@
-"""Queues that keep what they were sent."""
+"""Users' queues in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fanin.errors import ChannelRefused
 
 
 class MemoryChannels:
-    """Queues that keep what they were sent.
+    """A ``Channels`` that keeps the messages it is sent.
 
     Attributes:
-        queues: URL → messages, in order. A URL that is not in it is no queue.
-        times: when each message was sent, ms, by its place in its queue.
+        queues: URL → messages, in order. A URL that is not a key is not a queue.
+        times: URL → when each message was sent, ms, in the same order.
     """
 
     def __init__(self, accesses: Accesses, clock: Clock) -> None:

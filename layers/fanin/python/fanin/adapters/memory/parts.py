@@ -1,4 +1,4 @@
-"""Notes of failed items in a dict."""
+"""Notes of failed items, in a dict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues of buffers in memory: what is received is hidden, and comes again unless it is removed."""
+"""Queues of buffers in memory: a received message comes again after a while, unless it is removed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ PREFIX = "memory:"
 class _Held:
     message: Outgoing
     sent_at: int
-    hidden_until: int = 0
+    invisible_until: int = 0
     handle: str = ""
 
 
 class MemoryQueues:
     """A ``Queues`` over the queues of ``MemoryChannels``.
 
-    A receive does not wait: time only passes when its clock is moved.
+    ``receive`` does not wait, since time passes only when the clock is moved.
 
     Attributes:
-        visibility_timeout: seconds that a received message is hidden.
-        retention: seconds that a message is kept.
+        visibility_timeout: seconds until a received message comes again.
+        retention: seconds until a message is dropped.
     """
 
     def __init__(self, channels: MemoryChannels, accesses: Accesses, clock: Clock) -> None:
@@ -63,8 +63,8 @@ class MemoryQueues:
         now = self._clock.now()
         received: list[Received] = []
         for held in self._kept(queue):
-            if held.hidden_until <= now and len(received) < most:
-                held.hidden_until = (
+            if held.invisible_until <= now and len(received) < most:
+                held.invisible_until = (
                     now
                     + (self.visibility_timeout if visibility_timeout is None else visibility_timeout) * 1000
                 )
@@ -81,16 +81,16 @@ class MemoryQueues:
             self._accesses.send("queues.remove", drop)
 
     def state(self, queue: str) -> QueueState:
-        def look() -> QueueState:
+        def count_messages() -> QueueState:
             now = self._clock.now()
             return QueueState(
-                self.retention, sum(bool(held.hidden_until > now) for held in self._kept(queue))
+                self.retention, sum(bool(held.invisible_until > now) for held in self._kept(queue))
             )
 
-        return self._accesses.send("queues.state", look)
+        return self._accesses.send("queues.state", count_messages)
 
     def _kept(self, queue: str) -> list[_Held]:
-        """The messages of a queue, those sent since included, less those past its retention."""
+        """The messages of a queue, new ones included, without those past the retention."""
         if queue not in self._channels.queues:
             raise ChannelRefused(f"there is no queue {queue!r}")
         now, arrived = self._clock.now(), self._channels.queues[queue]

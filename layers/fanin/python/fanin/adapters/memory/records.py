@@ -1,4 +1,4 @@
-"""Records in a dict."""
+"""Records, in a dict."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class MemoryRecords:
     """A ``Records``.
 
     Args:
-        table: name in the counts, such as ``directory``.
+        table: name of its accesses, such as ``directory``.
         accesses: counts rows.
-        clock: tells what is past its time to live.
+        clock: tells which records are past their time to live.
 
     Attributes:
-        changes: (namespace, old, new) of every write, as the table's stream would tell them.
+        changes: every write in order, as (namespace, record before, record after), as in the table's stream.
     """
 
     def __init__(self, table: str, accesses: Accesses, clock: Clock) -> None:

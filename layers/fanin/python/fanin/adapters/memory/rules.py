@@ -1,4 +1,4 @@
-"""Rules of a bus in a dict, with the plainest part of EventBridge's pattern language."""
+"""Rules of a bus in a dict, with the basic part of EventBridge's pattern language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fanin.errors import InvalidRequest
 
 
 class MemoryRules:
-    """A ``Rules`` that knows exact values, ``prefix``, ``exists`` and ``anything-but``.
+    """A ``Rules`` that supports exact values, ``prefix``, ``exists`` and ``anything-but``.
 
     Attributes:
         patterns: route → pattern.
@@ -22,9 +22,9 @@ class MemoryRules:
 
     def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
         if not pattern:
-            raise InvalidRequest("an event pattern must ask for something")
+            raise InvalidRequest("an event pattern must name at least one field")
         found = [_matches(wanted, event.get(field)) for field, wanted in pattern.items()]
-        return all(found)  # of all, so that every part of the pattern is checked
+        return all(found)  # evaluates all parts, so that each is validated
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
         self.matches(pattern, {})
@@ -40,7 +40,7 @@ def _matches(wanted: Any, value: Any) -> bool:
         found = [_matches(part, inner.get(field)) for field, part in wanted.items()]
         return all(found)
     if not isinstance(wanted, list) or not wanted:
-        raise InvalidRequest("an event pattern's leaves must be lists of what a value may be")
+        raise InvalidRequest("the leaves of an event pattern must be lists, not empty, of accepted values")
     values = value if isinstance(value, list) else [value]
     found = [_one_of(choice, values) for choice in wanted]
     return any(found)
@@ -57,4 +57,6 @@ def _one_of(choice: Any, values: list[Any]) -> bool:
         case {"anything-but": but}:
             refused = but if isinstance(but, list) else [but]
             return values != [None] and not any(value in refused for value in values)
-    raise InvalidRequest(f"{choice!r} is no part of an event pattern that is known here")
+    raise InvalidRequest(
+        f"{choice!r} is not supported in memory; use a value, prefix, exists or anything-but"
+    )

@@ -1,4 +1,4 @@
-"""What scatters need besides tables and queues, in memory."""
+"""The queue of jobs, and the bucket of large payloads, in memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fanin.domain.scatter import ClaimCheck
 
 
 class MemoryJobs:
-    """A queue of jobs that keeps them until they are taken.
+    """A ``Jobs`` that keeps the jobs it is sent.
 
     Attributes:
-        waiting: in order.
+        waiting: the jobs, in order.
     """
 
     def __init__(self, accesses: Accesses) -> None:
@@ -26,10 +26,10 @@ class MemoryJobs:
 
 
 class MemoryClaims:
-    """A bucket that believes what it is told was uploaded.
+    """A ``ClaimChecks`` without objects: tests say which were uploaded.
 
     Attributes:
-        uploaded: keys of the objects that are there.
+        uploaded: keys of the objects that exist.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Words in a dict."""
+"""Words, in a dict."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from fanin.domain.tree import Tree
 
 
 class MemoryWords:
-    """A ``WordStore`` that holds only the words that were ever written.
+    """A ``WordStore`` that holds only words that were written.
 
     Attributes:
-        finished: every write that left a word at 0, in order: what the words table's stream would send.
+        finished: the key of every word that a write has left at 0, in order, as in the stream of the words
+            table.
     """
 
     def __init__(self, tree: Tree, accesses: Accesses) -> None:

@@ -1,4 +1,4 @@
-"""The rest of the world in memory, and all of it put together."""
+"""All ports in memory, put together; and clock, randomness, alarms and bus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fanin.domain.tree import Tree
 
 
 class FixedClock:
-    """A clock that stands still until it is told to move.
+    """A clock that stands still until a test moves it.
 
     Attributes:
         at: milliseconds since the epoch.
@@ -37,7 +37,7 @@ class FixedClock:
 
 
 class SeededRandom:
-    """Repeatable randomness: for tests only, never for a salt that must keep a secret."""
+    """Repeatable randomness: for tests only, since salts made of it can be guessed."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)  # noqa: S311
@@ -50,7 +50,7 @@ class SeededRandom:
 
 
 class MemoryTimers:
-    """``Timers`` that ring when asked what is due.
+    """A ``Timers`` whose alarms ring when a test calls ``ring``.
 
     Attributes:
         alarms: batch id → time, ms.
@@ -67,7 +67,7 @@ class MemoryTimers:
         self._accesses.send("timers.clear", lambda: self.alarms.pop(batch_id, None))
 
     def ring(self, now: int) -> list[int]:
-        """Take the alarms that are due, the earliest first: the batch ids to call the timer function with."""
+        """Remove the alarms that are due, and return their batch ids, the earliest first."""
         due = sorted((at, batch_id) for batch_id, at in list(self.alarms.items()) if at <= now)
         for _, batch_id in due:
             self.alarms.pop(batch_id, None)
@@ -79,10 +79,10 @@ class MemoryTimers:
 
 
 class MemoryEvents:
-    """A bus that keeps what it was given.
+    """An ``Events`` that keeps the events it is given.
 
     Attributes:
-        published: in order, repeats included.
+        published: the events, in order, repeats included.
     """
 
     def __init__(self, accesses: Accesses) -> None:
@@ -95,10 +95,10 @@ class MemoryEvents:
 
 
 class Memory:
-    """Everything that ``Ports`` names, in memory, counted by one ``Accesses``.
+    """Everything that ``Ports`` names, in memory, with one count of all accesses.
 
     Attributes:
-        accesses: counts of all rows read and written.
+        accesses: counts all rows read and written.
         clock: as given, else a ``FixedClock``.
         random: as given, else a ``SeededRandom``.
     """
@@ -129,7 +129,7 @@ class Memory:
         self.events = MemoryEvents(self.accesses)
 
     def ports(self, defaults: Defaults | None = None) -> Ports:
-        """The ports of use cases that run on this world."""
+        """The ports for use cases that run on it."""
         return Ports(
             batches=self.batches,
             words=self.words,

@@ -1,1 +1,1 @@
-"""Bounded buffers: slots, work on its way out, records and receipts."""
+"""Bounded buffers: their slots, deliveries, records and receipts."""

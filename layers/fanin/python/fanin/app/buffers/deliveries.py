@@ -1,4 +1,4 @@
-"""Work on its way out of a buffer: messages whose items are pending; all others are void."""
+"""Delivering the work of buffers: a message counts only while its item is pending; all others are void."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fanin.errors import BatchGone, BatchNotFound
 
 
 class Deliveries:
-    """Receives the messages of buffers, and drops those that are void.
+    """Receives the messages of buffers, and removes void ones.
 
     Args:
         ports: the queues and the clock.
-        ledger: says which items are pending.
-        records: the buffers.
+        ledger: tells which items are pending.
+        records: the buffers' records.
     """
 
     def __init__(self, ports: Ports, ledger: LedgerService, records: BufferRecords) -> None:
@@ -29,7 +29,7 @@ class Deliveries:
         self._records = records
 
     def receive(self, buffer: Buffer, most: int, wait: int, visibility_timeout: int | None) -> list[Work]:
-        """Receive work, waiting so many seconds for the first; void messages do not count."""
+        """Receive work, waiting ``wait`` seconds for the first message; void messages do not count."""
         queues = self._ports.queues
         while received := queues.receive(
             buffer.queue, most=most, wait=wait, visibility_timeout=visibility_timeout
@@ -42,9 +42,9 @@ class Deliveries:
         return []
 
     def _sift(self, buffer: Buffer, received: Sequence[Received]) -> tuple[list[Work], list[str]]:
-        """Part messages into work, and handles of those whose item is not pending.
+        """Split messages into work, and the handles of void messages.
 
-        A message that carries no item id of a batch was not put here, and is left to whoever sent it.
+        A message without an item id was not put by this service; it is left in the queue for its sender.
         """
         now, work, void = self._ports.clock.now(), [], []
         for message in received:
@@ -54,14 +54,14 @@ class Deliveries:
                 continue
             if ordinal.batch_id != buffer.batch_id:
                 buffer = self._records.refresh(buffer.name).buffer
-            if self._lives(buffer, ordinal):
+            if self._is_pending(buffer, ordinal):
                 waited = max(0, now - message.sent_at)
                 work.append(Work(message.body, receipts.write(item, message.handle), waited))
             else:
                 void.append(message.handle)
         return work, void
 
-    def _lives(self, buffer: Buffer, item: receipts.Ordinal) -> bool:
+    def _is_pending(self, buffer: Buffer, item: receipts.Ordinal) -> bool:
         if item.batch_id != buffer.batch_id:
             return False
         try:

@@ -1,4 +1,4 @@
-"""Receipts of work taken from a buffer: opaque text that names an item and the delivery of its message."""
+"""Receipts of work taken from a buffer: opaque text for an item and a delivery of its message."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _LONGEST: Final = 4096
 
 
 class Ordinal(NamedTuple):
-    """Where an item stands: its batch, and its number there."""
+    """The place of an item: its batch, and its ordinal there."""
 
     batch_id: int
     number: int
 
 
 class Receipt(NamedTuple):
-    """What a receipt says.
+    """A receipt, decoded.
 
     Attributes:
         batch_id: batch of the item.
         item: its id.
-        handle: of the queue, to remove the message by.
+        handle: receipt handle of the queue, which removes the message.
     """
 
     batch_id: int
@@ -39,10 +39,10 @@ def write(item: str, handle: str) -> str:
 
 
 def read(token: str) -> Receipt:
-    """Read a receipt; whether its item was issued by this service is not checked.
+    """Read a receipt. Whether this service issued its item is not checked.
 
     Raises:
-        InvalidRequest: it is none.
+        InvalidRequest: the text is not a receipt.
     """
     try:
         if len(token) <= _LONGEST:
@@ -51,12 +51,15 @@ def read(token: str) -> Receipt:
             if isinstance(item, str) and isinstance(handle, str) and (at := ordinal(item)):
                 return Receipt(at.batch_id, item, handle)
     except (ValueError, TypeError):
-        pass  # it was text of a caller, so anything at all
-    raise InvalidRequest(f"receipt {token[:32]!r} is not one that take gave; nothing was done")
+        pass  # callers may send any text
+    raise InvalidRequest(
+        f"receipt {token[:32]!r} is not one that take returned, and nothing was done;"
+        " send receipts exactly as you got them"
+    )
 
 
 def ordinal(item: str) -> Ordinal | None:
-    """Where an item stands; None for what is no item id."""
+    """The place of an item; None if the text is not an item id."""
     try:
         block, number = ids.parse_item(item)
     except InvalidItemId:

@@ -1,4 +1,4 @@
-"""The records of buffers, in the directory table: which queue and batch a buffer has, and its marks."""
+"""The records of buffers in the directory table: each buffer's queue, batch, limit and marks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from fanin.errors import BufferNotFound, InvalidRequest
 from fanin.wire.buffers import BUFFER
 
 NAMESPACE: Final = "/buffers"
-"""Of the directory; no topic has a slash in its name."""
+"""In the directory table; names of topics do not contain a slash."""
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that a queue could not have with a prefix before it.
+    """Refuse a name that cannot be, with the prefix before it, the name of a queue.
 
     Raises:
-        InvalidRequest: it is not 1 to 48 letters, digits, ``-`` and ``_``.
+        InvalidRequest: the name is not 1 to 48 letters, digits, ``-`` and ``_``.
     """
     if not re.fullmatch(limits.BUFFER_NAME, name):
-        raise InvalidRequest(f"{name[:64]!r} is no name of a buffer: 1 to 48 letters, digits, - and _")
+        raise InvalidRequest(
+            f"{name[:64]!r} is not a name for a buffer; use 1 to 48 letters, digits, - and _"
+        )
 
 
 class Entry(NamedTuple):
@@ -32,10 +34,10 @@ class Entry(NamedTuple):
 
     Attributes:
         buffer: as callers see it.
-        renew_at: when its batch is to be replaced, ms.
+        renew_at: when its batch must be replaced, ms.
         retention: of the queue when the buffer was defined, seconds; only the pace of marks depends on it.
-        marks: (time in ms, items there were before it), ascending.
-        going: whether it is being deleted.
+        marks: (time in ms, how many items the batch had before it), ascending.
+        going: whether the buffer is being deleted.
         version: of the record.
     """
 
@@ -69,7 +71,7 @@ def entry_of(record: Record) -> Entry:
 
 
 class BufferRecords:
-    """Reads and writes the records, and remembers them for a while.
+    """Reads, writes and remembers the records.
 
     Args:
         ports: the directory and the clock.
@@ -80,29 +82,29 @@ class BufferRecords:
         self._known: Fresh[str, Entry] = Fresh(ports.clock)
 
     def fresh(self, name: str) -> Entry:
-        """The record as this process remembers it, if that is fresh."""
+        """The record as this process remembers it, read again if that is not fresh."""
         return self._known.get(name) or self.refresh(name)
 
     def refresh(self, name: str) -> Entry:
         """The record as it is now.
 
         Raises:
-            BufferNotFound: there is none.
+            BufferNotFound: the buffer does not exist, or is being deleted.
         """
         check_name(name)
         entry = self.read(name)
         if entry is None or entry.going:
-            raise BufferNotFound(f"there is no buffer {name}; put one there first")
+            raise BufferNotFound(f"there is no buffer {name}; define it first, or check the name")
         return entry
 
     def read(self, name: str) -> Entry | None:
-        """The record as it is now, that of a buffer being deleted too; None if there is none."""
+        """The record as it is now, even of a buffer that is being deleted; None if it does not exist."""
         record = self._ports.directory.read(NAMESPACE, [name]).get(name)
         self._known.forget(name)
         return None if record is None else self._remember(entry_of(record))
 
     def write(self, entry: Entry) -> Entry | None:
-        """Write a record over the version it was made from; None if another process was faster."""
+        """Write a record over the version from which it was made; None if another process was faster."""
         name = entry.buffer.name
         record, wrote = self._ports.directory.put(
             NAMESPACE, name, entry.value(), expires_at=FOREVER, if_version=entry.version
@@ -114,7 +116,7 @@ class BufferRecords:
         return self._known.remember(entry.buffer.name, entry)
 
     def delete(self, entry: Entry) -> None:
-        """Delete a record, if it is still as it was read."""
+        """Delete a record, if it has not changed since it was read."""
         name = entry.buffer.name
         self._ports.directory.delete(NAMESPACE, name, if_version=entry.version)
         self._known.forget(name)

@@ -1,8 +1,8 @@
-"""Bounded buffers: a batch that admits an item only while there is room, and a queue that carries the work.
+"""Bounded buffers: a batch that admits items only while there is room, and a queue that carries the work.
 
-The bits decide everything. A slot is in use while its item is pending; a message whose item is not pending
-is void, and is never handed out. So a slot may be given up at any time without the limit being passed, and
-the only care is not to give up work that was accepted.
+The bits decide everything. A slot is in use while its item is pending; a message whose item is not pending is
+void, and is never handed out. So a slot can be freed at any time without exceeding the limit; what must not
+happen is that the slot of accepted work is freed before the work is done.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Outcome, Re
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest, Throttled
 
 SEND_MS: Final = 300_000
-"""A put that took longer than this, from its slot to its message, is not accepted."""
+"""Milliseconds that a put may take from its slot to its message; a slower one is not accepted."""
 
 
 class BufferService:
     """Implements ``fanin.app.api.Buffers`` over the ledger.
 
     Args:
-        ledger: keeps the batches; its ports are used.
+        ledger: keeps the batches; its ports are used too.
     """
 
     def __init__(self, ledger: LedgerService) -> None:
@@ -51,7 +51,10 @@ class BufferService:
             if entry is None:
                 entry = self._make(name, limit, url)
             elif url not in {None, entry.buffer.queue}:
-                raise InvalidRequest(f"buffer {name} has another queue; delete the buffer first")
+                raise InvalidRequest(
+                    f"buffer {name} has another queue, {entry.buffer.queue};"
+                    " name that one, or delete the buffer first"
+                )
             elif entry.buffer.limit != limit:
                 entry = self._records.write(entry._replace(buffer=replace(entry.buffer, limit=limit)))
             if entry is not None and not entry.going:
@@ -96,7 +99,7 @@ class BufferService:
         try:
             self._send(entry.buffer.queue, payloads, items, started)
         except FaninError:
-            if key is None:  # a key's repeat finds its items again, and must find them pending
+            if key is None:  # with a key, a repeat gets the same items, which must still be pending
                 self._ledger.fail([Failure(item, "its message was not sent") for item in items])
             raise
         self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
@@ -146,12 +149,12 @@ class BufferService:
         ]
         refused = self._ports.channels.send(messages)
         if reason := next(filter(None, refused), None):
-            raise ChannelRefused(f"the buffer's queue does not take the work: {reason}")
+            raise ChannelRefused(f"the queue of the buffer refuses the work: {reason}")
         if self._ports.clock.now() - started > SEND_MS:
-            raise Throttled("it took too long to put the work in; put it again", retry_after=1)
+            raise Throttled("putting the work took too long; put it again", retry_after=1)
 
     def _waiting(self, name: str) -> int:
-        """How many consumers wait, up to a hundred."""
+        """How many consumers are waiting for work, up to a hundred."""
         return len(self._ports.directory.page(f"{NAMESPACE}/{name}").records)
 
     def _make(self, name: str, limit: int, url: str | None) -> Entry | None:
@@ -172,7 +175,7 @@ class BufferService:
 def _check(payloads: Sequence[str]) -> None:
     limits.at_most("payloads", payloads, limits.MAX_WORK)
     if not payloads:
-        raise InvalidRequest("there is nothing to put; give 1 to 10 payloads")
+        raise InvalidRequest("no payloads were given; put 1 to 10")
     for payload in payloads:
         limits.text("a payload", payload, limits.MAX_PAYLOAD, least=1)
     limits.at_most("bytes of payloads", "".join(payloads).encode(), limits.MAX_PAYLOAD)

@@ -1,9 +1,9 @@
-"""The slots of a buffer: pending items of its batch, taken, given up when leaked, moved to a new batch.
+"""The slots of a buffer, which are pending items of its batch: taking, reclaiming, and changing the batch.
 
-A producer that dies between taking a slot and sending leaks the slot, as does a message that outlives its
-queue's retention. Neither can be told from work that waits, until the retention has passed since the slot was
-taken: then no message of it can exist. How many items there were at some times is therefore noted in the
-buffer's record, and a put that finds the buffer full gives up what is older than that.
+A producer that dies between taking a slot and sending the message leaks the slot, and so does a message that
+the queue drops after its retention. Such a slot looks like waiting work until the retention has passed since
+it was taken; after that, no message for it can exist. The buffer's record therefore holds marks: how many
+items the batch had at certain times. A put that finds the buffer full reclaims slots older than that.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Th
 
 LIFETIME: Final = limits.MAX_LIFETIME
 RENEWAL: Final = 30 * 86_400
-"""Seconds before the end of its batch's lifetime that a buffer drains, and goes on with a new one."""
+"""How many seconds before the end of its batch's lifetime a buffer changes to a new batch."""
 MARGIN_MS: Final = 900_000
-"""Given to clocks and slow puts, besides the queue's retention, before a slot counts as leaked."""
+"""Added to the queue's retention, for slow puts and differing clocks, before a slot counts as leaked."""
 MARKS: Final = 12
 TRIES: Final = 5
 
 
 class Slots:
-    """Takes and gives up the slots of buffers.
+    """Takes and reclaims the slots of buffers.
 
     Args:
         ports: the queues and the clock.
         ledger: keeps the batches.
-        records: the buffers.
+        records: the buffers' records.
     """
 
     def __init__(self, ports: Ports, ledger: LedgerService, records: BufferRecords) -> None:
@@ -46,10 +46,10 @@ class Slots:
         self._just_reclaimed: Fresh[str, bool] = Fresh(ports.clock)
 
     def admit(self, entry: Entry, count: int, key: str | None) -> tuple[Entry, ids.Group]:
-        """Take slots; renew the batch, or give up leaked slots, where that helps.
+        """Take slots; change the batch, or reclaim leaked slots, where that helps.
 
         Raises:
-            LimitReached: there is no room.
+            LimitReached: the buffer is full.
         """
         if self._ports.clock.now() >= entry.renew_at:
             self._close(entry.buffer.batch_id)
@@ -64,7 +64,7 @@ class Slots:
         raise contended(entry.buffer.name)
 
     def mark(self, entry: Entry, items: int) -> None:
-        """Note how many items there are now, some times in each retention."""
+        """Record how many items there are now, several times in each retention."""
         now = self._ports.clock.now()
         if entry.marks and now - entry.marks[-1][0] < max(60, entry.retention // (MARKS - 2)) * 1000:
             return
@@ -72,7 +72,7 @@ class Slots:
         self._records.write(entry._replace(marks=marks[-MARKS:]))
 
     def pending(self, buffer: Buffer) -> tuple[Batch | None, int]:
-        """A buffer's batch (None if it is gone), and how many of its items are pending."""
+        """A buffer's batch, None if it is gone, and how many of its items are pending."""
         try:
             progress = self._ledger.status(buffer.batch_id, exact=True)
         except (BatchNotFound, BatchGone):
@@ -81,30 +81,30 @@ class Slots:
         return progress.batch, 0 if ended else progress.batch.items - progress.done_min
 
     def follow(self, entry: Entry) -> None:
-        """Close a batch that has another limit than its buffer, so that a new one follows."""
+        """Close the batch if its limit differs from the buffer's, so that a new one follows."""
         batch, _ = self.pending(entry.buffer)
         if batch is not None and batch.limit != entry.buffer.limit:
             self._close(batch.batch_id)
 
     def open(self, name: str, limit: int) -> Batch:
-        """Open a batch for a buffer; it lives as long as a batch can, and is never idle."""
+        """Open a batch for a buffer, with the longest lifetime and idle time there is."""
         request = OpenBatch(
             user_key=name, kind=Kind.BUFFER, limit=limit, lifetime=LIFETIME, idle_ttl=LIFETIME
         )
         return self._ledger.open(request)
 
     def cancel(self, batch_id: int) -> None:
-        """End a batch, if it has not ended."""
+        """End a batch, unless it has ended or is gone."""
         try:
             self._ledger.cancel(batch_id)
         except (BatchNotFound, BatchGone):
-            return  # it needs no ending
+            return  # it is gone, so nothing is left to end
 
     def _renew(self, seen: Entry) -> Entry:
-        """Go on with a new batch, once the old one has nothing pending.
+        """Change to a new batch, once the old one has no pending items.
 
         Raises:
-            LimitReached: it has.
+            LimitReached: it has some.
         """
         name = seen.buffer.name
         entry = self._records.refresh(name)
@@ -127,10 +127,10 @@ class Slots:
         return renewed
 
     def _reclaim(self, entry: Entry) -> bool:
-        """Give up slots that were taken so long ago that no message of theirs can exist.
+        """Free slots that were taken so long ago that no message for them can exist.
 
         Returns:
-            Whether there may be room now.
+            Whether any slot was freed.
         """
         name, now = entry.buffer.name, self._ports.clock.now()
         if self._just_reclaimed.get(name):
@@ -155,13 +155,13 @@ class Slots:
         try:
             self._ledger.close(batch_id)
         except (BatchNotFound, BatchGone):
-            return  # it needs no closing
+            return  # it is gone, so nothing is left to close
 
 
 def renew_at(batch: Batch) -> int:
-    """When a buffer of this batch is to go on with a new one, ms."""
+    """When the buffer of this batch changes to a new batch, ms."""
     return batch.created_at + (LIFETIME - RENEWAL) * 1000
 
 
 def contended(name: str) -> Throttled:
-    return Throttled(f"buffer {name} is being changed by others; try again", retry_after=1)
+    return Throttled(f"other calls are changing buffer {name}; try again", retry_after=1)

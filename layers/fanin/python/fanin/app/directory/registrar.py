@@ -1,4 +1,4 @@
-"""The registrar: walks the directory, and drops those whose lease is over or whose queue is gone."""
+"""The registrar: walks the directory, and ends registrations whose lease is over or whose queue is gone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fanin.domain.directory import Left, Registration
 from fanin.errors import ChannelRefused, InvalidRequest
 
 PAGE: Final = 1_000
-"""Registrations that a run looks at before it notes its place: well within its time, a queue each."""
+"""How many registrations a run checks before it records its place; each may mean a call to SQS."""
 _NAMESPACE: Final = "registrar"
 _PLACE: Final = "place"
 _KEPT: Final = 30 * 86_400  # seconds
@@ -20,13 +20,13 @@ _KEPT: Final = 30 * 86_400  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one run did.
+    """What one run of the registrar did.
 
     Attributes:
-        seen: registrations looked at.
-        over: dropped, since their lease is over.
-        gone: dropped, since their queue is gone or lost its tag.
-        more: whether the run's budget ended it; the next goes on there.
+        seen: registrations checked.
+        over: ended, because their lease is over.
+        gone: ended, because their queue is gone or has lost its tag.
+        more: whether the budget ended the run; the next run continues there.
     """
 
     seen: int = 0
@@ -37,12 +37,12 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a run goes on.
+    """Where a run continues.
 
     Attributes:
-        topics: cursor of the list of topics, before the topic; None for its beginning.
-        topic: name of the topic that was being looked at; empty if none was.
-        rows: cursor within it.
+        topics: cursor of the list of topics, before ``topic``; None for the beginning.
+        topic: name of the topic that is being checked; empty if none is.
+        rows: cursor within the topic.
     """
 
     topics: str | None = None
@@ -54,13 +54,13 @@ class _Place:
 class Registrar:
     """One run.
 
-    It notes its place after each page, so that the next goes on there, whatever ended this one: its budget,
-    its time, or a crash. A topic of any size is looked at in as many runs as it needs.
+    It records its place after each page, so that the next run continues there, whether the budget, the time
+    or a crash ended this one. A large topic is checked in several runs.
 
     Args:
         ports: the directory and the channels.
-        budget: registrations to look at, rounded up to a page.
-        turn_ms: time after which no further page is begun.
+        budget: how many registrations to check, rounded up to a page.
+        turn_ms: milliseconds after which no further page is started.
     """
 
     ports: Ports
@@ -69,10 +69,10 @@ class Registrar:
     _channels: dict[str, bool] = field(default_factory=dict)
 
     def sweep(self) -> Swept:
-        """Look at registration after registration, from where the run before ended.
+        """Check one registration after another, from where the last run ended.
 
         Raises:
-            Throttled: DynamoDB or SQS asked to slow down; the next run sees the rest.
+            Throttled: DynamoDB or SQS is overloaded; the next run checks the rest.
         """
         total, stop = Swept(), self.ports.clock.now() + self.turn_ms
         place = self._place()
@@ -81,7 +81,7 @@ class Registrar:
             after = _Place(page.cursor)
             for topic in page.records:
                 rows = place.rows if topic.name == place.topic else None
-                total, rows = self._look(topic.name, rows, total)
+                total, rows = self._check(topic.name, rows, total)
                 if rows is not None:
                     after = _Place(place.topics, topic.name, rows)
             place = after
@@ -91,8 +91,8 @@ class Registrar:
             if total.seen >= self.budget or self.ports.clock.now() >= stop:
                 return replace(total, more=True)
 
-    def _look(self, topic: str, cursor: str | None, total: Swept) -> tuple[Swept, str | None]:
-        """Look at one page of a topic."""
+    def _check(self, topic: str, cursor: str | None, total: Swept) -> tuple[Swept, str | None]:
+        """Check one page of a topic."""
         directory = DirectoryService(self.ports)
         page = self.ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=PAGE)
         for row in page.records:
@@ -110,10 +110,10 @@ class Registrar:
         registration = Registration.of(topic, row.name, row.value, row.expires_at)
         if not registration.lives(self.ports.clock.now()):
             return Left.LEASE_OVER
-        return None if self._is_there(registration.channel) else Left.QUEUE_GONE
+        return None if self._is_usable(registration.channel) else Left.QUEUE_GONE
 
-    def _is_there(self, channel: str) -> bool:
-        """Whether a queue is there and carries the tag; asked once for all that share it."""
+    def _is_usable(self, channel: str) -> bool:
+        """Whether a queue exists and carries the tag; checked once for all registrations that share it."""
         if channel not in self._channels:
             try:
                 self.ports.channels.resolve(channel)
@@ -133,7 +133,7 @@ class Registrar:
             if place.rows is not None:
                 self.ports.directory.page(TOPIC_PREFIX + place.topic, cursor=place.rows, limit=1)
         except (InvalidRequest, TypeError):
-            return _Place()  # of another version of fanin
+            return _Place()  # recorded by another version of fanin
         return place
 
     def _remember(self, place: _Place) -> None:

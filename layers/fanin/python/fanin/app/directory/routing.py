@@ -1,4 +1,4 @@
-"""Use cases of routing: routes are kept, events are put on the bus, and what matches is sent on."""
+"""Routing: keeps routes, publishes events, and sends the events that match a route to its topic."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _OURS: Final = ("fanin", "aws.")
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """What became of an event at the router.
+    """What the router did with an event.
 
     Attributes:
-        sent: messages that queues took.
-        refused: messages that their queues will never take.
-        unrouted: whether nobody got it: no route matches it, or nobody took it.
+        sent: messages that queues accepted.
+        refused: messages that their queues will never accept.
+        unrouted: whether nobody got the event: it matches no route, or no queue accepted it.
     """
 
     sent: int = 0
@@ -41,12 +41,12 @@ class Routed:
 class RoutingService:
     """Implements ``fanin.app.api.Routing`` over the directory.
 
-    The row of a route is the truth; its rule on the bus follows. ``settle`` makes the rule as the row says,
-    and is called by whoever changes the row and again by the table's stream, so that a crash between the two
-    heals.
+    A route's row is the source of truth, and its rule on the bus follows. ``settle`` brings the rule in line
+    with the row. It is called after each change of the row, and again from the table's stream, which repairs
+    what a crash in between left.
 
     Args:
-        directory: whose registrations get what is routed; its ports are used.
+        directory: its registrations get the events; its ports are used too.
     """
 
     def __init__(self, directory: DirectoryService) -> None:
@@ -66,7 +66,7 @@ class RoutingService:
         row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=FOREVER)
         try:
             self.settle(request.name)
-        except LimitReached:  # only a new rule can meet the limit, so nothing is lost with its row
+        except LimitReached:  # only a new rule can exceed the limit, so removing its row loses nothing
             self._ports.directory.delete(NAMESPACE, request.name, if_version=row.version if row else None)
             raise
         return self.get(request.name)
@@ -81,7 +81,7 @@ class RoutingService:
         limits.name("route", name, limits.MAX_ROUTE)
         row = self._row(name)
         if row is None:
-            raise RouteNotFound(f"there is no route {name!r}")
+            raise RouteNotFound(f"there is no route {name!r}; list the routes, or check the name")
         return _route(row)
 
     def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
@@ -90,10 +90,10 @@ class RoutingService:
         return Routes(tuple(_route(row) for row in page.records), page.cursor)
 
     def settle(self, name: str) -> None:
-        """Make the rule on the bus as the route's row says, whoever else does so at the same time.
+        """Bring the rule on the bus in line with the route's row; safe while others do the same.
 
         Raises:
-            Throttled, ServiceUnavailable: EventBridge was busy; call again.
+            Throttled, ServiceUnavailable: EventBridge is overloaded; call again.
         """
         row = self._row(name)
         while True:
@@ -109,34 +109,36 @@ class RoutingService:
         limits.text("source", event.source, limits.MAX_SOURCE, least=1)
         limits.text("detail_type", event.detail_type, limits.MAX_DETAIL_TYPE, least=1)
         if event.source == _OURS[0] or event.source.startswith(_OURS[1]):
-            raise InvalidRequest(f"source {event.source!r} is kept for its owner; use one of your own")
+            raise InvalidRequest(f"source {event.source!r} is reserved; use a source of your own")
         correlation_id = event.detail.get("correlation_id") or self._ports.random.bytes(16).hex()
         limits.text("detail.correlation_id", correlation_id, limits.MAX_USER_KEY, least=1)
         detail = {**event.detail, "correlation_id": correlation_id}
         if len(json.dumps(detail)) > limits.MAX_EVENT:
-            raise InvalidRequest(f"the detail is over {limits.MAX_EVENT} bytes; send where it is to be found")
+            raise InvalidRequest(
+                f"the detail is over {limits.MAX_EVENT} bytes; store it elsewhere, and send a reference to it"
+            )
         event_id = self._ports.events.publish(
             Event("", event.detail_type, detail, self._ports.clock.now(), event.source)
         )
         return Sent(event_id, correlation_id)
 
-    # What the router function calls.
+    # Called by the router function.
 
     def route(self, name: str, event: Mapping[str, Any]) -> Routed:
-        """Send an event that matched a route to those whom the route names.
+        """Send an event that matched a route to the registrations that the route selects.
 
-        A repeat sends the same messages again, with the same correlation id: their receivers are idempotent.
+        A repeat sends the same messages again, with the same correlation id; receivers must be idempotent.
 
         Args:
             name: of the route.
             event: as EventBridge delivers it.
 
         Raises:
-            Throttled: a queue was busy; call again.
+            Throttled: a queue is overloaded; call again.
         """
         row = self._row(name)
         if row is None:
-            return Routed()  # deleted since, as others may have wished; its rule is about to go
+            return Routed()  # the route was deleted meanwhile, and its rule is about to be
         route, detail = _route(row), event.get("detail") or {}
         chosen = choose(route.policy, self._directory.members(route.topic, route.attributes), detail)
         message = _message(event, detail)
@@ -148,7 +150,7 @@ class RoutingService:
         return Routed(sent, len(answers) - sent, unrouted=not sent)
 
     def stray(self, event: Mapping[str, Any]) -> Routed:
-        """See whether an event matches no route at all; one that does is sent by its route's rule."""
+        """Check whether an event matches no route at all; if it matches one, that route's rule sends it."""
         return Routed(
             unrouted=not any(self._ports.rules.matches(route.pattern, event) for route in self._fresh())
         )
@@ -183,7 +185,9 @@ class RoutingService:
         limits.name("topic", request.topic, limits.MAX_NAME)
         limits.pairs("attributes", request.attributes)
         if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:
-            raise InvalidRequest(f"the pattern is over {limits.MAX_PATTERN} characters; make it two routes")
+            raise InvalidRequest(
+                f"the pattern is over {limits.MAX_PATTERN} characters; split it into two routes"
+            )
         self._ports.rules.matches(request.pattern, {})
 
 

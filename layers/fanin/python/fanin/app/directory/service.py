@@ -1,4 +1,4 @@
-"""Use cases of the directory: register, keep alive, move, leave; and what is told of it all."""
+"""The directory: registering instances, renewing, moving and ending registrations, and their events."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from fanin.wire.directory import REGISTER, REGISTRATION
 
 TOPICS: Final = "topics"
-"""The namespace that lists the topics, for the registrar to walk."""
+"""The namespace that lists the topics; the registrar walks it."""
 TOPIC_PREFIX: Final = "topic/"
-"""The namespace of a topic is this and its name."""
+"""The namespace of a topic is this, followed by the topic's name."""
 TRIES: Final = 5
 _MONTH: Final = 30 * 86_400
 
@@ -25,9 +25,9 @@ _MONTH: Final = 30 * 86_400
 class DirectoryService:
     """Implements ``fanin.app.api.Directory`` over ports.
 
-    A registration is one row, and whatever happens to it is one write of that row: so no step can be half
-    done, and the table's stream tells every change, in order. Readers take a lease that is over for over,
-    whether the registrar came by or not.
+    A registration is one row, and each change is one write of that row. So no change can be half done, and
+    the table's stream reports all of them in order. Readers ignore a registration whose lease is over, even
+    before the registrar has ended it.
 
     Args:
         ports: the directory, the channels, the bus.
@@ -46,7 +46,7 @@ class DirectoryService:
             if self._put(new, row.version if row else 0):
                 return new
         raise Throttled(
-            f"{request.topic}/{request.name} is being changed by others; try again", retry_after=1
+            f"{request.topic}/{request.name} is being changed by other calls; try again", retry_after=1
         )
 
     def deregister(self, topic: str, name: str) -> bool:
@@ -56,20 +56,20 @@ class DirectoryService:
                 return False
             if self.drop(topic, row, Left.DEREGISTERED):
                 return True
-        raise Throttled(f"{topic}/{name} is being changed by others; try again", retry_after=1)
+        raise Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
 
     def get(self, topic: str, name: str) -> Registration:
         row = self._row(topic, name)
         found = self._read(topic, row) if row else None
         if found is None or not found.lives(self._ports.clock.now()):
-            raise NotRegistered(f"nobody is registered as {name!r} in topic {topic!r}")
+            raise NotRegistered(f"nobody is registered as {name!r} in topic {topic!r}; register it first")
         return found
 
     def named(self, places: Collection[str]) -> dict[str, Registration]:
-        """Read registrations that are named one by one, as ``topic/name``.
+        """Read registrations by ``topic/name``.
 
         Raises:
-            NotRegistered: one is not there, or its lease is over.
+            NotRegistered: one does not exist, or its lease is over.
         """
         topics: dict[str, list[str]] = {}
         for place in places:
@@ -83,7 +83,7 @@ class DirectoryService:
         }
         for place in places:
             if place not in found or not found[place].lives(now):
-                raise NotRegistered(f"nobody is registered as {place!r}")
+                raise NotRegistered(f"nobody is registered as {place!r}; register it, or name its queue")
         return found
 
     def page(
@@ -112,10 +112,10 @@ class DirectoryService:
             if cursor is None:
                 return
 
-    # What the functions behind the bus and the stream call.
+    # Called by the functions behind the bus and the stream.
 
     def follow(self, detail_type: str, detail: Mapping[str, Any]) -> None:
-        """Register or drop an instance that others told to be created or destroyed.
+        """Register or deregister an instance, as an event of its creation or destruction says.
 
         Raises:
             InvalidRequest: the detail is malformed.
@@ -126,28 +126,30 @@ class DirectoryService:
             created = detail_type == names.INSTANCE_CREATED
             request = REGISTER.decode(dict(detail), topic=topic, name=name) if created else None
         except (KeyError, TypeError) as error:
-            raise InvalidRequest(f"the detail of {detail_type} lacks {error}") from error
+            raise InvalidRequest(
+                f"the detail of {detail_type} lacks {error}: give topic and name, and a channel to register"
+            ) from error
         if request is not None:
             self.register(request)
         else:
             self.deregister(topic, name)
 
     def announce(self, topic: str, old: Record | None, new: Record | None) -> None:
-        """Tell the bus of a change of a row, unless it is a heartbeat.
+        """Publish the event of a change of a row, unless the change is a heartbeat.
 
         Args:
             topic: of the registration.
-            old: the row before; None if there was none.
+            old: the row before; None if it is new.
             new: the row now; None if its time to live removed it.
 
         Raises:
-            Throttled, ServiceUnavailable: the bus did not take it; call again.
+            Throttled, ServiceUnavailable: the bus did not accept the event; call again.
         """
-        told = change(old and self._read(topic, old), new and self._read(topic, new))
+        changed = change(old and self._read(topic, old), new and self._read(topic, new))
         row = new or old
-        if told is None or row is None:
+        if changed is None or row is None:
             return
-        detail_type, registration = told
+        detail_type, registration = changed
         step = row.version + (new is None)
         self._ports.events.publish(
             Event(
@@ -161,7 +163,7 @@ class DirectoryService:
     def drop(self, topic: str, row: Record, reason: Left) -> bool:
         """End a registration as it was read; False if it has changed since.
 
-        The row stays, as gone, until its time to live removes it: so the stream tells why it ended.
+        The row remains until its time to live removes it, and names the reason, which the stream reports.
         """
         gone = self._read(topic, row).leave(reason, self._ports.clock.now())
         return self._put(gone, row.version)
@@ -177,7 +179,7 @@ class DirectoryService:
 
     def _renewed(self, request: Register, old: Registration | None) -> Registration:
         now = self._ports.clock.now()
-        # A heartbeat names the channel that was resolved before, and needs no look at the queue.
+        # A heartbeat names the channel that was resolved before, so the queue need not be looked up.
         known = old is not None and old.channel == request.channel
         return Registration(
             topic=request.topic,
@@ -190,7 +192,7 @@ class DirectoryService:
         )
 
     def _list_topic(self, registration: Registration) -> None:
-        """See to it that the topic is listed for as long as the registration's row can be there."""
+        """Make sure that the topic is listed for as long as the registration's row can exist."""
         listed = self._ports.directory.read(TOPICS, [registration.topic]).get(registration.topic)
         if listed is None or listed.expires_at < registration.expires_at:
             until = registration.expires_at + _MONTH

@@ -1,1 +1,1 @@
-"""Guaranteed delivery: frames of envelopes, leases on them, and what their senders are told."""
+"""Guaranteed delivery: frames of envelopes, leases on envelopes, and messages to senders."""

@@ -1,4 +1,4 @@
-"""What senders are told, out of band, about their frames: Complete Frame, Frame Ended, Repeat Requested."""
+"""Messages to senders about their frames: Complete Frame, Frame Ended, Repeat Requested."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.frames import REPLY_TO, is_marked, mark_of
 
 LISTED: Final = 1_000
-"""Missing ranges in a request to repeat; whoever is missing more asks for the rest."""
+"""How many missing ranges a request to repeat lists; the sender asks for the rest."""
 
 
 class FrameNotices:
-    """The frames' part in ``Kinds``.
+    """How frames handle their ends and idle times: the hooks of ``fanin.app.ledger.kinds``.
 
     Args:
         ports: the batch rows and the channels.
@@ -30,17 +30,17 @@ class FrameNotices:
         self._ports = ports
 
     def ended(self, _ledger: Ledger, batch: Batch, event: Event) -> Event:
-        """Tell the sender that its frame has ended; the bus hears of a frame, not of a batch."""
+        """Tell the sender that its frame has ended; the event speaks of a frame instead of a batch."""
         complete = batch.state is State.COMPLETE
         kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
         self._tell(batch, kind, {"state": batch.state.value})
         return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
 
     def idle(self, ledger: Ledger, batch: Batch) -> State | None:
-        """Request a repeat of what is missing, once for each stall; end the frame if that has not helped.
+        """Request a repeat of the missing envelopes, once for each stall; end the frame if that did not help.
 
-        The request is noted by one conditional write of the row's ``touched_at``, after the message is
-        sent: who dies in between sends it again, and a receiver that acknowledges meanwhile wins.
+        The request is recorded by one conditional write of the row's ``touched_at``, after the message is
+        sent: a crash in between sends it again, and an acknowledgement in between overrules it.
         """
         now = self._ports.clock.now()
         if is_marked(batch) or now >= (batch.expires_at - RETENTION) * 1000:
@@ -55,7 +55,7 @@ class FrameNotices:
         return None
 
     def _tell(self, batch: Batch, kind: str, said: Mapping[str, object]) -> None:
-        """Send a message to the frame's reply channel; one that is gone for good is no fault of the frame."""
+        """Send a message to the frame's reply channel, if it has one; a refusal does not stop the frame."""
         channel = batch.metadata.get(REPLY_TO)
         if channel is None:
             return

@@ -1,8 +1,8 @@
 """Frames: guaranteed delivery of a known number of envelopes, on a closed batch.
 
 The sender keeps what it sent until the frame is complete; receivers claim an envelope, handle it, and
-acknowledge its item. Nobody owns a frame: any receiver can take any envelope of it, and a sender that
-comes back finds what is missing.
+acknowledge its item. A frame has no owner: any receiver can take any of its envelopes, and a sender that
+restarts finds out what is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FrameService:
     """Implements ``fanin.app.api.Frames`` over the ledger.
 
     Args:
-        ledger: opens the batches, and lists what is missing; its ports are used.
+        ledger: opens the batches, and lists what is missing; the service uses its ports.
     """
 
     def __init__(self, ledger: LedgerService) -> None:
@@ -47,7 +47,7 @@ class FrameService:
             return frame
         page = self._ledger.missing(frame_id, cursor=cursor, limit=limit)
         if frame.state is State.CLOSED and cursor is page.cursor is None and not page.ranges:
-            # Nothing is missing, but who marked the last envelope died before it could say so.
+            # Nothing is missing, but the last receiver died before it could complete the frame.
             return Frame.of(self._ledger.verify(frame_id).batch)
         return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
 
@@ -55,7 +55,7 @@ class FrameService:
         limits.at_most("claims", tickets, limits.MAX_CLAIMS)
         limits.whole("lease", lease, 1, limits.MAX_ENVELOPE_LEASE)
         if len(set(tickets)) < len(tickets):
-            raise InvalidRequest("an envelope is claimed twice in one call; name each once")
+            raise InvalidRequest("an envelope is named twice in one call; claim each once")
         frames = self._known.fresh({ticket.frame_id for ticket in tickets})
         for frame in frames.values():
             _frame(frame)
@@ -83,12 +83,12 @@ class FrameService:
         return claims
 
     def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> Lease:
-        # Envelopes are acknowledged by their ids, so the leaf alone tells whether one is done.
+        # Envelopes are acknowledged by their ids, so the word of level 0 alone says whether one is done.
         number, position = divmod(ticket.index, self._ports.tree.width)
         return Lease(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
 
 
 def _frame(batch: Batch) -> Batch:
     if batch.kind is not Kind.FRAME:
-        raise BatchNotFound(f"batch {batch.batch_id} is no frame; ask for one with POST /v1/frames")
+        raise BatchNotFound(f"batch {batch.batch_id} is not a frame; open one with POST /v1/frames")
     return batch

@@ -47,7 +47,7 @@ class Acks:
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         shares = parse_failures(failures)
-        # A remembered row may be of a lower tree than the one in which a range was marked.
+        # A remembered row may have fewer levels than the tree in which a range was marked.
         self._known.refresh(shares)
         batches = self._check(shares)
         for share in shares.values():

@@ -1,4 +1,4 @@
-"""Adding items: one conditional write, whatever their number."""
+"""Adding items: one conditional write, however many they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fanin.domain.ids import Group
 from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
 
 TRIES = 20
-"""Attempts against other producers of the same batch, before the caller is asked to come again."""
+"""Attempts against other producers of the same batch, before the caller is asked to try again."""
 
 
 class Adding:
@@ -19,8 +19,8 @@ class Adding:
 
     Args:
         ports: the stores.
-        known: batch rows this process has seen.
-        reading: counts what is pending in a bounded batch.
+        known: batch rows that this process remembers.
+        reading: counts the pending items of a bounded batch.
     """
 
     def __init__(self, ports: Ports, known: KnownBatches, reading: Reading) -> None:
@@ -45,20 +45,20 @@ class Adding:
                 batch = self._known.current(batch_id)
                 row = self._allocate_counted(batch, count)
             if row is not None:
-                # A process that had not seen the batch could not count the addition as activity before.
+                # A process that did not know the batch could not record the addition as activity.
                 self._known.touch(self._known.unexpired(self._known.remember(row)))
                 return _group(row, row.items - count, count)
         raise _contended(batch_id)
 
     def _allocate(self, batch_id: int, batch: Batch | None, count: int) -> Batch | None:
-        """Add where the row is not known to be full: that write would only fail."""
+        """Add, unless the row is known to be full: that write would only fail."""
         if batch and not _fits(batch, count):
             return None
         activity = self._known.activity(batch) if batch else None
         return self._ports.batches.allocate(batch_id, count, activity=activity, room=_room(batch, count))
 
     def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
-        """Add where the pending items, counted, leave room though their bound did not; see ``_admit``."""
+        """Add where counting the pending items shows that there is room after all; see ``_admit``."""
         pending = self._admit(batch, count)
         if pending is None:
             return None
@@ -79,31 +79,34 @@ class Adding:
         raise _contended(batch_id)
 
     def _admit(self, batch: Batch, count: int) -> int | None:
-        """Say why an addition failed, if it is for good; count what is pending in a batch that seems full.
+        """Find out why an addition failed; in a batch that seems full, count the pending items.
 
         Returns:
-            The count, if it leaves room; None if the row itself does, and the addition may be tried again.
+            The count, if it leaves room; None if the row has room by now, and the addition can be retried.
 
         Raises:
-            BatchClosed: it takes no more items.
-            LimitReached: at this moment, with the pending items counted, there is no room.
-            InvalidRequest: so many can never be added.
+            BatchClosed: the batch takes no more items.
+            LimitReached: the batch is full, with its pending items counted at this moment.
+            InvalidRequest: the batch can never take so many items.
         """
         if batch.state is not State.OPEN:
             raise BatchClosed(
                 f"batch {batch.batch_id} is {batch.state}: it takes no more items; open another"
             )
         if batch.items > ids.MAX_ITEMS - count:
-            raise InvalidRequest(f"batch {batch.batch_id} has {batch.items} items; it can hold 2^40 in all")
+            raise InvalidRequest(
+                f"batch {batch.batch_id} has {batch.items} items, and can hold 2^40 in all; open another"
+            )
         if batch.limit is None:
             return None
         if count > batch.limit:
             raise InvalidRequest(
-                f"{count} items never fit batch {batch.batch_id}: its limit is {batch.limit}; add fewer"
+                f"{count} items never fit into batch {batch.batch_id}, whose limit is {batch.limit};"
+                " add fewer at a time"
             )
         if _fits(batch, count):
             return None
-        # At most ``limit`` items are pending, so the walk is bounded by the limit times the depth.
+        # At most ``limit`` items are pending, so the walk reads at most that many words on each level.
         pending = self._reading.pending(batch, budget=limits.MAX_LIMIT * 8) or 0
         if pending + count > batch.limit:
             raise LimitReached(
@@ -127,4 +130,4 @@ def _group(batch: Batch, first: int, count: int) -> Group:
 
 
 def _contended(batch_id: int) -> Throttled:
-    return Throttled(f"many producers add to batch {batch_id} at once; try again", retry_after=1)
+    return Throttled(f"too many producers add to batch {batch_id} at the same time; try again", retry_after=1)

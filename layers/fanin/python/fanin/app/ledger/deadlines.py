@@ -1,4 +1,4 @@
-"""Deadlines: what happens to a batch when its time is up."""
+"""Deadlines: what happens to a batch when its deadline comes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from fanin.app.ports import Ports
 from fanin.domain.batch import LIVE, Batch, OnDeadline, State
 
 EARLY_MS = 2_000
-"""An alarm may ring early by so much, since the clocks of two services differ."""
+"""How early an alarm may ring, since the clocks of two services differ."""
 
 
 def meet_deadline(
     ports: Ports, settler: Settler, batch_id: int, postpone: Callable[[Batch], Batch | None]
 ) -> Batch | None:
-    """End a batch whose deadline has come, unless it is complete after all, or its pattern puts it off.
+    """End a batch whose deadline has come, unless all its items are done or its pattern postpones it.
 
-    May be called at any time and any number of times: a batch that is unknown, has ended, or whose
-    deadline is yet to come stays as it is.
+    May be called at any time and any number of times: a batch that is unknown, or has ended, or whose
+    deadline lies ahead stays as it is.
 
     Args:
         ports: the stores.
-        settler: completes what is done.
+        settler: completes the batch if all its items are done.
         batch_id: the batch.
-        postpone: gives a batch another deadline and returns its row, or returns None.
+        postpone: gives a batch another deadline and returns its row, or returns None to let it end.
 
     Returns:
         The row afterwards; None if there is no such batch.

@@ -1,4 +1,4 @@
-"""Whether an id is one that this service gave: who makes one up is refused before anything is written."""
+"""Checks that an id was issued by this service; forged ones are refused before anything is written."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ def check_issued(block: Block, batch: Batch) -> None:
 
     Args:
         block: as parsed from an id.
-        batch: its batch; a row read before the block was added does not have its items yet.
+        batch: its batch; the row must be recent enough to count the items of the block.
 
     Raises:
-        InvalidItemId: the check is not what the batch's salt gives, or the batch has no such items. An
+        InvalidItemId: the check does not follow from the batch's salt, or the batch has no such items. An
             item past the last one has no bit, and must not be written.
     """
     if not block.genuine(batch.salt) or block.stop > batch.items:
-        raise InvalidItemId(f"group {block.prefix} was not issued by this service; nothing was done")
+        raise InvalidItemId(
+            f"group {block.prefix} was not issued by this service, and nothing was done;"
+            " send item ids exactly as you got them"
+        )

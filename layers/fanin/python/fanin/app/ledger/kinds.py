@@ -1,7 +1,7 @@
-"""What the patterns say to the ends, deadlines and idle times of their batches.
+"""Hooks by which a pattern handles the end, the deadline and the idle time of its batches.
 
-A plain batch has no say. A pattern hands its functions to ``LedgerService``, one for each occasion it cares
-about; each gets the ledger it is called by, and like all of fanin may be called again with the same batch.
+A plain batch has none. A pattern registers a function for each occasion that it cares about. Each function
+gets the ledger that calls it, and may be called again with the same batch.
 """
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ from fanin.app.api import Ledger
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, Kind, State
 
-Retell: TypeAlias = Callable[[Ledger, Batch, Event], Event]
-"""Called with an ended batch and the event that would be published; returns the one that is."""
+OnEnd: TypeAlias = Callable[[Ledger, Batch, Event], Event]
+"""Called with an ended batch and its event; returns the event to publish."""
 
-Postpone: TypeAlias = Callable[[Ledger, Batch], Batch | None]
-"""Called with a live batch, settled, whose deadline has come; returns its row if it lives on with another."""
+OnDue: TypeAlias = Callable[[Ledger, Batch], Batch | None]
+"""Called with a live, settled batch whose deadline has come; postpones the deadline and returns the row, or
+returns None."""
 
-Idle: TypeAlias = Callable[[Ledger, Batch], State | None]
-"""Called with a live batch, settled, that is idle; returns the state it ends in, or None if it is spared.
+OnIdle: TypeAlias = Callable[[Ledger, Batch], State | None]
+"""Called with a live, settled batch that is idle; returns the state it ends in, or None to spare it.
 
-Who spares a batch has touched its row, so that it is due again only after another idle time.
+A function that spares a batch must touch its row, so that it is due again only after another idle time.
 """
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """The patterns' functions, by the kind of batch and the occasion.
+    """The patterns' functions, by kind of batch.
 
     Attributes:
-        ended: what is told when a batch has ended.
-        due: whether a batch whose deadline has come is given another.
-        idle: how a batch without activity ends; a plain one is orphaned.
+        ended: change the event of a batch that has ended.
+        due: may postpone a deadline that has come.
+        idle: decide how a batch without activity ends; a plain one is orphaned.
     """
 
-    ended: Mapping[Kind, Retell] = field(default_factory=dict)
-    due: Mapping[Kind, Postpone] = field(default_factory=dict)
-    idle: Mapping[Kind, Idle] = field(default_factory=dict)
+    ended: Mapping[Kind, OnEnd] = field(default_factory=dict)
+    due: Mapping[Kind, OnDue] = field(default_factory=dict)
+    idle: Mapping[Kind, OnIdle] = field(default_factory=dict)

@@ -19,7 +19,7 @@ class Lifecycle:
     Args:
         ports: the stores.
         known: batch rows that this process remembers.
-        settler: completes what is done.
+        settler: completes batches whose items are all done.
     """
 
     def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
@@ -76,7 +76,7 @@ class Lifecycle:
         if batch.state.terminal:
             return self._ports.batches.expire(batch.batch_id, now=now)
         if batch.kind is Kind.BUFFER:
-            return False  # a buffer that nobody uses for a while is no less wanted
+            return False  # a buffer is not used all the time, and still wanted
         if self._settler.finish(batch).state.terminal:
             return False
         _, moved = self._ports.batches.end(

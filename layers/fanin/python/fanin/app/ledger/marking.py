@@ -1,4 +1,4 @@
-"""Marks that a caller coalesced itself: words and bits, as a Spark job has them from its input."""
+"""Marking items by words and bits that the caller has coalesced itself, as a Spark job does."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fanin.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What marks did to their batch.
+    """What a call of ``mark`` did to one batch.
 
     Attributes:
         batch_id: the batch.
-        state: its state as last seen.
+        state: its state as last read.
         complete: whether it is complete now.
-        first: items of words of level 0 that this call marked done and nobody before.
-        ranged: items below bits of higher levels that this call cleared; who was first is not known.
-        duplicates: items whose very bit was clear before.
-        late: items left alone because the batch had ended otherwise.
+        first: items of words of level 0 that this call marked done, and no call before.
+        ranged: items below bits of higher levels that this call cleared; some may have been done before.
+        duplicates: items whose bit was clear before.
+        late: items left alone because the batch had ended without them.
     """
 
     batch_id: int
@@ -39,11 +39,11 @@ class Marked:
 
 
 class Marking:
-    """Clears bits by word, not by item id: for callers that have checked the ids themselves.
+    """Clears bits by word instead of item id, for callers that have checked the ids themselves.
 
     Args:
         ports: the stores.
-        known: batch rows this process has seen.
+        known: batch rows that this process remembers.
         settler: clears bits and settles.
     """
 
@@ -56,17 +56,17 @@ class Marking:
         """Clear the bits and settle what they finish: one write a word, parents coalesced.
 
         Args:
-            shares: of exact batches, by batch id; at most ``limits.MAX_MARKS`` in all. A word that is named
-                twice is written once.
+            shares: marks of exact batches, by batch id; at most ``limits.MAX_MARKS`` in all. A word that is
+                named twice is written once.
 
         Returns:
-            What became of each batch, in order.
+            What it did to each batch, in order.
 
         Raises:
-            BatchNotFound, BatchGone: there is no such batch, or no longer.
-            InvalidRequest: a batch is estimated, or a bit is not wholly of items that it has. Nothing was
-                written.
-            Throttled: some words may have been written; repeat it all.
+            BatchNotFound, BatchGone: a batch does not exist, or no longer.
+            InvalidRequest: a batch is estimated, or a bit stands for an item that it does not have. Nothing
+                was written.
+            Throttled: some words may have been written; repeat the whole call.
         """
         limits.at_most("marks", [mark for marks in shares.values() for mark in marks], limits.MAX_MARKS)
         for batch_id in shares:
@@ -105,14 +105,16 @@ class Marking:
         return Marked(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
 
     def _check(self, marks: Sequence[Mark], batch: Batch) -> None:
-        """A bit for a child that does not exist, or not yet as a whole, must not be cleared."""
+        """Refuse bits that stand for items that do not exist, all or some; they must not be cleared."""
         if batch.mode is Mode.ESTIMATED:
-            raise InvalidRequest(f"batch {batch.batch_id} is estimated: it has no bits to mark")
+            raise InvalidRequest(
+                f"batch {batch.batch_id} is estimated: it has no bits to mark; acknowledge by counts"
+            )
         tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
         for mark in marks:
             level, number, mask = mark
             if not (0 <= level <= root and number >= 0 and 0 < mask <= tree.full):
-                raise InvalidRequest(f"{mark} is no mark of batch {batch.batch_id}; nothing was done")
+                raise InvalidRequest(f"{mark} is not in the tree of batch {batch.batch_id}; nothing was done")
             if self._stop(mark) > batch.items:
                 raise InvalidRequest(
                     f"{mark} is past the {batch.items} items of batch {batch.batch_id}; nothing was done"
@@ -124,5 +126,5 @@ class Marking:
         return (mark.number * tree.width + mark.mask.bit_length()) * tree.span(mark.level - 1)
 
     def _items(self, masks: Mapping[WordKey, int]) -> int:
-        """Number of items below the masks' bits."""
+        """Number of items below the bits of the masks."""
         return sum(self._ports.tree.below(key.level, mask) for key, mask in masks.items())

@@ -1,4 +1,4 @@
-"""Notices: what the world is told when a batch has ended."""
+"""Announcing the end of a batch: to its parent, to the event bus, and to its alarm."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from fanin.wire.batches import BATCH
 from fanin.wire.items import MISSING_RANGE
 
 LISTED = 100
-"""Missing ranges and failed items that an event lists; the API pages through the rest."""
+"""How many missing ranges and failed items an event lists; the API pages through the rest."""
 QUOTED = 256
-"""Characters of a failure's reason in an event, which may be no larger than 256 KB in all."""
+"""How many characters of a reason an event quotes; an event may be 256 KB in all."""
 COUNTED = 100
-"""Pages of failed items, of a thousand each, that are counted for an event."""
+"""How many pages of failed items, of a thousand each, are counted for an event."""
 
 
 def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
-    """Tell everyone that a batch has ended: its parent's batch, the bus, and its alarm.
+    """Acknowledge the parent item of a batch that has ended, delete its alarm, and publish its event.
 
-    Every step may be repeated: the acknowledgement is idempotent, and the event's id is made of batch and
+    Every step may be repeated: the acknowledgement is idempotent, and the event's id consists of batch and
     state, so that a consumer can drop a repeat.
 
     Args:
         ports: the bus and the alarms.
-        ledger: acknowledges the parent item, and reads what failed and is missing.
+        ledger: acknowledges the parent item, and lists what failed and what is missing.
         batch: the row, in its terminal state.
-        kinds: what the patterns make of the event.
+        kinds: hooks of the patterns, which may change the event.
 
     Raises:
-        Throttled: something was busy; call again.
-        ServiceUnavailable: the bus did not take the event; call again.
+        Throttled: a store or the bus is overloaded; call again.
+        ServiceUnavailable: the bus did not accept the event; call again.
     """
     if batch.parent_item is not None:
-        _tell_parent(ledger, batch, batch.parent_item)
+        _acknowledge_parent(ledger, batch, batch.parent_item)
     if batch.deadline is not None:
         ports.timers.clear(batch.batch_id)
     event = Event(
@@ -52,23 +52,23 @@ def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
         detail=_detail(ledger, batch),
         time=batch.ended_at or ports.clock.now(),
     )
-    if retell := kinds.ended.get(batch.kind):
-        event = retell(ledger, batch, event)
+    if on_end := kinds.ended.get(batch.kind):
+        event = on_end(ledger, batch, event)
     ports.events.publish(event)
 
 
-def _tell_parent(ledger: Ledger, batch: Batch, item: str) -> None:
+def _acknowledge_parent(ledger: Ledger, batch: Batch, item: str) -> None:
     try:
         if batch.state is State.COMPLETE:
             ledger.ack([item])
         else:
             ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
     except (BatchNotFound, BatchGone):
-        return  # the parent did not live to see it
+        return  # the parent ended and was removed before
 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
-    """The batch as the API shows it, and the first of what failed and is missing."""
+    """The batch as the API shows it, with the first of its failed items and missing ranges."""
     detail: dict[str, object] = {**BATCH.encode(batch)}
     detail |= _failed(ledger, batch.batch_id)
     if batch.mode is Mode.EXACT and not batch.all_done:

@@ -19,14 +19,14 @@ TRIES = 5
 class Opening:
     """Opens batches, in two steps.
 
-    ``draft`` gives the row that is about to be written. A pattern then writes its own records under the
-    draft's id, and may change the draft. ``commit`` writes the row: from then on the batch exists, with
-    everything that belongs to it. If another batch has taken the id, draft again.
+    ``draft`` returns the row that is about to be written. A pattern then writes its own records under the
+    draft's id, and may change the draft. ``commit`` writes the row: from then on the batch exists, together
+    with everything that belongs to it. If another batch has taken the id, draft again.
 
     Args:
         ports: the stores.
         known: batch rows that this process remembers.
-        settler: completes a batch that has no items to wait for.
+        settler: completes a batch that is opened closed and empty.
     """
 
     def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
@@ -51,11 +51,11 @@ class Opening:
         raise no_free_id()
 
     def draft(self, request: OpenBatch, reservation: Reservation | None = None) -> Batch:
-        """Check a request, and stamp its row with an id and a salt; nothing else is written.
+        """Check a request, and make its row with an id and a salt; the row is not written yet.
 
         Args:
             request: what to open.
-            reservation: of an idempotency key; it then gives the id and the salt, and records them.
+            reservation: of an idempotency key; it draws the id and the salt, and records them.
 
         Raises:
             InvalidRequest: a value is out of its range, or contradicts another.
@@ -126,12 +126,15 @@ class Opening:
             limits.text(f"metadata {name!r}", value, limits.MAX_METADATA_VALUE)
         if request.deadline is not None and not now < request.deadline <= now + lifetime * 1000:
             raise InvalidRequest(
-                f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds"
+                f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds;"
+                f" it is {request.deadline}, and now is {now}, in ms"
             )
         if request.limit is not None:
             limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
             if request.mode is Mode.ESTIMATED:
-                raise InvalidRequest("an estimated batch cannot be bounded: leave out limit, or mode")
+                raise InvalidRequest(
+                    "an estimated batch cannot be bounded: leave out limit, or open it in exact mode"
+                )
         if request.size is not None:
             limits.whole("size", request.size, 0, ids.MAX_COUNT)
         if request.parent_item is not None:
@@ -145,10 +148,13 @@ class Opening:
         check_issued(block, parent)
         if parent.mode is Mode.ESTIMATED:
             raise InvalidRequest(
-                "the parent's batch is estimated, and could count this one twice; open it exact"
+                "the parent's batch is estimated, and could count this one twice; open that in exact mode"
             )
         if parent.state.terminal:
-            raise InvalidRequest(f"the parent's batch {parent.batch_id} has ended: it is {parent.state}")
+            raise InvalidRequest(
+                f"the parent's batch {parent.batch_id} has ended: it is {parent.state};"
+                " leave out parent_item, or name an item of another batch"
+            )
 
 
 def no_free_id() -> Throttled:

@@ -1,7 +1,7 @@
-"""Reading the tree: how far a batch is, what is missing, what failed, and whether all levels agree.
+"""Reading the tree: how far a batch is, what is missing, what failed, and whether its levels agree.
 
-Every reader walks down from the root into pending children only. So the cost follows what is missing, not
-the size of the batch, and a budget of reads with a cursor bounds each call.
+Every reader walks down from the root into pending children only. So the cost depends on what is missing and
+not on the size of the batch; a budget of reads, with a cursor, bounds each call.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Reading:
 
     Args:
         ports: the stores.
-        known: batch rows this process has seen.
-        settler: repairs what disagrees.
-        budget: words one call reads at the most, bounds excepted.
+        known: batch rows that this process remembers.
+        settler: repairs disagreements.
+        budget: how many words one call reads at most.
     """
 
     def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, *, budget: int = 10_000) -> None:
@@ -51,7 +51,7 @@ class Reading:
         return self._bounds(batch)
 
     def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
-        """Count the pending items of an exact batch; None if that takes more reads than the budget."""
+        """Count the pending items of an exact batch; None if that takes more reads than the budget has."""
         walk = Walk(self._ports, batch, budget=self._budget if budget is None else budget)
         count = sum(self._leaf(batch, number, word).bit_count() for level, number, word in walk if level == 0)
         return count if walk.stopped_at is None else None
@@ -101,7 +101,7 @@ class Reading:
         for level, number, word in walk:
             if level == 0:
                 pending += self._leaf(batch, number, word, start).bit_count()
-            # A batch that ended without a close was never settled at its edge.
+            # The last words of a batch that ended without a close were never settled.
             residue = 0 if batch.closed_at is None else tree.residue(level, number, batch.items)
             if word != residue:
                 continue
@@ -147,7 +147,7 @@ class Reading:
         return min(span, n - number * span)
 
     def _leaf(self, batch: Batch, number: int, word: int, start: int = 0) -> int:
-        """The bits of a leaf that stand for existing, pending items from ``start`` on."""
+        """The bits of a word of level 0 that stand for existing, pending items from ``start`` on."""
         tree = self._ports.tree
         word &= ~tree.residue(0, number, batch.items)
         skip = start - number * tree.width
@@ -171,7 +171,7 @@ class Reading:
         )
 
     def _confirmed(self, batch_id: int, rows: list[FailureRow]) -> list[FailureRow]:
-        """Notes whose word says that the bit was cleared by a failure."""
+        """Those notes whose word says that the bit was cleared as failed."""
         width, bits = self._ports.tree.width, self._ports.tree.bits
         keys = {WordKey(batch_id, 0, row.ordinal // width) for row in rows}
         masks = self._ports.words.read_failed(keys)
@@ -184,7 +184,9 @@ class Reading:
     def _exact(self, batch_id: int) -> Batch:
         batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
-            raise InvalidRequest(f"batch {batch_id} is estimated: it counts, and does not know which items")
+            raise InvalidRequest(
+                f"batch {batch_id} is estimated: it counts items, but does not know which; ask for its status"
+            )
         return batch
 
 
@@ -192,5 +194,5 @@ def _ordinal(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 13:  # noqa: PLR2004
-        raise InvalidRequest(f"cursor {cursor[:32]!r} is not one this call gave; start again without it")
+        raise InvalidRequest(f"cursor {cursor[:32]!r} is not from this listing; start again without a cursor")
     return int(cursor)

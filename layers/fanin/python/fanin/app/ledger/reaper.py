@@ -1,4 +1,4 @@
-"""The reaper: looks at live batches that are due, and ends those that nobody ends."""
+"""The reaper: checks live batches that are due, and ends those that were left alone."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fanin.domain.batch import LIVE, Batch, State
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What one run did.
+    """What one run of the reaper did.
 
     Attributes:
         seen: live batches that were due.
-        settled: found done, and completed: a message or a process was lost before.
-        timed_out: ended by a deadline whose alarm did not come, or by their pattern's idle time.
-        orphaned: ended for want of activity.
-        spared: idle, and left alone by their pattern: frames whose sender was asked to repeat.
-        stuck: of those orphaned, how many were closed, so that somebody waits for them.
-        more: whether the run's budget ended it.
+        settled: completed, since all their items were done; a process or a stream record was lost before.
+        timed_out: ended by a deadline whose alarm was lost, or by their pattern's idle time.
+        orphaned: ended for lack of activity.
+        spared: idle, but kept by their pattern, such as frames whose sender was asked to repeat.
+        stuck: how many of the orphaned were closed, so that their producers may be waiting for them.
+        more: whether the budget ended the run, and more may be due.
     """
 
     seen: int = 0
@@ -43,14 +43,14 @@ def reap(
     *,
     budget: int = 1_000,
 ) -> Reaped:
-    """Look at up to ``budget`` due batches; the next run finds the rest.
+    """Check up to ``budget`` due batches; the next run finds the rest.
 
     Args:
         ports: the stores.
-        settler: completes what is done.
+        settler: completes batches whose items are all done.
         postpone: see ``meet_deadline``.
-        end_of: gives the state that an idle batch ends in, or None if its pattern spares it.
-        budget: batches to look at.
+        end_of: gives the state in which an idle batch ends, or None if its pattern spares it.
+        budget: how many batches to check.
     """
     total = Reaped()
     for state in LIVE:
@@ -91,7 +91,7 @@ def _reap(
     state = end_of(batch)
     if state is None:
         return replace(total, spared=total.spared + 1)
-    # Only from the state that was judged: a close may have come in between, and then nobody has waited long.
+    # Only from the state that was checked: after a close in between, the batch has not been idle for long.
     _, moved = ports.batches.end(
         batch.batch_id, state, now=now, sources=(batch.state,), touched_at=batch.touched_at
     )

@@ -1,4 +1,4 @@
-"""The ledger itself: the use cases behind one face, over any ports."""
+"""The ledger: its use cases in one class, over any ports."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from fanin.domain.tree import Mark
 
 
 class LedgerService:
-    """Implements ``fanin.app.api.Ledger`` over ports, and the chores that keep it going.
+    """Implements ``fanin.app.api.Ledger`` over ports, and the background work of streams and schedules.
 
-    One instance serves one process; it remembers the batches it has seen, and is safe to use from threads.
+    One instance serves one process. It remembers the batches that it has read, and is safe to use from
+    threads.
 
     Args:
         ports: the stores and the rest of the world.
-        kinds: what the patterns say to the ends and deadlines of their batches.
+        kinds: hooks of the patterns for the end, the deadline and the idle time of their batches.
 
     Attributes:
         ports: as given; the patterns on the ledger use them.
@@ -97,30 +98,30 @@ class LedgerService:
         return self._lifecycle.remove(batch_id)
 
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
-        """The ordinals from ``start`` to ``stop`` that are not done; at the cost of their words."""
+        """The ordinals in start ≤ i < stop that are not done; reads their words."""
         return self._reading.pending_between(batch_id, start, stop)
 
     def mark(self, shares: Mapping[int, Sequence[Mark]]) -> Sequence[Marked]:
-        """Clear bits that the caller coalesced itself; see ``Marking.mark``."""
+        """Clear bits that the caller has coalesced itself; see ``Marking.mark``."""
         return self._marking.mark(shares)
 
     def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        """Batches as they are now; from here on this process works with no older rows of them.
+        """Read batches as they are now; from here on this process uses no older rows of them.
 
         Raises:
-            BatchNotFound: there is no such batch.
-            BatchGone: it is past its lifetime.
+            BatchNotFound: a batch does not exist.
+            BatchGone: a batch is past its lifetime.
         """
         return self._known.refresh(batch_ids)
 
-    # Chores: what the functions behind streams, alarms and schedules call.
+    # Called by the functions behind streams, alarms and schedules.
 
     def heal(self, finished: Collection[WordKey]) -> None:
         """Settle finished words again; see ``Settler.heal``."""
         self._settler.heal(finished)
 
     def announce(self, batch: Batch) -> None:
-        """Tell everyone that a batch has ended; see ``notices.announce``."""
+        """Publish the end of a batch; see ``notices.announce``."""
         announce(self.ports, self, batch, self._kinds)
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
@@ -128,7 +129,7 @@ class LedgerService:
         return meet_deadline(self.ports, self._settler, batch_id, self._postpone)
 
     def reap(self, *, budget: int = 1_000) -> Reaped:
-        """Look at due batches; see ``reaper.reap``."""
+        """Check due batches; see ``reaper.reap``."""
         return reap(self.ports, self._settler, self._postpone, self._end_of, budget=budget)
 
     def _postpone(self, batch: Batch) -> Batch | None:

@@ -1,11 +1,11 @@
-"""Settling: from cleared bits, level by level, to the verdict.
+"""Settling: carrying cleared bits up, level by level, until the batch completes.
 
-A word is written before its parent, always. A word that was finished is found again by whoever repeats the
-write, by the closer, or by the stream of finished words; so a crash between the two loses nothing.
+A word is always written before its parent. A crash in between loses nothing: the finished word is found again
+by a repeat of the write, by the close, or through the stream of finished words.
 
-While a batch is open, its size is not known, and a word of its right edge may become *done* by the close
-alone. Therefore, after the write of such a word, the batch row is looked at once more: either the closer
-sees the acker's word, or the acker sees the closed batch. One of them always completes.
+While a batch is open its size is not known, and the close alone can make a word at its right edge *done*. So
+after the write of such a word the batch row is read once more: either the closer sees the acker's word, or
+the acker sees the closed batch. One of them always completes the batch.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from fanin.errors import BatchGone, BatchNotFound
 
 
 class Settler:
-    """Clears bits and carries finished words up to the verdict.
+    """Clears bits, carries finished words up, and completes batches.
 
     Args:
         ports: the stores.
-        known: batch rows this process has seen; every batch settled must be in it.
+        known: batch rows that this process remembers; callers have read every batch that they settle.
     """
 
     def __init__(self, ports: Ports, known: KnownBatches) -> None:
@@ -35,14 +35,14 @@ class Settler:
     def settle(
         self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
     ) -> dict[WordKey, Cleared]:
-        """Clear bits and settle what they finish, parents coalesced: one write for each word touched.
+        """Clear bits, and settle what they finish; each word is written once, parents included.
 
         Args:
-            marks: word → mask of bits to clear, on any level, of any batches.
-            failed: those words of level 0 whose bits are recorded as failed.
+            marks: word → mask of bits to clear, on any levels, of any batches.
+            failed: words of level 0 whose bits are also recorded as failed.
 
         Returns:
-            For each of ``marks``, what the write found.
+            What the write of each word of ``marks`` found.
         """
         pending: dict[int, dict[WordKey, int]] = {}
         for key, mask in marks.items():
@@ -67,10 +67,10 @@ class Settler:
     def _clear(
         self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: Collection[WordKey]
     ) -> dict[WordKey, Cleared]:
-        """Clear the bits of words of one level; of ``words``, which were read, only what is still pending.
+        """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
-        A range that meets items already done on one level meets them on others too. Each refused write
-        would be written again, so the words above are read first, from then on.
+        A range that meets done items on one level is likely to meet them on the levels above. There each
+        write would be refused and sent again, so those words are read first.
         """
         todo = {key: mask & words.get(key, mask) for key, mask in masks.items()}
         clears = [
@@ -97,10 +97,10 @@ class Settler:
         return self._known.cached(batch.batch_id) or batch
 
     def heal(self, finished: Collection[WordKey]) -> None:
-        """Settle finished words again, as the stream of the words table tells them.
+        """Settle finished words again, as the stream of the words table reports them.
 
-        Reads first and writes only what is missing, so it is cheap when nothing was lost. Words of batches
-        that are gone are dropped.
+        Reads first, and writes only what is missing, so it costs little when nothing was lost. Words of
+        batches that are gone are ignored.
         """
         for batch_id in {key.batch_id for key in finished}:
             try:
@@ -118,14 +118,14 @@ class Settler:
             rising = self._done({key: words[key] for key, mask in todo.items() if not mask})
 
     def _rise(self, keys: Collection[WordKey], words: Mapping[WordKey, int]) -> None:
-        """Carry up those words that are done, unless their parent among ``words`` has seen it already."""
+        """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
         full = self._tree.full
         done = self._done({key: words.get(key, full) for key in keys})
         parents = self._above(done)
         self.settle({key: mask for key, mask in parents.items() if mask & words.get(key, full)})
 
     def _done(self, words: Mapping[WordKey, int]) -> list[WordKey]:
-        """Those of the words that are done now, looking at batch rows where the edge is in doubt."""
+        """The words that are done now; reads batch rows for words that may lie at the edge."""
         tree, done, doubtful = self._tree, [], []
         for key, word in words.items():
             if word == 0:
@@ -145,7 +145,7 @@ class Settler:
         return done
 
     def _look_again(self, keys: Collection[WordKey]) -> None:
-        """Read the batch rows of the keys once more, those that are not known to be closed."""
+        """Read the batch rows of the keys once more, unless they are known to be closed."""
         open_ids = {key.batch_id for key in keys if self._row(key).state is State.OPEN}
         if open_ids:
             for batch in self._ports.batches.read(open_ids).values():
@@ -155,10 +155,10 @@ class Settler:
         return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
 
     def _above(self, done: Collection[WordKey]) -> dict[WordKey, int]:
-        """The parents' bits for finished words; batches whose root is among them are completed.
+        """The bits of finished words in their parents; completes batches whose root is among the words.
 
-        A walk may pass above the root, since the root of an open batch is not known: a done word at or
-        above the root completes the batch.
+        The root of an open batch is not known, so the words may lie above it: a done word at or above the
+        root completes the batch.
         """
         tree = self._tree
         parents: dict[WordKey, int] = {}
@@ -177,7 +177,9 @@ class Settler:
             batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,)
         )
         if row is None:
-            raise BatchGone(f"batch {batch_id} was removed while its last item was acknowledged")
+            raise BatchGone(
+                f"batch {batch_id} was removed while its last item was acknowledged; nothing is left to do"
+            )
         return self._known.remember(row)
 
     def _root_level(self, key: WordKey) -> int:
@@ -185,6 +187,6 @@ class Settler:
 
     def _row(self, key: WordKey) -> Batch:
         row = self._known.cached(key.batch_id)
-        if row is None:  # pushed out of the cache by many other batches
+        if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row

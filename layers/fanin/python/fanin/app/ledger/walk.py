@@ -1,4 +1,4 @@
-"""The walk from the root down into pending children only: its cost follows what is missing, not the size."""
+"""The walk from the root into pending children only; it costs what is missing, whatever the size."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch
 
 CHUNK = 100
-"""Words read at a time: what one BatchGetItem takes."""
+"""How many words are read at a time: what one BatchGetItem takes."""
 
 
 class Walk:
     """A walk down the pending words of a batch, in order of their items.
 
-    Iterating yields ``(level, number, word)`` for each word visited, parents before children, the leaves
-    ascending. A word is visited if all bits above it are pending.
+    Iterating yields ``(level, number, word)`` for each word visited: parents before children, those of level
+    0 ascending. A word is visited if all bits above it are pending.
 
     Args:
         ports: the stores.
         batch: the row; its ``items`` bound the walk.
-        start: first ordinal of interest; words wholly before it are not visited.
-        stop: one past the last; words wholly behind it are not visited. None for the end.
-        budget: words to read at the most, rounded up to a chunk.
+        start: first ordinal of interest; words entirely before it are not visited.
+        stop: one past the last; words entirely after it are not visited. None for the end.
+        budget: how many words to read at most, rounded up to a chunk.
 
     Attributes:
         reads: words read so far.
-        stopped_at: ordinal to start again from, if the budget ended the walk; all before it was visited.
+        stopped_at: ordinal to continue from, if the budget ended the walk; everything before it was visited.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""What the use cases need of the world. Adapters implement these Protocols; nothing here does I/O.
+"""What the use cases need from the world. Adapters implement these Protocols; nothing here does I/O.
 
-Each module has the Protocols of one part of the world; ``Ports`` holds one of each.
+Each module has the Protocols of one part of the world; ``Ports`` holds an implementation of each.
 
-Stores keep three promises. Every write is one conditional write of one row (or, for ``allocate_once``,
-one transaction of two rows). Every read is strongly consistent. And a call, save ``allocate`` and
-``count``, may be repeated after its answer was lost: it then changes nothing more.
+Stores keep three promises. Every write is one conditional write of one row (``allocate_once`` alone is a
+transaction of two rows). Every read is strongly consistent. And a call whose answer was lost may be repeated
+without changing anything more, except ``allocate``, ``allocate_counted`` and ``count``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from fanin.domain.tree import Tree
 
 @dataclass(frozen=True)
 class Defaults:
-    """Values for what a caller leaves open; durations in seconds.
+    """Values for what a caller does not specify; durations in seconds.
 
     Attributes:
-        open_idle_ttl: of batches that are open.
-        closed_idle_ttl: of batches that are closed.
-        lifetime: of batches.
-        reply_to: URL of the queue that the messages of scatters name for replies; empty for none.
+        open_idle_ttl: without activity until an open batch is orphaned.
+        closed_idle_ttl: the same for a closed batch.
+        lifetime: until the hard end of a batch.
+        reply_to: URL of the queue for replies, which a scatter's messages name; empty if there is none.
     """
 
     open_idle_ttl: int = 2 * 3600

@@ -1,4 +1,4 @@
-"""What the use cases need of the store of batches; adapters implement it, as ``fanin.app.ports`` says."""
+"""The store of batch rows, and of the notes of failed items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fanin.domain.batch import Batch, State
 
 
 class Activity(NamedTuple):
-    """What activity does to a row's index key; computed by the use case, which knows the idle time.
+    """How activity changes a row's index key; the use case computes it, since it knows the idle time.
 
     Attributes:
         touched_at: becomes the row's ``touched_at``.
@@ -28,31 +28,32 @@ class Page(NamedTuple):
 
 
 class BatchStore(Protocol):
-    """Keeps the batch rows. Every answer is the row as it is after the call."""
+    """Keeps the batch rows. Every row that a call returns is the row after the call."""
 
     def create(self, batch: Batch) -> bool:
-        """Put a new row; False if another batch has the id (a row with the same salt is this batch)."""
+        """Put a new row; False if another batch has the id. A row with the same salt is this very batch."""
         ...
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        """Read rows, strongly consistent; unknown ids are left out of the answer."""
+        """Read rows, strongly consistent; unknown ids are left out of the result."""
         ...
 
     def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
         """Add n items to an open batch, by one conditional write.
 
-        Not idempotent: repeated after its answer was lost, it adds n more (``allocate_once`` does not).
+        Not idempotent: a repeat after a lost answer adds n more. ``allocate_once`` does not.
 
         Args:
             batch_id: the batch.
             n: how many.
-            activity: None leaves the index key alone (the caller has not seen the batch yet).
-            room: None demands that the batch has no limit; a number demands ``pending_bound`` ≤ room, and
-                adds n to it.
+            activity: None leaves the index key alone, for a caller that does not know the row yet.
+            room: None requires a batch without a limit; a number requires ``pending_bound`` ≤ room, and adds
+                n to it.
 
         Returns:
             The row after the addition, ``items`` being one past the last new ordinal; None if the
-            condition failed (not open, no such batch, full, limit unlike ``room``, or more than 2^40 items).
+            condition failed: no such batch, not open, full, a limit where ``room`` is None or the other way
+            round, or over 2^40 items.
         """
         ...
 
@@ -60,11 +61,11 @@ class BatchStore(Protocol):
         """Add n items under an idempotency key, by one transaction of two rows.
 
         The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
-        must leave room for n. The key's row keeps the range, also after the batch has closed.
+        must leave room for n. The key's row keeps the range, even after the batch has closed.
 
         Returns:
             First ordinal of the range that the key stands for, from this call or an earlier one; None if
-            the batch has changed since it was read (or is full), and the caller should read it again.
+            the batch has changed since it was read, or is full: read it again.
 
         Raises:
             IdempotencyKeyReused: the key was used before with another n.
@@ -76,13 +77,13 @@ class BatchStore(Protocol):
     ) -> Batch | None:
         """Add n items to an open, bounded batch whose pending items were counted, by one conditional write.
 
-        Not idempotent, as ``allocate``.
+        Not idempotent, like ``allocate``.
 
         Args:
             batch_id: the batch.
             n: how many.
-            items: the row must still have so many.
-            pending: the count; ``pending_bound`` becomes this and n.
+            items: how many items the row must still have.
+            pending: the count; ``pending_bound`` becomes ``pending + n``.
             activity: of the addition.
 
         Returns:
@@ -91,7 +92,7 @@ class BatchStore(Protocol):
         ...
 
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
-        """Store a fresh count of pending items, if ``items`` has not changed since; False if it has."""
+        """Store a fresh count of pending items, provided ``items`` has not changed since; else False."""
         ...
 
     def close(
@@ -107,7 +108,7 @@ class BatchStore(Protocol):
     def begin(
         self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
     ) -> tuple[Batch | None, bool]:
-        """Close an open batch that has no items yet with all of its items, once its pattern knows how many.
+        """Give an open batch without items all of its items, and close it, once its pattern knows how many.
 
         Args:
             batch_id: the batch.
@@ -139,7 +140,7 @@ class BatchStore(Protocol):
             now: becomes ``ended_at``.
             sources: states it may move from.
             partial: recorded with the move.
-            touched_at: if given, the row's must still be this (the reaper's guard against activity).
+            touched_at: if given, the row must still have this value; the reaper guards against activity so.
 
         Returns:
             The row (None if unknown), and whether this call moved it.
@@ -157,32 +158,36 @@ class BatchStore(Protocol):
         ...
 
     def touch(self, batch_id: int, activity: Activity) -> None:
-        """Record activity on a live batch; nothing if it has ended or was touched later than that."""
+        """Record activity on a live batch; does nothing if it has ended or was touched later."""
         ...
 
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
-        """Add n to ``acked`` of a live batch that counts, estimated or a scatter; None if there is none."""
+        """Add n to ``acked`` of a live batch that counts: estimated, or a scatter. None for any other.
+
+        Not idempotent, like ``allocate``.
+        """
         ...
 
     def page(
         self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
     ) -> Page:
-        """List batches of one state through the index (eventually consistent), one shard after the other.
+        """List batches of one state through the index (eventually consistent), shard by shard.
 
-        A page may be short, since rows that have left the state are dropped; only a None cursor is the end.
+        A page may be short, since rows that have left the state are dropped. Only a None cursor means the
+        end.
 
         Raises:
-            InvalidRequest: the cursor is not one this method gave for this state.
+            InvalidRequest: the cursor is not from a listing of this state.
         """
         ...
 
     def expire(self, batch_id: int, *, now: int) -> bool:
-        """Make an ended batch read as gone from now on, by its time to live; False if there is none."""
+        """Set the time to live of an ended batch to now, so that it reads as gone; False if it did before."""
         ...
 
 
 class FailureRow(NamedTuple):
-    """The note of a failed item; it counts only if the word says that the bit was cleared as failed."""
+    """The note of a failed item. It counts only if the word says that its bit was cleared as failed."""
 
     ordinal: int
     item: str
@@ -190,7 +195,7 @@ class FailureRow(NamedTuple):
 
 
 class PartStore(Protocol):
-    """Keeps rows that belong to a batch besides its words."""
+    """Keeps the notes of a batch's failed items."""
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         """Write notes of failed items, unconditionally, in bulk."""
@@ -202,6 +207,6 @@ class PartStore(Protocol):
         """List notes by ordinal.
 
         Raises:
-            InvalidRequest: the cursor is not one this method gave.
+            InvalidRequest: the cursor is not from this listing.
         """
         ...

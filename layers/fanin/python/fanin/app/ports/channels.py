@@ -1,4 +1,4 @@
-"""What the use cases need of the queues they send to: those of others, and the queue of jobs."""
+"""Queues that the use cases send to: those of users, and the queue of jobs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Outgoing(NamedTuple):
 
 
 class Channels(Protocol):
-    """The queues of others: those that registered, that are scattered to, that want replies."""
+    """Users' queues: of registered instances, of recipients, of reply channels."""
 
     def resolve(self, channel: str) -> str:
-        """The URL of a queue, given by URL or ARN, if fanin may use it.
+        """The URL of a queue that is given by URL or ARN, if fanin may use it.
 
         Raises:
-            ChannelRefused: there is no such queue, or it does not carry the tag ``fanin:channel``.
+            ChannelRefused: the queue does not exist, or does not carry the tag ``fanin:channel``.
         """
         ...
 
@@ -35,10 +35,10 @@ class Channels(Protocol):
         """Send messages in parallel, batched by queue.
 
         Returns:
-            For each message None, or why its queue will never take it.
+            For each message None, or the reason why its queue will never take it.
 
         Raises:
-            Throttled: some were not taken in all tries; send all again.
+            Throttled: a queue kept refusing some messages for now; send all of them again.
         """
         ...
 
@@ -47,5 +47,9 @@ class Jobs(Protocol):
     """The queue of the worker that sends a scatter's messages."""
 
     def send(self, messages: Iterable[Mapping[str, object]]) -> None:
-        """Put jobs on the queue; raises Throttled if some were not taken, and all may be sent again."""
+        """Put jobs on the queue.
+
+        Raises:
+            Throttled: the queue did not take some of them; send all of them again.
+        """
         ...

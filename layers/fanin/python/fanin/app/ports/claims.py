@@ -1,4 +1,4 @@
-"""What the use cases need of the bucket that keeps large payloads."""
+"""The bucket of large payloads."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fanin.domain.scatter import ClaimCheck
 
 
 class ClaimChecks(Protocol):
-    """Keeps payloads that are too large for a record; who replies uploads them itself."""
+    """Keeps payloads that are too large for a record; recipients upload them directly."""
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
-        """Let the bearer of the answer put one object of exactly this size."""
+        """A signed URL that accepts one object of exactly this size."""
         ...
 
     def download(self, key: str) -> str:
-        """A URL that reads the object for a quarter of an hour."""
+        """A signed URL that reads the object, valid for 15 minutes."""
         ...
 
     def exists(self, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the use cases need of the event bus."""
+"""The event bus."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ class Event(NamedTuple):
     """An event for the bus.
 
     Attributes:
-        id: deterministic, ``<batch>.<state>``, so that a consumer can drop a repeat.
+        id: deterministic, such as ``<batch>.<state>``, so that a consumer can drop a repeat; empty for
+            events of other sources.
         detail_type: such as ``Batch Completed``.
         detail: JSON object.
-        time: ms since the epoch.
-        source: who says it; an event of others carries no id of ours.
+        time: when it happened, ms since the epoch.
+        source: who publishes it.
     """
 
     id: str
@@ -30,7 +31,7 @@ class Events(Protocol):
     """The bus."""
 
     def publish(self, event: Event) -> str:
-        """Put one event, and return the id that the bus gave it.
+        """Put one event on the bus, and return the id that the bus gave it.
 
         Raises:
             Throttled, ServiceUnavailable: the bus did not take it.

@@ -1,4 +1,4 @@
-"""What the use cases need of the queues of buffers."""
+"""The queues of buffers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple, Protocol
 
 
 class Received(NamedTuple):
-    """A message received from a queue, hidden from others for a while.
+    """A message received from a queue; until its visibility timeout, other consumers do not get it.
 
     Attributes:
-        handle: of this delivery, to remove the message by.
+        handle: receipt handle of this delivery; ``remove`` takes it.
         body: text.
         attributes: string attributes.
         sent_at: when it was sent, ms.
@@ -23,10 +23,10 @@ class Received(NamedTuple):
 
 
 class QueueState(NamedTuple):
-    """What a queue says of itself.
+    """Settings and figures of a queue.
 
     Attributes:
-        retention: seconds after which it drops a message.
+        retention: seconds until the queue drops a message.
         in_flight: messages received and not removed, approximately.
     """
 
@@ -35,10 +35,10 @@ class QueueState(NamedTuple):
 
 
 class Queues(Protocol):
-    """The queues of buffers: made by the service, or others that carry the channel tag."""
+    """The queues of buffers: created by the service, or the user's own with the channel tag."""
 
     def create(self, name: str) -> str:
-        """Make the queue of a buffer, and return its URL; one being there is no error.
+        """Create the queue of a buffer, and return its URL; an existing one is fine.
 
         Raises:
             Throttled: it was deleted less than a minute ago.
@@ -46,17 +46,17 @@ class Queues(Protocol):
         ...
 
     def delete(self, queue: str) -> None:
-        """Delete a queue; none being there is no error."""
+        """Delete a queue; a missing one is fine."""
         ...
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
-        """Receive messages, waiting for the first.
+        """Receive messages, waiting until the first arrives.
 
         Args:
             queue: URL.
             most: messages, at most 10.
             wait: seconds.
-            visibility_timeout: seconds; None for the queue's own.
+            visibility_timeout: seconds until others may get the messages; None for the queue's own.
 
         Raises:
             ChannelRefused: the queue is gone, or cannot be received from.
@@ -64,9 +64,9 @@ class Queues(Protocol):
         ...
 
     def remove(self, queue: str, handles: Sequence[str]) -> None:
-        """Remove messages; what is gone already, or was received again by others, is left alone."""
+        """Remove messages; those already gone, or received again by another consumer, are left alone."""
         ...
 
     def state(self, queue: str) -> QueueState:
-        """Ask a queue for its state; raises ChannelRefused like ``receive``."""
+        """Read the state of a queue; raises ChannelRefused like ``receive``."""
         ...

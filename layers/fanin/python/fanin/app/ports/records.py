@@ -1,4 +1,4 @@
-"""What the use cases need of the store of records: small JSON documents of batches and of the directory."""
+"""The store of records: small JSON documents of batches and of the directory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 FOREVER: Final = 253_402_300_799
-"""``expires_at`` of a record that shall not expire: the last second of the year 9999."""
+"""``expires_at`` of a record that never expires: the last second of the year 9999."""
 
 
 class Record(NamedTuple):
-    """A small JSON document that belongs to a batch or stands in the directory.
+    """A small JSON document that belongs to a batch or to the directory.
 
     Attributes:
         name: its key within its namespace.
         value: JSON object.
         version: grows by one with every write.
-        expires_at: time to live, seconds; past it the record reads as gone.
+        expires_at: time to live, seconds since the epoch; past it the record counts as absent.
     """
 
     name: str
@@ -40,16 +40,18 @@ class Records(Protocol):
     """
 
     def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
-        """Read records; those that are not there are left out of the answer."""
+        """Read records; missing ones are left out of the result."""
         ...
 
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
-        """List records whose names begin with ``prefix``; a page may be short, only a None cursor is the end.
+        """List records whose names begin with ``prefix``.
+
+        A page may be short; only a None cursor means the end.
 
         Raises:
-            InvalidRequest: the cursor is not one this listing gave.
+            InvalidRequest: the cursor is not from this listing.
         """
         ...
 
@@ -65,21 +67,22 @@ class Records(Protocol):
         """Write one record.
 
         Args:
-            namespace: where.
-            name: its key there.
+            namespace: as for ``read``.
+            name: its key in the namespace.
             value: JSON object; up to 350 KB.
-            expires_at: seconds.
-            if_version: None writes anyhow; 0 only if there is none; else only over that version.
+            expires_at: time to live, seconds since the epoch.
+            if_version: None writes unconditionally; 0 only if the record is absent; another number only over
+                that version.
 
         Returns:
-            The record as it is after the call (None if there is none), and whether this call wrote it.
+            The record as it is after the call (None if absent), and whether this call wrote it.
         """
         ...
 
     def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
-        """Write many records anyhow, in bulk; their version becomes 1."""
+        """Write many records unconditionally, in bulk; their version becomes 1."""
         ...
 
     def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
-        """Delete one record; False if it is not there, or not of that version."""
+        """Delete one record; False if it is absent, or has another version."""
         ...

@@ -1,4 +1,4 @@
-"""What the use cases need of the bus's rules."""
+"""The rules of the event bus."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any, Protocol
 
 
 class Rules(Protocol):
-    """The bus's rules, one for each route: an event that matches the pattern reaches the router."""
+    """One rule on the bus for each route: an event that matches its pattern reaches the router."""
 
     def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
         """Whether an event, as EventBridge delivers it, matches a pattern.
 
         Raises:
-            InvalidRequest: the pattern is none that EventBridge takes.
+            InvalidRequest: EventBridge does not accept the pattern.
         """
         ...
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
-        """Make or change the rule of a route.
+        """Create or change the rule of a route.
 
         Raises:
-            InvalidRequest: the pattern is none that EventBridge takes.
-            LimitReached: the bus has as many rules as it may have.
+            InvalidRequest: EventBridge does not accept the pattern.
+            LimitReached: the bus has reached its limit of rules.
         """
         ...
 
     def delete(self, route: str) -> None:
-        """Delete the rule of a route; none being there is no error."""
+        """Delete the rule of a route; a missing one is fine."""
         ...

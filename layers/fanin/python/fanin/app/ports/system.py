@@ -1,4 +1,4 @@
-"""What the use cases need of the machine: the time, and randomness."""
+"""The machine: its time, and its randomness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the use cases need of the scheduler of alarms."""
+"""The scheduler of alarms."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ class Timers(Protocol):
     """One-time alarms that call the timer function with a batch id."""
 
     def set(self, batch_id: int, at: int) -> None:
-        """Set the alarm of a batch, ``at`` in ms; setting it again is no error."""
+        """Set the alarm of a batch, ``at`` in ms; setting it again moves it."""
         ...
 
     def clear(self, batch_id: int) -> None:
-        """Delete it; none being there is no error."""
+        """Delete the alarm of a batch; a missing one is fine."""
         ...

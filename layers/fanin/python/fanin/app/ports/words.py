@@ -1,7 +1,4 @@
-"""What the use cases need of the store of words; adapters implement it, as ``fanin.app.ports`` says.
-
-A word holds one bit for each of 64 items, or of 64 words of the level below.
-"""
+"""The store of words. A word holds one bit for each of 64 items, or of 64 words of the level below."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class WordKey(NamedTuple):
-    """Names one word: batch, level, and its number on the level."""
+    """The key of one word: batch, level, and its number on the level."""
 
     batch_id: int
     level: int
@@ -38,7 +35,7 @@ class Cleared(NamedTuple):
 
     Attributes:
         word: its value now; a bit that is 1 is pending.
-        first: the bits that this call cleared; the others were clear before.
+        first: bits of the mask that this call cleared; the others were clear before.
     """
 
     word: int
@@ -46,13 +43,13 @@ class Cleared(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A lease to take on one bit, so that only one works on its item at a time.
+    """A lease to take on one bit, so that only one receiver works on its item at a time.
 
     Attributes:
         key: the word, of level 0.
         position: the bit.
-        now: seconds; a lease that ends at or before this time is over.
-        until: seconds; when the new lease ends.
+        now: seconds since the epoch; a lease that ends at or before this time is over.
+        until: when the new lease ends, seconds.
         expires_at: time to live of the row, seconds.
     """
 
@@ -68,8 +65,8 @@ class Claimed(NamedTuple):
 
     Attributes:
         pending: whether the bit is still set.
-        until: when the lease on it ends that is alive now, whoever holds it; 0 if the bit is clear.
-        taken: whether it is the one that this call asked for.
+        until: when the lease that holds now ends, whoever holds it; 0 if the bit is clear.
+        taken: whether that lease is the one this call asked for.
     """
 
     pending: bool
@@ -83,25 +80,24 @@ class WordStore(Protocol):
     def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
         """Take leases on pending bits, each by one conditional write; all are written in parallel.
 
-        Only the leaf word is looked at: a bit that a range has cleared higher up counts as pending.
+        Only the word of level 0 is checked: a bit that a range has cleared higher up counts as pending.
 
         Args:
             claims: at most one for each bit.
 
         Returns:
-            One answer for each, in order. A claim whose answer was lost finds its own lease when it is
-            repeated, and cannot tell: the item is free again when that lease is over.
+            One answer for each, in order. A repeat after a lost answer meets its own lease and cannot tell it
+            from another's: the item is free again when that lease is over.
 
         Raises:
-            Throttled: the store asked to slow down; some leases may have been taken.
+            Throttled: the store is overloaded; some leases may have been taken.
         """
         ...
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         """Clear bits, each word by one conditional write; words are written in parallel.
 
-        A word whose write met bits already clear is written again with the others only, or not at all
-        if none is left.
+        Where a write meets bits that are clear already, it is sent again with the remaining bits, if any.
 
         Args:
             clears: at most one for each word.
@@ -110,14 +106,14 @@ class WordStore(Protocol):
             One answer for each, in order.
 
         Raises:
-            Throttled: the store asked to slow down; some words may have been written, so repeat it all.
+            Throttled: the store is overloaded; some words may have been written, so repeat the whole call.
         """
         ...
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        """Read words; those without a row are left out of the answer."""
+        """Read words; those without a row are left out of the result."""
         ...
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        """Read which bits were cleared by a failure, as masks; words without such bits are left out."""
+        """Read which bits were cleared as failed, as masks; words without such bits are left out."""
         ...

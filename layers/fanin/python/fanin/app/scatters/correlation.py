@@ -1,7 +1,7 @@
-"""Correlation ids: each belongs to one living scatter.
+"""Correlation ids: each belongs to one scatter that has not ended.
 
-Who holds an id is a record of the directory table. It counts only while the batch that it names lives, so
-a holder who never came to open its batch, or to let go, keeps the id from nobody for long.
+A record of the directory table says which batch holds an id. It counts only while that batch lives. So a
+process that dies before it opens its batch, or before it frees the id, does not block the id for long.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from fanin.errors import CorrelationIdAlive, Throttled
 
 NAMESPACE: Final = "correlation"
 GRACE_MS: Final = 60_000
-"""How long a holder may take from claiming the id to opening its batch."""
+"""Milliseconds that a process may take from claiming an id to opening its batch."""
 TRIES: Final = 5
 
 
-def made_for(batch: Batch) -> str:
-    """The id of a scatter whose caller gave none.
+def derived_from(batch: Batch) -> str:
+    """The id of a scatter whose caller did not choose one.
 
-    It follows from the batch's salt, without telling it: whoever works on the same start finds the same.
+    It is derived from the batch's salt, without revealing it, so every process that works on the same start
+    derives the same id.
     """
     return str(UUID(bytes=hashlib.blake2b(batch.salt, digest_size=16, person=b"correlation").digest()))
 
 
 def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
-    """Take an id for a batch that is about to be opened; taking it again is no error.
+    """Claim an id for a batch that is about to be opened; claiming it again is fine.
 
-    A holder of long ago, whose start was not finished, takes it anew: others may have it by now.
+    A claim that is long past without its batch being open is renewed, since it may have passed to another.
 
     Returns:
-        Since when the batch holds it, ms; see ``check_in_time``.
+        Since when the batch holds the id, ms; see ``check_in_time``.
 
     Raises:
-        CorrelationIdAlive: a scatter that has not ended holds it.
-        Throttled: others are taking it right now.
+        CorrelationIdAlive: a scatter that has not ended holds the id.
+        Throttled: other processes are claiming the id at this moment.
     """
     version = 0
     for _ in range(TRIES):
@@ -59,25 +60,25 @@ def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
                 " wait for it, cancel it, or use another"
             )
         version = 0 if held is None else held.version
-    raise Throttled(f"others are taking correlation id {correlation_id!r}; try again", retry_after=1)
+    raise Throttled(f"other calls are claiming correlation id {correlation_id!r}; try again", retry_after=1)
 
 
 def check_in_time(ports: Ports, since: int) -> None:
-    """Refuse to open a batch so late that its id may have been given to another.
+    """Refuse to open a batch so late that another may have claimed its correlation id.
 
     Args:
         ports: the clock.
-        since: as ``claim`` gave it.
+        since: as ``claim`` returned it.
 
     Raises:
-        Throttled: it took too long to write what belongs to it.
+        Throttled: writing the scatter's records took too long.
     """
     if not _in_time(ports, since):
         raise Throttled("writing the recipients took too long; try again", retry_after=1)
 
 
 def free(ports: Ports, correlation_id: str, batch_id: int) -> None:
-    """Let go of an id, if the batch still holds it."""
+    """Free an id, if the batch still holds it."""
     held = ports.directory.read(NAMESPACE, [correlation_id]).get(correlation_id)
     if held is not None and held.value["batch_id"] == batch_id:
         ports.directory.delete(NAMESPACE, correlation_id, if_version=held.version)

@@ -1,6 +1,6 @@
-"""Gathering: when a scatter has replies enough, what it does at its deadline, and what is told of its end.
+"""Gathering: when a scatter has enough replies, what happens at its deadline, and the event of its end.
 
-Who replied is decided by the bits. Everything here reads them, after whatever was to be settled is settled.
+The bits alone decide which recipients have replied. Everything here reads them on a batch that is settled.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from fanin.domain.batch import LIVE, Batch, State, touched
 from fanin.errors import BatchNotFound
 
 RESTART_MS: Final = 300_000
-"""How long a scatter may list its recipients before another process is asked to go on."""
+"""How long a scatter may list its recipients before another process is asked to continue."""
 RESTARTS: Final = 10
-"""How often that is asked, before the scatter is given up."""
+"""How often another process is asked, before the scatter is given up."""
 NAMED: Final = 100
-"""Missing recipients that an event names; the API lists the others."""
+"""How many missing recipients an event names; the API lists the others."""
 
 
 class Gather:
-    """A scatter's say in its deadlines and its end; the hooks of ``fanin.app.ledger.kinds``.
+    """How scatters handle their deadlines and their ends: the hooks of ``fanin.app.ledger.kinds``.
 
     Args:
         ports: the stores, the alarms and the queue of the sending worker.
@@ -39,19 +39,19 @@ class Gather:
         self._ports = ports
 
     def postpone(self, ledger: Ledger, batch: Batch) -> Batch | None:
-        """Send again to the missing, if that may be done once more; a ``Postpone``.
+        """Send again to the missing recipients, if retries are left; an ``OnDue``.
 
-        The alarm and the jobs come first, then the write that counts the retry: whoever dies in between
-        leaves a deadline that is still due, and sends the same items again.
+        The alarm and the jobs come first, then the write that counts the retry: a crash in between leaves a
+        deadline that is still due, and the same items are sent again.
         """
         if batch.state is State.OPEN:
-            return self._list_again(batch)
+            return self._resume_listing(batch)
         plan = self._plan(batch)
         if plan is None or batch.deadline is None or batch.retries >= plan.max_retries:
             return None
         if self._enough(ledger, batch, plan):
             return None
-        until = self._next(batch, plan.timeout * 1000)
+        until = self._next_deadline(batch, plan.timeout * 1000)
         self._ports.timers.set(batch.batch_id, until)
         self._ports.jobs.send(
             {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries + 1}
@@ -59,19 +59,19 @@ class Gather:
         )
         return self._postpone(batch, until)
 
-    def _list_again(self, batch: Batch) -> Batch | None:
-        """Have the recipients listed that are not, since who should have done so seems to have died."""
+    def _resume_listing(self, batch: Batch) -> Batch | None:
+        """Resume an unfinished listing; its worker appears to have died."""
         if batch.retries >= RESTARTS:
             row, _ = self._ports.batches.end(
                 batch.batch_id, State.TIMED_OUT, now=self._ports.clock.now(), sources=(State.OPEN,)
             )
             return row
-        until = self._next(batch, RESTART_MS)
+        until = self._next_deadline(batch, RESTART_MS)
         self._ports.timers.set(batch.batch_id, until)
         self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
         return self._postpone(batch, until)
 
-    def _next(self, batch: Batch, span_ms: int) -> int:
+    def _next_deadline(self, batch: Batch, span_ms: int) -> int:
         return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
 
     def _postpone(self, batch: Batch, until: int) -> Batch | None:
@@ -82,8 +82,8 @@ class Gather:
         )
         return row
 
-    def tell(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
-        """Make the event of a scatter's end, and let go of its correlation id; a ``Retell``."""
+    def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
+        """Make the event of a scatter's end, and free its correlation id; an ``OnEnd``."""
         plan = self._plan(batch)
         if plan is None:
             return event
@@ -111,7 +111,7 @@ class Gather:
         return event._replace(detail_type=names.GATHER_READY if ready else event.detail_type, detail=detail)
 
     def end_if_enough(self, ledger: Ledger, batch: Batch, plan: Plan) -> bool:
-        """End a scatter whose quorum has replied, unless its last items are about to end it anyway."""
+        """End a scatter whose quorum has replied, unless all recipients have: then it completes by itself."""
         if not self._enough(ledger, batch, plan):
             return False
         self._ports.batches.end(
@@ -120,9 +120,9 @@ class Gather:
         return True
 
     def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
-        """Count, exactly: who replied, and who failed.
+        """Count exactly: recipients that replied, and recipients that failed.
 
-        What is done is counted before what failed, so that no failure in between passes for a reply.
+        Done items are counted before failed ones, so that a failure in between is not taken for a reply.
         """
         done = ledger.status(batch.batch_id, exact=True).done_min
         failed, cursor = 0, None
@@ -144,7 +144,7 @@ class Gather:
         try:
             return read_plan(self._ports.records, batch.batch_id)
         except BatchNotFound:
-            return None  # past its time to live; the batch ends as any other
+            return None  # past its time to live; the batch ends like a plain one
 
 
 def _missing(ledger: Ledger, batch_id: int) -> Iterator[int]:

@@ -1,9 +1,9 @@
-"""Listing the recipients of a topic: once, in order, by whoever comes, and on from where somebody stopped.
+"""Listing the recipients of a topic: once, in order, and resumable by any process.
 
-The chunks of a scatter are a chain. Each is written once, by the first who comes to it, and says where in
-the topic it ends; the next begins there. So however many processes list the same scatter, crash or repeat
-themselves while instances come and go, all find the same recipients, and nobody twice: a topic is read by
-ascending name, and a chunk follows from the one before it.
+The chunks of a scatter form a chain. Each chunk is written once, by the first process that gets there, and
+says where in the topic it ends; the next chunk begins there. A topic is read by ascending name. So however
+many processes list the same scatter, crash or repeat themselves while instances come and go, they all find
+the same recipients, each once.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Listing:
         self._ports = ports
         self._directory = DirectoryService(ports)
 
-    def go_on(self, batch: Batch, scatter: Scatter, *, until: int, most: int | None = None) -> int | None:
-        """List recipients from where the listing stands.
+    def resume(self, batch: Batch, scatter: Scatter, *, until: int, most: int | None = None) -> int | None:
+        """List recipients from where the listing stopped.
 
         Args:
-            batch: of the scatter; it need not be there yet.
+            batch: of the scatter; its row need not be written yet.
             scatter: names the topic.
             until: when to stop, ms.
-            most: chunks after which to stop; None for no bound.
+            most: how many chunks to list at most; None for no bound.
 
         Returns:
-            How many recipients there are; None if there may be more than were listed so far.
+            The number of recipients; None if there may be more than those listed so far.
 
         Raises:
-            RequestTooLarge: there are more than a scatter may have.
-            Throttled: the tables asked to slow down; go on later.
+            RequestTooLarge: the topic has more recipients than a scatter may have.
+            Throttled: a table is overloaded; resume later.
         """
         number, last = self._place(batch)
         stop = None if most is None else number + most
@@ -61,7 +61,7 @@ class Listing:
             if scatter_records.span(number).start + len(taken) > limits.MAX_RECIPIENTS:
                 raise RequestTooLarge(
                     f"topic {scatter.topic!r} has over {limits.MAX_RECIPIENTS} recipients;"
-                    " ask fewer of them, by where"
+                    " choose fewer of them with where"
                 )
             last, mine = put_chunk(self._ports.records, batch, number, chunk)
             if not mine:
@@ -70,9 +70,9 @@ class Listing:
         return scatter_records.span(number - 1).start + len(last.recipients)
 
     def _place(self, batch: Batch) -> tuple[int, Chunk | None]:
-        """The number of the first chunk that is not there, and the chunk before it.
+        """The number of the first chunk that is not written, and the chunk before it.
 
-        Nobody writes a chunk before the one ahead of it is there, so a search by halves finds the end.
+        Chunks are written in order, so a binary search finds the end.
         """
 
         def missing(number: int) -> bool:
@@ -85,7 +85,7 @@ class Listing:
         return number, read_chunk(self._ports.records, batch, number - 1)
 
     def _after(self, scatter: Scatter, last: Chunk | None) -> Iterator[tuple[Recipient, str | None]]:
-        """The members of the topic that come after a chunk, each with the cursor of its page."""
+        """The members of the topic after a chunk, each with the cursor of its page."""
         cursor = last.page if last else None
         name = last.recipients[-1].name if last and last.recipients else ""
         while True:

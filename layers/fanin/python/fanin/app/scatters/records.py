@@ -1,7 +1,7 @@
-"""What a scatter keeps besides its bits: its plan, its message, its recipients, its replies.
+"""The records of a scatter: its plan, its message, its recipients, its replies.
 
-All are records of its batch, written before the bits that stand for them. None of them says what was
-replied: that is decided by the bits alone.
+They are records of its batch, written before the bits that stand for them. The bits alone decide which
+replies count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import BatchNotFound
 
 CHUNK: Final = 100
-"""Recipients of one record, and of one job of the worker."""
+"""How many recipients one record has, and one job of the worker."""
 REPLIES: Final = "reply/"
 _PLAN: Final = "scatter"
 _MESSAGE: Final = "message"
@@ -27,13 +27,13 @@ _SENT: Final = "sent"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a scatter goes on when replies come, or do not.
+    """How a scatter proceeds when replies arrive, or do not.
 
     Attributes:
         correlation_id: in every message and event of it.
-        timeout: seconds until what is missing is sent again, or given up.
-        max_retries: how often it is sent again.
-        quorum: replies that are enough, as they were asked for: a number or a share; None for all.
+        timeout: seconds until the message is sent again to those who have not replied, or they are given up.
+        max_retries: how often the message is sent again.
+        quorum: how many replies are enough, as requested: a number or a share; None for all.
     """
 
     correlation_id: str
@@ -42,7 +42,7 @@ class Plan:
     quorum: int | float | None
 
     def enough(self, recipients: int) -> int | None:
-        """Replies that are enough, of so many recipients; a share is rounded up. None for all."""
+        """How many replies are enough with this many recipients; a share is rounded up. None for all."""
         if isinstance(self.quorum, float):
             return math.ceil(Fraction(str(self.quorum)) * recipients)
         return None if self.quorum is None else min(self.quorum, recipients)
@@ -50,12 +50,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some recipients that follow each other, as a record has them.
+    """Consecutive recipients, as one record holds them.
 
     Attributes:
         recipients: at most ``CHUNK``.
-        page: cursor of the topic's page in which the last of them stands; None for the first page.
-        end: nobody comes after them.
+        page: cursor of the topic's page that has the last of them; None for the first page.
+        end: whether they are the last of the topic.
     """
 
     recipients: tuple[Recipient, ...]
@@ -73,29 +73,29 @@ class Chunk:
 
 
 def chunks(recipients: int) -> range:
-    """Numbers of the chunks of so many recipients."""
+    """Numbers of the chunks for this many recipients."""
     return range(-(-recipients // CHUNK))
 
 
 def chunk_of(ordinal: int) -> int:
-    """Number of the chunk that a recipient is in."""
+    """Number of the chunk that holds a recipient."""
     return ordinal // CHUNK
 
 
 def span(chunk: int) -> range:
-    """The recipients that a chunk may have."""
+    """The ordinals that a chunk can hold."""
     return range(chunk * CHUNK, (chunk + 1) * CHUNK)
 
 
 def put_plan(records: Records, batch: Batch, plan: Plan) -> bool:
-    """Write the plan of a batch that is about to be opened; False if another scatter has drawn its id."""
+    """Write the plan of a batch that is about to be opened; False if another scatter drew the same id."""
     value = asdict(plan)
     record, written = records.put(_namespace(batch), _PLAN, value, expires_at=batch.expires_at, if_version=0)
     return written or (record is not None and record.value == value)
 
 
 def put_message(records: Records, batch: Batch, scatter: Scatter) -> None:
-    """Write the message, and whose recipients it is for if they are yet to be listed."""
+    """Write the message, and the topic whose recipients are still to be listed, if any."""
     message = {
         "body": scatter.body,
         "type": scatter.type,
@@ -116,7 +116,11 @@ def put_recipients(records: Records, batch: Batch, recipients: Sequence[Recipien
 
 
 def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tuple[Chunk, bool]:
-    """Write a chunk unless one is there: the one that is there now, and whether this call wrote it."""
+    """Write a chunk, unless it is written already.
+
+    Returns:
+        The chunk as it is stored now, and whether this call wrote it.
+    """
     record, written = records.put(
         _namespace(batch), _to(number), chunk.value, expires_at=batch.expires_at, if_version=0
     )
@@ -126,7 +130,7 @@ def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tupl
 
 
 def read_chunk(records: Records, batch: Batch, number: int) -> Chunk | None:
-    """Read a chunk; None if nobody has written it."""
+    """Read a chunk; None if it is not written yet."""
     record = records.read(_namespace(batch), [_to(number)]).get(_to(number))
     return None if record is None else Chunk.of(record.value)
 
@@ -135,11 +139,11 @@ def read_plan(records: Records, batch_id: int) -> Plan:
     """Read the plan.
 
     Raises:
-        BatchNotFound: the batch is no scatter, or its records are past their time to live.
+        BatchNotFound: the batch is not a scatter, or its records are past their time to live.
     """
     record = records.read(str(batch_id), [_PLAN]).get(_PLAN)
     if record is None:
-        raise BatchNotFound(f"batch {batch_id} is no scatter; check the id")
+        raise BatchNotFound(f"batch {batch_id} is not a scatter; check the id")
     return Plan(**record.value)
 
 
@@ -147,16 +151,16 @@ def read_message(records: Records, batch_id: int) -> Scatter:
     """Read the message.
 
     Raises:
-        BatchNotFound: it is past its time to live.
+        BatchNotFound: the message is past its time to live.
     """
     record = records.read(str(batch_id), [_MESSAGE]).get(_MESSAGE)
     if record is None:
-        raise BatchNotFound(f"the message of scatter {batch_id} is not there")
+        raise BatchNotFound(f"the message of scatter {batch_id} is past its time to live")
     return Scatter(**record.value)
 
 
 def read_sending(records: Records, batch_id: int, chunk: int) -> tuple[Scatter, dict[int, Recipient]]:
-    """Read the message, and a chunk's recipients by their numbers.
+    """Read the message, and the recipients of a chunk by their ordinals.
 
     Raises:
         BatchNotFound: the records are past their time to live.
@@ -168,7 +172,7 @@ def read_sending(records: Records, batch_id: int, chunk: int) -> tuple[Scatter, 
 
 
 def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
-    """Read the names of recipients, by their numbers."""
+    """Read the names of recipients, by their ordinals."""
     wanted = sorted({chunk_of(ordinal) for ordinal in ordinals})
     read = records.read(str(batch_id), [_to(chunk) for chunk in wanted])
     found = {
@@ -181,22 +185,22 @@ def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> di
 
 
 def put_sent(records: Records, batch: Batch) -> None:
-    """Note that the jobs which send to all recipients are on their queue."""
+    """Record that the jobs for all recipients were queued."""
     records.put(_namespace(batch), _SENT, {}, expires_at=batch.expires_at)
 
 
 def was_sent(records: Records, batch: Batch) -> bool:
-    """Whether ``put_sent`` noted it."""
+    """Whether ``put_sent`` recorded it."""
     return bool(records.read(_namespace(batch), [_SENT]))
 
 
 def reply_name(ordinal: int) -> str:
-    """Name of a recipient's reply; names sort as the recipients do."""
+    """Name of a recipient's reply; names sort like ordinals."""
     return f"{REPLIES}{ordinal:013}"
 
 
 def ordinals_of(names: Iterable[str]) -> list[int]:
-    """The recipients that names of replies stand for."""
+    """The recipients' ordinals in the names of replies."""
     return [int(name.removeprefix(REPLIES)) for name in names]
 
 
@@ -213,4 +217,4 @@ def _numbered(chunk: int, value: Mapping[str, Any]) -> dict[int, Recipient]:
 
 
 def _lost(batch_id: int, chunk: int) -> BatchNotFound:
-    return BatchNotFound(f"chunk {chunk} of scatter {batch_id} is not there")
+    return BatchNotFound(f"chunk {chunk} of scatter {batch_id} is past its time to live")

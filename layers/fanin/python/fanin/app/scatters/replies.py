@@ -1,4 +1,4 @@
-"""Replies: the payload first, then the bit. Of each recipient the first payload counts."""
+"""Replies: first the payload is stored, then the bit cleared. Each recipient's first payload counts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _AT: Final = "at"
 
 
 class Replies:
-    """The receiving side of scatters.
+    """Takes and lists the replies to scatters.
 
     Args:
-        ledger: marks the recipients that replied.
+        ledger: acknowledges the items of recipients that replied.
         gather: ends a scatter whose quorum has replied.
     """
 
@@ -49,7 +49,9 @@ class Replies:
             check_issued(block, batches[block.batch_id])
         for reply in replies:
             if reply.claim is not None and not self._ports.claims.exists(reply.claim):
-                raise InvalidRequest(f"nothing was uploaded under claim {reply.claim!r}; upload it first")
+                raise InvalidRequest(
+                    f"no payload was uploaded under claim {reply.claim!r}; upload it first, then reply"
+                )
         said: list[bool] = []
         for reply, (block, ordinal) in zip(replies, places, strict=True):
             said.append(self._store(batches[block.batch_id], ordinal, reply))
@@ -95,23 +97,24 @@ class Replies:
         limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
         block, ordinal = ids.parse_item(request.item)
         check_issued(block, self._scatters({block.batch_id})[block.batch_id])
-        # A key of its own for each, so that a second reply cannot replace what the first one claimed.
+        # A new key for each, so that a second reply cannot replace the payload of the first.
         key = _claims_of(block.batch_id, ordinal) + self._ports.random.bytes(16).hex()
         return self._ports.claims.upload(key, size=request.size, content_type=request.content_type)
 
     def _scatters(self, batch_ids: set[int]) -> Mapping[int, Batch]:
         """Read batches that must be scatters, as they are now.
 
-        The ledger reads them, and so does not mark the item of a reply that came too late to be stored.
+        The ledger remembers what is read here, and so does not mark the item of a reply that came too late to
+        be stored.
         """
         rows = self._ledger.refresh(batch_ids)
         for row in rows.values():
             if row.kind is not Kind.SCATTER:
-                raise BatchNotFound(f"there is no scatter {row.batch_id}; check the id")
+                raise BatchNotFound(f"batch {row.batch_id} is not a scatter; check the id")
         return rows
 
     def _store(self, batch: Batch, ordinal: int, reply: Reply) -> bool:
-        """Store a payload if it is the first; whether what is stored says the same."""
+        """Store a payload if it is the recipient's first; return whether the stored one is equal to it."""
         if batch.state.terminal:
             name = reply_name(ordinal)
             stored = self._ports.records.read(str(batch.batch_id), [name]).get(name)
@@ -126,10 +129,10 @@ class Replies:
         return written or (stored is not None and _content(stored.value) == _said(reply))
 
     def _count(self, batch: Batch, receipt: Receipt) -> None:
-        """End the scatter if enough have replied; the count of a scatter's row only says when to look.
+        """End the scatter if its quorum has replied; the count in the batch's row only says when to check.
 
-        Duplicates count too, since who brought the reply before may have died over it. A count that is too
-        high only makes us look too early.
+        Duplicates count too, since the process that stored the reply may have died before it counted. A count
+        that is too high merely makes us check too early.
         """
         if receipt.late or receipt.state.terminal:
             return
@@ -143,7 +146,7 @@ class Replies:
             self._gather.end_if_enough(self._ledger, batch, plan)
 
     def _counted(self, batch: Batch, ordinals: Sequence[int]) -> set[int]:
-        """Those of ascending ordinals whose bit was cleared, and not by a failure."""
+        """Those of some ascending ordinals whose bit was cleared, but not as failed."""
         if not ordinals:
             return set()
         pending: set[int] = set()
@@ -174,11 +177,15 @@ class Replies:
 def _check(reply: Reply, batch_id: int, ordinal: int) -> None:
     if reply.claim is not None:
         if reply.payload is not None:
-            raise InvalidRequest("a reply has a payload or a claim, not both")
+            raise InvalidRequest("a reply has a payload or a claim, not both; leave one of them out")
         if not reply.claim.startswith(_claims_of(batch_id, ordinal)):
-            raise InvalidRequest(f"claim {reply.claim[:128]!r} was not given for this item")
+            raise InvalidRequest(
+                f"claim {reply.claim[:128]!r} was not given for this item; ask for a claim check of its own"
+            )
     elif len(json.dumps(reply.payload)) > limits.MAX_REPLY:
-        raise RequestTooLarge(f"a payload is over {limits.MAX_REPLY} bytes; claim it (POST /v1/claim-checks)")
+        raise RequestTooLarge(
+            f"a payload is over {limits.MAX_REPLY} bytes; upload it with a claim check: POST /v1/claim-checks"
+        )
 
 
 def _claims_of(batch_id: int, ordinal: int) -> str:

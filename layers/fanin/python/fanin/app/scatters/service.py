@@ -1,4 +1,4 @@
-"""Scattering: a message to many, sent in chunks by a worker that may repeat itself."""
+"""Scattering: a message to many recipients, sent in chunks by a worker that may repeat itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fanin.domain.scatter import (
 
 
 class Sent(NamedTuple):
-    """What a job did: messages sent, and recipients whose queue will never take one."""
+    """What a job did: messages sent, and recipients whose queue will never accept one."""
 
     sent: int = 0
     refused: int = 0
@@ -40,8 +40,8 @@ class ScatterService:
     """Implements ``fanin.app.api.Scatters`` over the ledger, and the worker that sends.
 
     Args:
-        ledger: keeps the batches; its ports are used.
-        at_once: chunks of a topic to list before a start answers; the worker lists the others.
+        ledger: keeps the batches; its ports are used too.
+        at_once: how many chunks of a topic to list before a start returns; the worker lists the others.
     """
 
     def __init__(self, ledger: LedgerService, *, at_once: int = AT_ONCE) -> None:
@@ -54,7 +54,7 @@ class ScatterService:
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
         batch = self._starting.start(scatter, key)
-        if key is not None:  # it may be a repeat, of long ago
+        if key is not None:  # a repeat, possibly long after the start
             return self.status(batch.batch_id)
         return _scattered(batch, read_plan(self._ports.records, batch.batch_id), 0, 0)
 
@@ -85,23 +85,24 @@ class ScatterService:
         return self._replies.claim(request)
 
     def work(self, batch_id: int, chunk: int | None, wave: int) -> Sent:
-        """Do a job of the worker: send to a chunk, or list the recipients where no chunk is named.
+        """Do a job of the worker: send to a chunk of recipients, or list them if ``chunk`` is None.
 
         Raises:
-            Throttled: some queue or table asked to slow down; repeat it all.
+            Throttled: a queue or table is overloaded; repeat the call.
         """
         if chunk is not None:
             return self.send(batch_id, chunk, wave)
-        self._starting.go_on(batch_id)
+        self._starting.resume(batch_id)
         return Sent()
 
     def send(self, batch_id: int, chunk: int, wave: int) -> Sent:
-        """Send a chunk's message to those who are missing.
+        """Send the message to those recipients of a chunk that have not replied.
 
-        A repeat sends the same item ids. A job that a later wave has overtaken, or the end, does nothing.
+        A repeat sends the same item ids. A job does nothing if a later wave has begun, or the scatter has
+        ended.
 
         Raises:
-            Throttled: some queue asked to slow down; repeat it all.
+            Throttled: a queue is overloaded; repeat the call.
         """
         batch = self._ports.batches.read([batch_id]).get(batch_id)
         if batch is None or batch.state.terminal or wave < batch.retries:

@@ -1,8 +1,8 @@
-"""Starting a scatter: whom it goes to, the batch, and the jobs that send to them.
+"""Starting a scatter: its recipients, its batch, and the jobs that send the message.
 
-Few recipients are listed at once. A topic of many is listed by the worker: the batch is open until all are
-known, and is then closed, with that number of items, by one conditional write. Whichever it is, every step
-may be repeated, and is, by the caller's idempotency key, by the worker's queue, or at last by the alarm.
+The recipients of a small topic are listed while the caller waits; those of a large one by the worker: its
+batch stays open until all are known, and is then closed, with that number of items, by one conditional write.
+Every step may be repeated: by a call with the same idempotency key, by the worker's queue, or by the alarm.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from fanin.errors import RequestTooLarge
 from fanin.wire.scatters import SCATTER
 
 AT_ONCE: Final = 100
-"""Chunks of a topic that a start lists itself; the worker lists larger topics."""
+"""How many chunks of a topic a start lists itself; the worker lists larger topics."""
 AT_ONCE_MS: Final = 5_000
-"""Time in which it does; API Gateway waits for thirty seconds."""
+"""How long a start lists recipients at most; API Gateway waits for thirty seconds."""
 TURN_MS: Final = 20_000
-"""How long the worker lists until it leaves the rest to another job."""
+"""How long the worker lists recipients until it leaves the rest to another job."""
 
 
 class Starting:
     """The first steps of scatters.
 
     Args:
-        ledger: keeps the batches; its ports are used.
-        at_once: chunks of a topic to list before a start answers.
+        ledger: keeps the batches; its ports are used too.
+        at_once: how many chunks of a topic to list before a start returns.
     """
 
     def __init__(self, ledger: LedgerService, *, at_once: int = AT_ONCE) -> None:
@@ -61,8 +61,8 @@ class Starting:
     def start(self, scatter: Scatter, key: str | None) -> Batch:
         """Start a scatter, or find the one that the key started.
 
-        What belongs to the batch is written before its row, and the jobs are sent after it. Who dies in
-        between leaves a scatter that the next call with the key finishes; without one, its first deadline
+        The scatter's records are written before the batch's row, and the jobs are sent after it. A crash in
+        between leaves a scatter that the next call with the key finishes; without a key, its first deadline
         sends everything.
         """
         check(scatter)
@@ -74,7 +74,7 @@ class Starting:
         batch = self._open(scatter, reservation)
         if reservation is not None:
             reservation.keep()
-            # Another process may have been faster with the same batch: its row counts.
+            # Another process may have opened the same batch before: its row counts.
             batch = self._ports.batches.read([batch.batch_id])[batch.batch_id]
         self._set_off(batch)
         return batch
@@ -104,14 +104,14 @@ class Starting:
     def _write_records(
         self, batch: Batch, scatter: Scatter, recipients: Sequence[Recipient] | None
     ) -> Batch | None:
-        """Write what belongs to a drafted batch: plan, correlation id, message and recipients.
+        """Write the records of a drafted batch: plan, correlation id, message and recipients.
 
         Returns:
-            The draft with what is known now of its recipients; None if another scatter has the id.
+            The draft, with its number of recipients if that is known now; None if another scatter has the id.
         """
         correlation_id = scatter.correlation_id
         if correlation_id is None:
-            correlation_id = correlation.made_for(batch)
+            correlation_id = correlation.derived_from(batch)
         plan = Plan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
         if not put_plan(self._ports.records, batch, plan):
             return None
@@ -119,18 +119,18 @@ class Starting:
         put_message(self._ports.records, batch, scatter)
         if recipients is None:
             until = self._ports.clock.now() + AT_ONCE_MS
-            found = self._listing.go_on(batch, scatter, until=until, most=self._at_once)
+            found = self._listing.resume(batch, scatter, until=until, most=self._at_once)
             batch = self._listed(batch, found, scatter.timeout)
         else:
             put_recipients(self._ports.records, batch, recipients)
         correlation.check_in_time(self._ports, held_since)
         return batch
 
-    def go_on(self, batch_id: int) -> None:
-        """List the recipients of a scatter that is open, as far as there is time; a job of the worker.
+    def resume(self, batch_id: int) -> None:
+        """List the recipients of an open scatter, as far as time permits; a job of the worker.
 
         Raises:
-            Throttled: the tables or the queue asked to slow down; repeat it.
+            Throttled: a table or the queue is overloaded; repeat the call.
         """
         batch = self._ports.batches.read([batch_id]).get(batch_id)
         now = self._ports.clock.now()
@@ -139,7 +139,7 @@ class Starting:
         if batch.state is State.OPEN:
             try:
                 scatter = read_message(self._ports.records, batch_id)
-                found = self._listing.go_on(batch, scatter, until=now + TURN_MS)
+                found = self._listing.resume(batch, scatter, until=now + TURN_MS)
             except RequestTooLarge:
                 self._ledger.cancel(batch_id)
                 return
@@ -151,11 +151,12 @@ class Starting:
             self._set_off(batch)
 
     def _set_off(self, batch: Batch) -> None:
-        """Put on their queue the jobs that come next: to send to all recipients, or to list them first."""
+        """Queue the next jobs: to send to all recipients, or to list them first."""
         if batch.state is State.OPEN:
             self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
         elif batch.state is State.CLOSED and not batch.items:
-            self._ledger.close(batch.batch_id)  # done as it is, unless who closed it could not say so
+            # All is done, but the process that closed the batch may have died before it completed it.
+            self._ledger.close(batch.batch_id)
         elif batch.state is State.CLOSED:
             self._ports.jobs.send(
                 {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries}
@@ -164,7 +165,7 @@ class Starting:
             put_sent(self._ports.records, batch)
 
     def _begin(self, batch: Batch, recipients: int) -> Batch:
-        """Close a batch whose recipients are all listed; from here on its timeout counts."""
+        """Close a batch whose recipients are all listed; its timeout starts now."""
         plan = read_plan(self._ports.records, batch.batch_id)
         now = self._ports.clock.now()
         until = now + plan.timeout * 1000
@@ -174,12 +175,12 @@ class Starting:
         row, _ = self._ports.batches.begin(
             batch.batch_id, recipients, now=now, deadline=until, activity=Activity(at, closed.look_at(now))
         )
-        if row is None or row.state is State.OPEN:  # somebody has added items that are no recipients
+        if row is None or row.state is State.OPEN:  # items were added that are not recipients
             return self._ledger.cancel(batch.batch_id)
         return row
 
     def _listed(self, batch: Batch, recipients: int | None, timeout: int) -> Batch:
-        """The row of a batch that is about to be opened, as far as its recipients are known."""
+        """The row of a batch that is about to be opened; ``recipients`` is None if not all are listed."""
         now = self._ports.clock.now()
         if recipients is not None:
             return replace(batch, items=recipients, deadline=now + timeout * 1000)
@@ -187,11 +188,11 @@ class Starting:
         return replace(batch, state=State.OPEN, closed_at=None, touched_at=at, deadline=now + RESTART_MS)
 
     def _resolved(self, recipients: Sequence[Recipient]) -> list[Recipient]:
-        """Recipients with the URLs of their queues, each of which is looked at once.
+        """Recipients with the URLs of their queues; each queue is looked up once.
 
         Raises:
-            ChannelRefused: a queue is not there, or does not carry the tag.
-            NotRegistered: a registration is not there, or no longer.
+            ChannelRefused: a queue does not exist, or does not carry the tag.
+            NotRegistered: a registration does not exist, or its lease is over.
         """
         registered = DirectoryService(self._ports).named(
             {to.channel for to in recipients if _is_name(to.channel)}
@@ -207,5 +208,5 @@ class Starting:
 
 
 def _is_name(channel: str) -> bool:
-    """Whether a channel is given as ``topic/name`` of a registration, and not as a queue."""
+    """Whether a channel is the ``topic/name`` of a registration, and not a queue."""
     return channel.count("/") == 1 and not channel.startswith("arn:")

@@ -113,7 +113,7 @@ def _wire_bytes(outcome: ItemOutcome) -> int:
 
 
 def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -> set[str]:
-    """Acknowledge items, and report those that could not be; a refused id spoils only itself.
+    """Acknowledge items, and report those that could not be; a refused id does not affect the others.
 
     After an error that blames no id, none of the items is known to be marked, so all are reported.
 

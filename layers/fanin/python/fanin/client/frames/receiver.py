@@ -61,7 +61,7 @@ DeliveryHandler: TypeAlias = Callable[[Delivery], object]
 
 
 class IdempotentReceiver:
-    """Receives envelopes of which no two copies are handled at the same time, nor one after it is done.
+    """Handles each envelope once, however often it is delivered, and never twice at the same time.
 
     It claims each envelope, handles it, and acknowledges it. The claim and the acknowledgement are one
     conditional write each. If a receiver dies in between, its lease runs out, and the envelope is handled by
@@ -122,7 +122,7 @@ class IdempotentReceiver:
         return [dispositions[envelope.ticket] for envelope in envelopes]
 
     def _claim(self, tickets: list[Ticket]) -> dict[Ticket, Claim | Disposition]:
-        """Claim envelopes; one that is refused spoils only itself."""
+        """Claim envelopes; one that is refused does not affect the others."""
         found: dict[Ticket, Claim | Disposition] = {}
 
         def claim(some: Sequence[Ticket]) -> None:

@@ -58,7 +58,7 @@ class _NextCheck:
 
 
 class Repeater:
-    """Sends payloads and repeats them until they are delivered, whoever crashes or loses a message.
+    """Sends payloads and repeats them until they are delivered, through crashes and lost messages.
 
     ``put`` keeps a payload. ``flush`` opens frames for the payloads that wait, and sends them. ``tick`` does
     what is due: it reads the reply channel, asks which envelopes are missing, and sends those again. Call

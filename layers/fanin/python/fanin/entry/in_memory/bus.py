@@ -1,4 +1,4 @@
-"""The event bus in memory: what was told, and who is called for it by a rule."""
+"""The event bus in memory: the events that were published, and the rules that match them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _INSTANCES = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
 
 
 class Bus:
-    """Passes events on as the bus of a deployed service does, by its own rules and by those of routes.
+    """Delivers events as the bus of a deployed service does, by its own rules and those of routes.
 
     Args:
-        rules: those of routes.
-        services: the processes that are called.
-        dead: takes events that the registrar cannot handle.
+        rules: the rules of routes.
+        services: the use cases behind the router and the registrar.
+        dead: collects events that the registrar cannot handle.
 
     Attributes:
-        told: the events, in order, as their subscribers get them.
-        unrouted: events of others that nobody got.
-        calls: what is to be done for them, in order.
+        told: the events, in order, as subscribers get them.
+        unrouted: events of others that no route sent on, or that nobody took.
+        calls: the calls of functions that they trigger, in order.
     """
 
     def __init__(self, rules: MemoryRules, services: Services, dead: list[Dead]) -> None:
@@ -43,7 +43,7 @@ class Bus:
         self._dead = dead
 
     def pass_on(self, event: Event) -> None:
-        """Tell an event, and call whoever a rule names for it."""
+        """Publish an event, and queue the calls that it triggers."""
         bus_id = f"event-{len(self.told) + 1}"
         detail = json.loads(json.dumps({**event.detail, "id": event.id} if event.id else event.detail))
         told = event._replace(id=event.id or bus_id, detail=detail)

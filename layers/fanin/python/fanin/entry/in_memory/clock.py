@@ -1,4 +1,4 @@
-"""The time of a service in memory: it stands until somebody waits, or it is the machine's."""
+"""The time of a service in memory: a clock that stands until somebody waits, or the machine's."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from fanin.adapters.system import SystemClock
 from fanin.app.ports.system import Clock
 
 _GLANCE: Final = 0.05
-"""Seconds after which somebody who waits in real time looks again whether what they wait for has come."""
+"""Seconds between two checks of whether what is waited for has come, in real time."""
 
 
 class PassingClock(Clock, Protocol):
     """A clock, and a way to let its time pass."""
 
     def pass_until(self, at: int) -> None:
-        """Let time pass, until then at the latest.
+        """Let time pass, at most until ``at``.
 
         Args:
-            at: ms; a time that is over changes nothing.
+            at: ms; nothing happens if it is in the past.
         """
         ...
 
 
 class StandingClock(FixedClock):
-    """A clock of which no time passes but what somebody waits for."""
+    """A clock that moves only when somebody waits."""
 
     def pass_until(self, at: int) -> None:
-        """Be there at once."""
+        """Jump there."""
         self.at = max(self.at, at)
 
 
@@ -43,11 +43,11 @@ class RealClock(SystemClock):
 
 
 class ServiceClock:
-    """The clock of everybody who uses a service in memory: whoever sleeps lets its time pass.
+    """The clock for users of a service in memory: sleeping moves it, and runs what is due meanwhile.
 
     Args:
         clock: tells the time.
-        wait: lets so many seconds pass, with everything that happens in them.
+        wait: lets so many seconds pass.
     """
 
     def __init__(self, clock: Clock, wait: Callable[[float], None]) -> None:
@@ -59,13 +59,13 @@ class ServiceClock:
         return self._clock.now()
 
     def seconds(self) -> float:
-        """Seconds since the epoch, in the place of ``time.time``."""
+        """Seconds since the epoch; replaces ``time.time``."""
         return self._clock.now() / 1000
 
     def monotonic(self) -> float:
-        """The same, in the place of ``time.monotonic``."""
+        """The same; replaces ``time.monotonic``."""
         return self.seconds()
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, in the place of ``time.sleep``."""
+        """Let time pass; replaces ``time.sleep``."""
         self._wait(seconds)

@@ -1,4 +1,4 @@
-"""A queue that a function consumes, as Lambda's event source mappings have it."""
+"""Event source mappings in memory: a function consumes a queue."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ logger = logging.getLogger("fanin")
 
 Record: TypeAlias = Mapping[str, Any]
 LambdaHandler: TypeAlias = Callable[[dict[str, Any], Any], Any]
-"""Gets an event and a context; answers with ``batchItemFailures``, or nothing if all went well."""
+"""Takes an event and a context; returns ``batchItemFailures``, or nothing if all went well."""
 
 MOST: Final = 10
 
 
 @dataclass(frozen=True)
 class LambdaContext:
-    """What a handler is told of its invocation.
+    """The context of an invocation.
 
     Attributes:
         function_name: of the function.
@@ -38,7 +38,7 @@ class LambdaContext:
     invoked_function_arn: str = f"arn:aws:lambda:{REGION}:000000000000:function:memory"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the invocation is ended; here none ever is."""
+        """Milliseconds until the invocation times out, which it never does here."""
         return 900_000
 
 
@@ -50,7 +50,7 @@ class EventSource:
 
     Args:
         store: has the queue.
-        url: of the queue; while it is not there nothing comes.
+        url: of the queue, which may be deleted and made again.
         handler: the function.
         most: messages of one call.
     """
@@ -70,10 +70,13 @@ class EventSource:
     def run(self) -> bool:
         with self._store.lock:
             queue = self._store.find(self._url)
-            # Not at once again, where the queue hides nothing: what always fails would go on for ever.
-            messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout"))) if queue else []
-        if queue is None or not messages:
-            return False
+            due = queue.next_visible() if queue else None
+            if queue is None or due is None or due > queue.clock.now():
+                return False
+            # Hidden for at least a second: with a timeout of 0, a message that always fails would loop.
+            messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout")))
+        if not messages:
+            return True  # they were dead, and have moved to the dead letters
         handles = {message.message_id: message.handle for message in messages}
         again = self._invoke(queue, messages)
         with self._store.lock:
@@ -82,7 +85,7 @@ class EventSource:
         return True
 
     def _invoke(self, queue: Queue, messages: Sequence[Held]) -> set[str]:
-        """Call the function; the ids of the messages that must come again."""
+        """Call the function, and return the ids of the messages to deliver again."""
         self._calls += 1
         context = LambdaContext(f"consumer of {queue.name}", f"{queue.name}-{self._calls}")
         ids = {message.message_id for message in messages}
@@ -94,7 +97,7 @@ class EventSource:
         failures = answer.get("batchItemFailures") or [] if isinstance(answer, Mapping) else []
         failed = {failure["itemIdentifier"] for failure in failures}
         if failed - ids:
-            return ids  # Lambda takes an id that it did not give for all of them
+            return ids  # as Lambda does when a function reports an unknown id
         return failed
 
 
@@ -121,7 +124,7 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def each(handle: Callable[[Record], object]) -> LambdaHandler:
-    """Make a handler of a function of one message: those that it fails on come again, and no others."""
+    """Make a handler from a function of one message; messages on which it raises are reported as failed."""
 
     def handler(event: Record, _context: Any) -> dict[str, Any]:
         failed = []

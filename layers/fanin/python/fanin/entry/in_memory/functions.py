@@ -21,15 +21,15 @@ from fanin.wire.scatters import REPLIES
 
 
 class Functions:
-    """The functions, in a process of their own: what they have seen of batches is not what callers have.
+    """The functions. They have services of their own: their caches are not those of the callers.
 
     Args:
         ports: the stores and the rest of the world.
-        dead: takes what nobody can handle.
+        dead: collects messages of unknown items.
 
     Attributes:
         services: the use cases.
-        registered: whether anybody ever was, so that the registrar has something to look at.
+        registered: whether there ever was a registration, so that the registrar has work.
     """
 
     def __init__(self, ports: Ports, dead: list[Dead]) -> None:
@@ -39,7 +39,7 @@ class Functions:
         self._dead = dead
 
     def notifier(self, change: tuple[Batch | None, Batch]) -> None:
-        """Announce the end of a batch, if this change of its row is that."""
+        """Announce the end of a batch, if this change of its row ended it."""
         old, new = change
         if new.state.terminal and not (old and old.state.terminal):
             self.services.ledger.announce(new)
@@ -60,15 +60,15 @@ class Functions:
         self.services.ledger.meet_deadline(batch_id)
 
     def reaper(self) -> None:
-        """End the batches that nobody ends."""
+        """Settle or end the batches that are due."""
         self.services.ledger.reap()
 
     def registrar(self) -> None:
-        """Drop the registrations that are over, or whose queue is gone."""
+        """Drop registrations whose lease is over or whose queue is gone."""
         Registrar(self._ports).sweep()
 
     def acks(self, message: Record) -> None:
-        """Mark what a message of the ack queue says."""
+        """Apply a message of the ack queue."""
         said = QUEUED_ACKS.decode(json.loads(message["body"]))
         if said.failures:
             self.services.ledger.fail(said.failures)
@@ -76,7 +76,7 @@ class Functions:
             self.services.ledger.ack(said.items, ranges=said.ranges, counts=said.counts)
 
     def dead_letters(self, message: Record) -> None:
-        """Fail the item whose message died; a message of no item is nobody's."""
+        """Fail the item of a dead message; keep the message if it has no valid item."""
         item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue")
         attributes = message["attributes"]
         queue = attributes.get("DeadLetterQueueSourceArn", message["eventSourceARN"]).rpartition(":")[2]

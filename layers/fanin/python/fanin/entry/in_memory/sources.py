@@ -1,4 +1,4 @@
-"""What sets functions off in memory, in the place of streams, alarms and rates."""
+"""What triggers functions in memory: the counterparts of streams, alarms and rates."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ logger = logging.getLogger("fanin")
 
 T = TypeVar("T")
 TRIES: Final = 10
-"""How often a record is tried; then it is a dead letter."""
+"""How often a record is tried before it becomes a dead letter."""
 PAUSE_MS: Final = 180_000
-"""Time between two tries of a record but the first two, which follow at once: six runs of a function."""
+"""Time between two tries of a record. Only the second follows the first at once."""
 
 
 class Source(Protocol):
-    """Has work for a function, now or later."""
+    """Triggers a function, now or at some time."""
 
     def due(self) -> int | None:
-        """When there is work next, ms, or a time that is over; None if nothing is known to come."""
+        """When it triggers next, ms; a time in the past means now, None means not in sight."""
         ...
 
     def run(self) -> bool:
-        """Do one piece of the work that is due; False if there is none."""
+        """Run the function for one piece of work; False if nothing is due."""
         ...
 
 
 class Dead(NamedTuple):
-    """A record, message or event that nobody could handle; on AWS an alarm would tell.
+    """A record, message or event that could not be handled; on AWS an alarm would go off.
 
     Attributes:
-        where: whose it was, such as ``notifier``.
-        what: the record.
+        where: name of the function, such as ``notifier``.
+        what: the record, message or event.
     """
 
     where: str
@@ -43,14 +43,14 @@ class Dead(NamedTuple):
 
 
 class Feed(Generic[T]):
-    """Hands a function what arrives, in order. What fails holds up nothing behind it and is tried again.
+    """Hands records to a function, in order. One that fails is tried again, and does not hold up the others.
 
     Args:
         name: of the function.
-        arrivals: grows at its end.
-        handle: the function, for one record; whatever it raises, the record comes again.
-        clock: tells when.
-        dead: takes the records that failed too often.
+        arrivals: the records; the list grows at its end.
+        handle: the function, for one record; if it raises, the record is tried again.
+        clock: tells when the next try is due.
+        dead: collects the records that failed too often.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class Feed(Generic[T]):
 
 
 class Alarms(Feed[int]):
-    """Hands the timer the batches whose alarms ring.
+    """Calls the timer for each batch whose alarm rings.
 
     Args:
         timers: the alarms.
         handle: the timer, for a batch id.
-        clock: tells what rings.
-        dead: takes the batches that the timer failed on too often.
+        clock: tells which alarms are due.
+        dead: collects the batches on which the timer failed too often.
     """
 
     def __init__(
@@ -119,15 +119,15 @@ class Alarms(Feed[int]):
 
 
 class Rate:
-    """Calls a function again and again.
+    """Calls a function at a fixed rate.
 
     Args:
         name: of the function.
         every: ms between two calls.
-        call: the function; what it raises is forgotten until its next call.
+        call: the function; if it raises, its next call is at the usual time.
         clock: tells the time.
-        needed: when a call next finds something to do, ms; None if that is not in sight. The calls before it
-            are left out, so that a long time passes fast.
+        needed: when a call will next find something to do, ms; None if that is not in sight. Earlier calls
+            are skipped, so that a test passes a long time quickly.
     """
 
     def __init__(
@@ -157,6 +157,9 @@ class Rate:
         if now < self._next:
             return False
         self._next += ((now - self._next) // self._every + 1) * self._every
+        needed = self._needed()
+        if needed is None or needed > now:
+            return False
         try:
             self._call()
         except Exception:  # the next call sees to it

@@ -18,7 +18,7 @@ Wait: TypeAlias = Callable[[float, Callable[[], bool]], None]
 
 
 def _at_once(_seconds: float, _ready: Callable[[], bool]) -> None:
-    """Wait for nothing: on a clock that nobody moves, nothing would come."""
+    """Do not wait: while the clock stands, no message can come."""
 
 
 class InMemorySqs(QueueCalls):
@@ -128,7 +128,7 @@ class InMemorySqs(QueueCalls):
         *,
         sized: bool = False,
     ) -> Answer:
-        """Do something for each entry; one that is refused does not keep the others from it."""
+        """Process each entry on its own; one that is refused does not affect the others."""
         operation = "".join(word.title() for word in name.split("_"))
 
         def each() -> Answer:
@@ -156,7 +156,7 @@ class InMemorySqs(QueueCalls):
         return self._queue("ReceiveMessage", url).seconds("ReceiveMessageWaitTimeSeconds")
 
     def _has_messages(self, url: str) -> bool:
-        """Whether there is something to receive, were it the news that the queue is gone."""
+        """Whether a receive would return at once: with messages, or since the queue is gone."""
         with self._store.lock:
             queue = self._store.find(url)
             if queue is None:

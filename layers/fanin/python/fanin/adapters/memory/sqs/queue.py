@@ -1,4 +1,4 @@
-"""One queue as SQS keeps it: hidden after a receive, in order within a group, dead after too many tries."""
+"""One queue as SQS keeps it: visibility timeouts, delays, message groups, retention, dead letters."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Held:
         group_id: of a FIFO queue's order; on a standard queue only carried along.
         dedup_id: of a FIFO queue.
         sequence: grows with each message of a queue.
-        received: how often it was delivered.
-        first_received_at: ms; None until it was.
+        received: how often it was received.
+        first_received_at: ms; None if it was never received.
         handle: receipt handle of the latest delivery, the only one that removes it.
-        died_in: ARN of the queue that gave it up; empty if none has.
-        copies: further deliveries after it was removed, as a standard queue may make.
+        died_in: ARN of the queue that moved it to its dead letters; empty if it is not a dead letter.
+        copies: how often it is delivered again after it was removed, as a standard queue may do.
     """
 
     message_id: str
@@ -70,9 +70,9 @@ class Queue:
         created_at: ms.
         attributes: as SQS tells them, all text.
         tags: of the queue.
-        dead_letters: where messages go that were received too often; None lets them come for ever.
-        max_receives: deliveries until then.
-        duplicated: share of the messages, 0 to 1, that is delivered once more after it was removed.
+        dead_letters: where messages go that were received too often; None delivers them again and again.
+        max_receives: how often a message is received before it goes there.
+        duplicated: share of the messages, 0 to 1, that are delivered once more after they were removed.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Queue:
         group_id: str | None = None,
         dedup_id: str | None = None,
     ) -> Held:
-        """Put a message in.
+        """Take a message from a sender.
 
         Args:
             body: text.
@@ -142,11 +142,11 @@ class Queue:
         return held
 
     def receive(self, most: int, visibility_timeout: int | None) -> list[Held]:
-        """Deliver messages, and hide them; those that were delivered too often move to the dead letters.
+        """Deliver messages, and hide them; those received too often move to the dead letters.
 
         Args:
-            most: messages.
-            visibility_timeout: seconds that they are hidden; None takes the queue's.
+            most: how many messages at most.
+            visibility_timeout: seconds for which they are hidden; None takes the queue's.
         """
         now = self.clock.now()
         hidden = self.seconds("VisibilityTimeout") if visibility_timeout is None else visibility_timeout
@@ -175,7 +175,7 @@ class Queue:
         return held if held is not None and held.handle == handle else None
 
     def remove(self, handle: str) -> None:
-        """Take a message out; one that is gone, or that others received since, is left alone."""
+        """Remove a message; nothing happens if it is gone, or was received again since."""
         held = self.find(handle)
         if held is None:
             return
@@ -188,11 +188,11 @@ class Queue:
             del self._held[held.message_id]
 
     def clear(self) -> None:
-        """Take all messages out."""
+        """Remove all messages."""
         self._held.clear()
 
     def next_visible(self) -> int | None:
-        """When a message can be received, ms; in the past if one can be now, None if there is none."""
+        """When the next message can be received, ms; now if one can be, None if the queue is empty."""
         now = self.clock.now()
         if next(self._visible(now), None) is not None:
             return now
@@ -202,7 +202,7 @@ class Queue:
         return min(heads.values(), default=None)
 
     def counts(self) -> tuple[int, int, int]:
-        """How many messages can be received, are hidden after a receive, and are delayed."""
+        """How many messages are visible, in flight, and delayed."""
         now = self.clock.now()
         self._drop_expired(now)
         visible = sum(held.visible_at <= now for held in self._held.values())
@@ -210,7 +210,7 @@ class Queue:
         return visible, hidden, len(self._held) - visible - hidden
 
     def _visible(self, now: int) -> Iterator[Held]:
-        """Messages that can be received, in order; in a FIFO queue none behind one that is hidden."""
+        """The visible messages, in order; a hidden one blocks the rest of its group in a FIFO queue."""
         self._drop_expired(now)
         blocked: set[str | None] = set()
         for held in self._held.values():

@@ -1,4 +1,4 @@
-"""What a client in memory does with queues as such: to make, describe, tag and drop them."""
+"""The calls of a client in memory that concern queues, not messages: create, describe, tag, delete."""
 
 from __future__ import annotations
 

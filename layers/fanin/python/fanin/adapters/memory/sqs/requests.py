@@ -1,4 +1,4 @@
-"""What SQS checks of a request, how it says no, and how it shows a message."""
+"""What SQS checks in a request, how it refuses one, and how it describes a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OWN: Final = "AWS.SimpleQueueService."
 
 
 def refusal(operation: str, code: str, message: str) -> ClientError:
-    """An answer that says no, as botocore raises it."""
+    """A refusal of SQS, as botocore raises it."""
     response: Any = {
         "Error": {"Code": code, "Message": message, "Type": "Sender"},
         "ResponseMetadata": {"HTTPStatusCode": 400, "RetryAttempts": 0},
@@ -36,7 +36,7 @@ def not_in_flight(operation: str) -> ClientError:
 
 
 def check_handle(operation: str, queue: Queue, handle: str) -> None:
-    """See to it that a receipt handle is one that the queue could have given.
+    """Check that a receipt handle looks like one of the queue.
 
     Raises:
         ClientError: it is not.
@@ -46,7 +46,7 @@ def check_handle(operation: str, queue: Queue, handle: str) -> None:
 
 
 def check_number(operation: str, name: str, value: int, least: int, most: int) -> None:
-    """See to it that a parameter is within its bounds.
+    """Check that a parameter is within its bounds.
 
     Raises:
         ClientError: it is not.
@@ -60,10 +60,10 @@ def check_number(operation: str, name: str, value: int, least: int, most: int) -
 
 
 def check_entries(operation: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    """See to it that a batch has one to ten entries, each with an id of its own.
+    """Check that a batch has one to ten entries with distinct ids.
 
     Raises:
-        ClientError: it has not.
+        ClientError: it does not.
     """
     if not entries:
         raise refusal(operation, f"{_OWN}EmptyBatchRequest", "There should be at least one entry.")
@@ -75,10 +75,10 @@ def check_entries(operation: str, entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_size(operation: str, queue: Queue, entries: Sequence[Mapping[str, Any]]) -> None:
-    """See to it that the messages of a request are together no larger than the queue takes one to be.
+    """Check that the messages of a request together do not exceed the queue's maximum message size.
 
     Raises:
-        ClientError: they are.
+        ClientError: they do.
     """
     size, most = sum(map(_size, entries)), queue.seconds("MaximumMessageSize")
     if size > most:
@@ -87,7 +87,7 @@ def check_size(operation: str, queue: Queue, entries: Sequence[Mapping[str, Any]
 
 
 def fault(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Why a queue does not take a message, as code and text; None if it does."""
+    """Why the queue refuses a message, as code and text; None if it accepts it."""
     if not entry["MessageBody"]:
         return "MissingParameter", "The request must contain the parameter MessageBody."
     delay, group = entry.get("DelaySeconds"), entry.get("MessageGroupId")
@@ -110,7 +110,7 @@ def _attribute_fault(attributes: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def dedup_id(queue: Queue, entry: Mapping[str, Any]) -> str | None:
-    """What a FIFO queue knows a message by that is sent again; None if nothing says."""
+    """The deduplication id of a message; None if it has none and the queue does not derive it."""
     given: str | None = entry.get("MessageDeduplicationId")
     if given is None and queue.attributes.get("ContentBasedDeduplication") == "true":
         return hashlib.sha256(entry["MessageBody"].encode()).hexdigest()
@@ -118,7 +118,7 @@ def dedup_id(queue: Queue, entry: Mapping[str, Any]) -> str | None:
 
 
 def sent(held: Held, queue: Queue) -> dict[str, Any]:
-    """What the sender is told of a message that was taken."""
+    """What the sender of a message gets back."""
     answer = {"MessageId": held.message_id, "MD5OfMessageBody": md5(held.body)}
     return answer | ({"SequenceNumber": str(held.sequence)} if queue.fifo else {})
 
@@ -128,8 +128,8 @@ def delivered(held: Held, attributes: Collection[str], system: Collection[str]) 
 
     Args:
         held: the message.
-        attributes: names of the message attributes that are asked for; ``All`` or ``foo.*`` for more.
-        system: names of the system attributes that are; ``All`` for all.
+        attributes: names of the message attributes to return; ``All``, or a prefix such as ``foo.*``.
+        system: names of the system attributes to return, or ``All``.
     """
     own = {name: value for name, value in held.attributes.items() if _asked(name, attributes)}
     told = {
@@ -145,7 +145,7 @@ def delivered(held: Held, attributes: Collection[str], system: Collection[str]) 
 
 
 def system_attributes(held: Held) -> dict[str, str]:
-    """What SQS itself knows of a message."""
+    """The system attributes of a message."""
     told = {
         "SenderId": "memory",
         "SentTimestamp": str(held.sent_at),

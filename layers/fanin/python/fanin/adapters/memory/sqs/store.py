@@ -34,7 +34,7 @@ class QueueStore:
         self._queues: dict[str, Queue] = {}
 
     def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
-        """Make a queue; one of that name being there is given as it is."""
+        """Make a queue, or return the one that has the name already, unchanged."""
         url = f"{ENDPOINT}/{ACCOUNT}/{name}"
         if url not in self._queues:
             queue = Queue(
@@ -56,7 +56,7 @@ class QueueStore:
 
         Raises:
             ValueError: the redrive policy is not JSON.
-            KeyError: it names no number of receives, or no queue that is there.
+            KeyError: the policy lacks a field, or its queue does not exist.
         """
         policy = json.loads(attributes.get(_REDRIVE) or "{}")
         if policy:
@@ -67,17 +67,17 @@ class QueueStore:
         queue.attributes |= {name: str(value) for name, value in attributes.items()}
 
     def find(self, url: str) -> Queue | None:
-        """The queue of a URL; None if there is none."""
+        """The queue of a URL; None if it does not exist."""
         return self._queues.get(url)
 
     def by_arn(self, arn: str) -> Queue:
         """The queue of an ARN.
 
         Raises:
-            KeyError: there is none.
+            KeyError: it does not exist.
         """
         return self._queues[f"{ENDPOINT}/{ACCOUNT}/{arn.rpartition(':')[2]}"]
 
     def delete(self, url: str) -> None:
-        """Drop a queue and all that is in it."""
+        """Delete a queue and its messages."""
         del self._queues[url]

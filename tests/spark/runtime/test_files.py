@@ -1,0 +1,52 @@
+"""Small files next to datasets, on the file systems that Spark uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from fanin.spark.runtime.files import Folder, write_text
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path) -> Folder:
+    return Folder(spark, f"{tmp_path}/made/")
+
+
+def test_a_file_is_read_as_it_was_written(folder: Folder) -> None:
+    assert folder.read("note.json") is None
+    assert folder.write("note.json", "☂ one\n")
+    assert folder.read("note.json") == "☂ one\n"
+
+
+def test_a_file_is_replaced_unless_it_should_stay(folder: Folder) -> None:
+    assert folder.write("note", "first")
+    assert not folder.write("note", "second", replace=False)
+    assert folder.read("note") == "first"
+    assert folder.write("note", "third")
+    assert folder.read("note") == "third"
+
+
+def test_an_error_that_is_not_about_a_file_in_the_way_is_raised(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "made").write_text("not a folder")
+    with pytest.raises(Py4JJavaError):
+        folder.write("note", "text", replace=False)
+
+
+def test_a_dataset_is_finished_when_spark_says_so(
+    spark: SparkSession, folder: Folder, tmp_path: Path
+) -> None:
+    (tmp_path / "made" / "half").mkdir(parents=True)
+    spark.range(3).write.parquet(folder.at("rows"))
+
+    assert folder.at("rows") == f"{tmp_path}/made/rows"
+    assert [folder.finished(name) for name in ("rows", "half", "nothing")] == [True, False, False]
+
+
+def test_a_path_says_where_a_text_goes(spark: SparkSession, tmp_path: Path) -> None:
+    write_text(spark, f"{tmp_path}/report.html", "<p>☂")
+    assert (tmp_path / "report.html").read_text("utf-8") == "<p>☂"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]  # and no file with a checksum
