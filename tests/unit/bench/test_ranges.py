@@ -38,3 +38,8 @@ def test_a_part_that_is_done_costs_further_writes():
 
 def test_adding_costs_one_write_or_a_transaction():
     assert [(figure.measured, number(figure.at_most)) for figure in ranges.adding()] == [(1, "1"), (2, "2")]
+
+
+def test_a_range_of_whole_words_has_no_word_that_is_partly_done():
+    assert list(ranges._done_inside(0, 64, 0)) == []
+    assert list(ranges._done_inside(1, 64, 0)) == [(1, 2)]
