@@ -93,7 +93,7 @@ class Ledger(Protocol):
         ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
-        """Recompute the state from the items up, report what disagrees, and repair it if ``repair`` is set."""
+        """Recompute the state from the items up and report what disagrees; with ``repair``, mend it."""
         ...
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
