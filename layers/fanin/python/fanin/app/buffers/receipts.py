@@ -50,8 +50,8 @@ def read(token: str) -> Receipt:
             item, handle = json.loads(text)
             if isinstance(item, str) and isinstance(handle, str) and (at := ordinal(item)):
                 return Receipt(at.batch_id, item, handle)
-    except (ValueError, TypeError):
-        pass  # callers may send any text
+    except (ValueError, TypeError, RecursionError):  # the last from a text of nested brackets
+        pass
     raise InvalidRequest(
         f"receipt {token[:32]!r} is not one that take returned, and nothing was done;"
         " send receipts exactly as you got them"

@@ -1,0 +1,255 @@
+"""Deliveries: work whose item is pending comes out of a buffer, and all other messages of it are void."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fanin import names
+from fanin.adapters.memory import MemoryQueues
+from fanin.app.buffers import receipts
+from fanin.app.buffers.deliveries import Deliveries
+from fanin.app.buffers.records import BufferRecords
+from fanin.app.buffers.service import BufferService
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.queues import Received
+from fanin.domain.buffer import Buffer, Work
+from fanin.errors import BufferNotFound, ChannelRefused
+from tests.unit.app.conftest import Crash, World
+
+SECOND = 1_000
+
+
+class Desk:
+    """The buffer ``jobs``, and a process that receives from it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ledger = world.fresh()
+        self.buffers = BufferService(self.ledger)
+        self.buffer: Buffer = self.buffers.define("jobs", 10)
+        self.deliveries = self.fresh()
+
+    def fresh(self) -> Deliveries:
+        """The deliveries of a process that starts now."""
+        ports = self.world.ports
+        return Deliveries(ports, self.world.fresh(), BufferRecords(ports))
+
+    def put(self, *payloads: str) -> Sequence[str]:
+        return self.buffers.put("jobs", payloads).items
+
+    def send(self, payload: str, attributes: dict[str, str]) -> None:
+        """Send a message past the service."""
+        self.world.memory.channels.send([Outgoing(self.buffer.queue, payload, attributes)])
+
+    def receive(self, most: int = 10, visibility_timeout: int | None = None) -> list[Work]:
+        return self.deliveries.receive(self.buffer, most, 0, visibility_timeout)
+
+    def payloads(self, most: int = 10) -> list[str]:
+        return [work.payload for work in self.receive(most)]
+
+    def come_again(self) -> None:
+        """Let the visibility timeouts of all that was received pass."""
+        self.world.clock.advance(self.world.memory.queues.visibility_timeout * SECOND)
+
+    @property
+    def kept(self) -> list[str]:
+        """The messages that are in the queue, hidden or not."""
+        return [held.message.body for held in self.world.memory.queues._kept(self.buffer.queue)]
+
+
+@pytest.fixture
+def desk(world: World) -> Desk:
+    return Desk(world)
+
+
+def test_work_says_what_it_is_and_how_long_it_waited(world: World, desk: Desk) -> None:
+    (item,) = desk.put("a")
+    world.clock.advance(1_500)
+
+    (work,) = desk.receive()
+
+    assert (work.payload, work.waited_ms) == ("a", 1_500)
+    receipt = receipts.read(work.receipt)
+    assert (receipt.item, receipt.batch_id) == (item, desk.buffer.batch_id)
+
+
+def test_the_receipt_removes_the_message(world: World, desk: Desk) -> None:
+    desk.put("a", "b")
+    first, _ = desk.receive()
+
+    world.ports.queues.remove(desk.buffer.queue, [receipts.read(first.receipt).handle])
+
+    assert desk.kept == ["b"]
+
+
+def test_a_queue_whose_clock_is_ahead_makes_no_work_wait_less_than_nothing(world: World, desk: Desk) -> None:
+    desk.put("a")
+    world.clock.advance(-5 * SECOND)
+
+    (work,) = desk.receive()
+
+    assert work.waited_ms == 0
+
+
+def test_an_empty_buffer_gives_nothing(world: World, desk: Desk) -> None:
+    assert desk.receive() == []
+    assert world.accesses.sends["queues.remove"] == 0
+
+
+def test_no_more_is_received_than_was_asked_for(desk: Desk) -> None:
+    desk.put("a", "b", "c")
+
+    assert desk.payloads(most=2) == ["a", "b"]
+    assert desk.payloads(most=2) == ["c"]
+
+
+def test_work_is_hidden_for_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
+    desk.put("a")
+    desk.receive(visibility_timeout=90)
+
+    world.clock.advance(90 * SECOND - 1)
+    assert desk.payloads() == []
+    world.clock.advance(1)
+    assert desk.payloads() == ["a"]
+
+
+class Noting(MemoryQueues):
+    """Queues that note how long a receive would wait."""
+
+    waits: list[int]
+
+    def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
+        self.waits.append(wait)
+        return super().receive(queue, most=most, wait=wait, visibility_timeout=visibility_timeout)
+
+
+def test_the_queue_waits_for_the_first_message_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
+    queues = Noting(world.memory.channels, world.accesses, world.clock)
+    queues.waits = []
+    ports = replace(world.ports, queues=queues)
+
+    Deliveries(ports, world.fresh(), BufferRecords(ports)).receive(desk.buffer, 1, 17, None)
+
+    assert queues.waits == [17]
+
+
+class TestVoid:
+    def test_is_a_message_whose_item_is_done(self, desk: Desk) -> None:
+        items = desk.put("a", "b", "c")
+        desk.ledger.ack([items[1]])
+
+        assert desk.payloads() == ["a", "c"]
+        assert desk.kept == ["a", "c"]
+
+    def test_does_not_count_as_received(self, desk: Desk) -> None:
+        # Given two void messages before one that is not
+        items = desk.put("a", "b", "c")
+        desk.ledger.ack(items[:2])
+
+        assert desk.payloads(most=1) == ["c"]
+        assert desk.kept == ["c"]
+
+    def test_is_all_there_is_then_nothing_is_received_and_nothing_stays(self, desk: Desk) -> None:
+        desk.ledger.ack(desk.put("a", "b"))
+
+        assert desk.payloads(most=1) == []
+        assert desk.kept == []
+
+    def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk: Desk) -> None:
+        # Given a buffer that goes on with a new batch
+        before = desk.buffer
+        desk.put("old")
+        desk.ledger.cancel(before.batch_id)
+        desk.put("new")
+
+        # When a process receives that has heard of it, then what is old is dropped
+        desk.buffer = desk.buffers.define("jobs", 10)
+        assert desk.payloads() == ["new"]
+        assert desk.kept == ["new"]
+
+        # When one receives that has not, then what is new is work all the same
+        desk.come_again()
+        desk.buffer = before
+        assert desk.payloads() == ["new"]
+
+    @pytest.mark.parametrize("how", ["expired", "removed"])
+    def test_is_a_message_of_a_batch_that_is_gone(self, world: World, desk: Desk, how: str) -> None:
+        desk.put("a")
+        if how == "removed":
+            del world.memory.batches._rows[desk.buffer.batch_id]
+        else:
+            row = world.memory.batches._rows[desk.buffer.batch_id]
+            world.memory.batches._rows[desk.buffer.batch_id] = replace(row, expires_at=0)
+
+        assert desk.payloads() == []
+        assert desk.kept == []
+
+    def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world: World, desk: Desk) -> None:
+        desk.ledger.ack(desk.put("a"))
+        world.crash_at("queues.remove", "before")
+        with pytest.raises(Crash):
+            desk.receive()
+        assert desk.kept == ["a"]
+
+        desk.come_again()
+        desk.deliveries = desk.fresh()
+        assert desk.payloads() == []
+        assert desk.kept == []
+
+    def test_is_work_that_somebody_finished_after_it_was_received(self, world: World, desk: Desk) -> None:
+        # Given work that is done between its receive and the look at its item
+        (item,) = desk.put("a")
+        world.at("queues.receive", "after", lambda: desk.ledger.ack([item]))
+
+        assert desk.payloads() == []
+        assert world.happened
+        assert desk.kept == []
+
+
+class TestForeign:
+    @pytest.mark.parametrize(
+        "attributes", [{}, {"other": "x"}, {names.ITEM_ATTRIBUTE: ""}, {names.ITEM_ATTRIBUTE: "no item"}]
+    )
+    def test_messages_are_neither_received_nor_removed(self, desk: Desk, attributes: dict[str, str]) -> None:
+        desk.send("foreign", attributes)
+        desk.put("a")
+
+        assert desk.payloads() == ["a"]
+        assert desk.kept == ["foreign", "a"]
+
+    def test_messages_do_not_end_a_receive(self, desk: Desk) -> None:
+        desk.send("foreign", {})
+        desk.put("a")
+
+        assert desk.payloads(most=1) == ["a"]
+
+    def test_items_are_void(self, world: World, desk: Desk) -> None:
+        # Given a message that carries an item of a batch that is not this buffer's
+        _, (group,) = world.batch(1)
+        desk.send("strange", {names.ITEM_ATTRIBUTE: group[0]})
+
+        assert desk.payloads() == []
+        assert world.ledger.pending(group.batch_id, 0, 1) == {0}
+
+
+def test_a_buffer_that_was_deleted_meanwhile_is_not_found(world: World, desk: Desk) -> None:
+    # Given a buffer on a queue that outlives it, and messages of its next life
+    world.memory.channels.queues["https://mine"] = []
+    old = desk.buffers.define("own", 1, queue="https://mine")
+    desk.buffers.delete("own")
+    desk.buffers.define("own", 1, queue="https://mine")
+    desk.buffers.put("own", ["a"])
+    desk.buffers.delete("own")
+
+    with pytest.raises(BufferNotFound, match="own"):
+        desk.deliveries.receive(old, 1, 0, None)
+
+
+def test_a_queue_that_was_deleted_is_refused(world: World, desk: Desk) -> None:
+    world.ports.queues.delete(desk.buffer.queue)
+
+    with pytest.raises(ChannelRefused):
+        desk.receive()

@@ -1,0 +1,200 @@
+"""The records of buffers: read back as written, remembered for a while, never written over unseen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
+from fanin.app.fresh import FRESH_MS
+from fanin.app.ports.records import FOREVER, Record
+from fanin.domain.buffer import Buffer
+from fanin.errors import BufferNotFound, InvalidRequest
+from tests.unit.app.conftest import World
+
+ENTRY = Entry(Buffer("jobs", 3, "https://sqs/jobs", owned=True, batch_id=7), renew_at=1_000, retention=60)
+
+
+@pytest.fixture
+def records(world: World) -> BufferRecords:
+    return BufferRecords(world.ports)
+
+
+@pytest.fixture
+def other(world: World) -> BufferRecords:
+    """Another process."""
+    return BufferRecords(world.ports)
+
+
+def reads(world: World) -> int:
+    return world.accesses.reads["directory.read"]
+
+
+def limited(entry: Entry, limit: int) -> Entry:
+    """The same with another limit."""
+    return entry._replace(buffer=Buffer("jobs", limit, "https://sqs/jobs", owned=True, batch_id=7))
+
+
+class TestName:
+    @pytest.mark.parametrize("name", ["a", "7", "Jobs_of-7", "x" * 48])
+    def test_of_letters_digits_and_dashes_is_taken(self, name: str) -> None:
+        check_name(name)
+
+    @pytest.mark.parametrize("name", ["", "-a", "_a", "a b", "a/b", "a.fifo", "a\n", "é", "x" * 49])
+    def test_that_a_queue_cannot_have_is_refused_before_anything_is_read(
+        self, world: World, records: BufferRecords, name: str
+    ) -> None:
+        for call in (check_name, records.refresh, records.fresh):
+            with pytest.raises(InvalidRequest, match="1 to 48"):
+                call(name)
+        assert reads(world) == 0
+
+
+class TestEntry:
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            ENTRY,
+            ENTRY._replace(marks=((10, 2), (20, 5))),
+            ENTRY._replace(going=True),
+            ENTRY._replace(buffer=Buffer("x", 1_000_000, "https://mine", owned=False, batch_id=2**53 - 1)),
+        ],
+    )
+    def test_reads_back_from_json_as_it_was(self, entry: Entry) -> None:
+        stored = json.loads(json.dumps(entry.value()))
+
+        assert entry_of(Record(entry.buffer.name, stored, 4, FOREVER)) == entry._replace(version=4)
+
+
+class TestWrite:
+    def test_keeps_a_record_for_ever_and_says_its_version(self, world: World, records: BufferRecords) -> None:
+        written = records.write(ENTRY)
+        world.clock.advance(10 * 366 * 86_400_000)
+
+        assert written == ENTRY._replace(version=1)
+        assert records.refresh("jobs") == written
+
+    def test_over_the_version_that_was_read_succeeds_once(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        # Given two processes that read the same record
+        seen = records.write(ENTRY)
+        assert seen is not None
+        assert other.refresh("jobs") == seen
+
+        # When both write, then the second is refused, and again when it repeats itself
+        assert records.write(limited(seen, 4)) == limited(seen, 4)._replace(version=2)
+        assert other.write(limited(seen, 5)) is None
+        assert other.write(limited(seen, 5)) is None
+        assert records.refresh("jobs").buffer.limit == 4
+
+    def test_of_a_new_buffer_does_not_replace_one_that_is_there(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        first = records.write(ENTRY)
+
+        assert other.write(limited(ENTRY, 9)) is None
+        assert other.refresh("jobs") == first
+
+    def test_that_is_refused_makes_the_process_look_again(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        seen = records.write(ENTRY)
+        assert seen is not None
+        theirs = other.write(limited(seen, 4))
+
+        assert records.fresh("jobs") == seen
+        assert records.write(limited(seen, 5)) is None
+        assert records.fresh("jobs") == theirs
+
+    def test_lists_the_buffer_under_its_name(self, world: World, records: BufferRecords) -> None:
+        records.write(ENTRY)
+
+        page = world.ports.directory.page(NAMESPACE)
+        assert [record.name for record in page.records] == ["jobs"]
+
+
+class TestRemembering:
+    def test_a_record_is_read_again_when_it_is_half_a_minute_old(
+        self, world: World, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        # Given a process that knows a record, and another that writes it
+        seen = records.write(ENTRY)
+        assert seen is not None
+        theirs = other.write(limited(seen, 4))
+        before = reads(world)
+
+        # Then the first works with what it knows, until that is too old
+        world.clock.advance(FRESH_MS - 1)
+        assert records.fresh("jobs") == seen
+        assert reads(world) == before
+        world.clock.advance(1)
+        assert records.fresh("jobs") == theirs
+        assert reads(world) == before + 1
+
+    @pytest.mark.parametrize("look", ["refresh", "read"])
+    def test_a_look_at_the_record_is_remembered(
+        self, world: World, records: BufferRecords, other: BufferRecords, look: str
+    ) -> None:
+        seen = records.write(ENTRY)
+        assert seen is not None
+        theirs = other.write(limited(seen, 4))
+
+        assert getattr(records, look)("jobs") == theirs
+        before = reads(world)
+        assert records.fresh("jobs") == theirs
+        assert reads(world) == before
+
+    def test_a_record_that_others_deleted_is_forgotten_with_the_first_look(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        seen = records.write(ENTRY)
+        assert seen is not None
+        other.delete(seen)
+
+        assert records.fresh("jobs") == seen
+        assert records.read("jobs") is None
+        with pytest.raises(BufferNotFound):
+            records.fresh("jobs")
+
+
+class TestAbsent:
+    def test_a_buffer_that_nobody_defined_is_not_found(self, records: BufferRecords) -> None:
+        assert records.read("jobs") is None
+        for call in (records.refresh, records.fresh):
+            with pytest.raises(BufferNotFound, match="jobs"):
+                call("jobs")
+
+    def test_a_buffer_being_deleted_is_not_found_but_can_be_read(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        going = other.write(ENTRY._replace(going=True))
+
+        with pytest.raises(BufferNotFound, match="jobs"):
+            records.refresh("jobs")
+        assert records.read("jobs") == going
+
+
+class TestDelete:
+    def test_removes_a_record_once(self, records: BufferRecords) -> None:
+        seen = records.write(ENTRY)
+        assert seen is not None
+
+        records.delete(seen)
+        records.delete(seen)
+
+        assert records.read("jobs") is None
+        with pytest.raises(BufferNotFound):
+            records.fresh("jobs")
+
+    def test_leaves_a_record_that_has_changed_since(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        seen = records.write(ENTRY)
+        assert seen is not None
+        theirs = other.write(limited(seen, 4))
+
+        records.delete(seen)
+
+        assert records.fresh("jobs") == theirs

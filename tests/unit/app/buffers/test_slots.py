@@ -1,0 +1,410 @@
+"""The slots of a buffer: taken, given up when leaked, and moved to a new batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fanin.app.buffers.records import BufferRecords, Entry
+from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, MARKS, RENEWAL, TRIES, Slots, renew_at
+from fanin.app.fresh import FRESH_MS
+from fanin.domain import limits
+from fanin.domain.batch import RETENTION, Kind, State
+from fanin.domain.buffer import Buffer
+from fanin.errors import BatchNotFound, LimitReached, Throttled
+from tests.unit.app.conftest import World
+
+MINUTE = 60_000
+UNKNOWN = 2**53 - 1
+
+
+class Process:
+    """One process, with the slots of the buffer ``jobs``."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ledger = world.fresh()
+        self.records = BufferRecords(world.ports)
+        self.slots = Slots(world.ports, self.ledger, self.records)
+
+    def define(self, limit: int) -> Entry:
+        queue = self.world.ports.queues.create("jobs")
+        batch = self.slots.open("jobs", limit)
+        buffer = Buffer("jobs", limit, queue, owned=True, batch_id=batch.batch_id)
+        entry = self.records.write(
+            Entry(buffer, renew_at(batch), self.world.ports.queues.state(queue).retention)
+        )
+        assert entry is not None
+        return entry
+
+    def marked(self, items: int) -> Entry:
+        """Mark the buffer, and read its record."""
+        self.slots.mark(self.records.refresh("jobs"), items)
+        return self.records.refresh("jobs")
+
+    def pending(self, entry: Entry) -> int:
+        return self.slots.pending(entry.buffer)[1]
+
+
+@pytest.fixture
+def process(world: World) -> Process:
+    return Process(world)
+
+
+@pytest.fixture
+def entry(process: Process) -> Entry:
+    return process.define(3)
+
+
+def batches(world: World) -> list[State]:
+    """The states of all batches, the oldest first."""
+    return [row.state for row in world.memory.batches._rows.values()]
+
+
+def test_a_buffers_batch_lives_as_long_as_a_batch_can_and_is_never_idle(
+    world: World, process: Process
+) -> None:
+    batch = process.slots.open("jobs", 3)
+
+    assert (batch.user_key, batch.kind, batch.limit, batch.state) == ("jobs", Kind.BUFFER, 3, State.OPEN)
+    assert batch.expires_at == world.clock.at // 1000 + LIFETIME + RETENTION
+    assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (LIFETIME, LIFETIME)
+    assert renew_at(batch) == world.clock.at + (LIFETIME - RENEWAL) * 1000
+
+
+class TestAdmit:
+    def test_takes_slots_up_to_the_limit(self, process: Process, entry: Entry) -> None:
+        seen, group = process.slots.admit(entry, 2, None)
+        assert (seen, len(group), group.batch_id) == (entry, 2, entry.buffer.batch_id)
+
+        with pytest.raises(LimitReached, match="2 items pending of at most 3"):
+            process.slots.admit(entry, 2, None)
+        assert process.pending(entry) == 2
+
+        process.slots.admit(entry, 1, None)
+        assert process.pending(entry) == 3
+
+    def test_takes_a_slot_again_when_its_item_is_done(self, process: Process, entry: Entry) -> None:
+        _, group = process.slots.admit(entry, 3, None)
+        process.ledger.ack([group[1]])
+
+        process.slots.admit(entry, 1, None)
+        with pytest.raises(LimitReached):
+            process.slots.admit(entry, 1, None)
+
+    def test_takes_the_slots_of_a_key_once(self, world: World, process: Process, entry: Entry) -> None:
+        first = process.slots.admit(entry, 2, "order-7")
+        again = Process(world).slots.admit(entry, 2, "order-7")
+
+        assert again == first
+        assert process.pending(entry) == 2
+
+
+class TestRenewal:
+    def test_begins_when_the_batch_nears_its_end_and_no_sooner(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        # Given work that is put in a moment before that
+        world.clock.at = entry.renew_at - 1
+        _, group = process.slots.admit(entry, 1, None)
+        assert batches(world) == [State.OPEN]
+
+        # When its time has come, then the buffer takes nothing until that work is done
+        world.clock.advance(1)
+        for _ in range(2):
+            with pytest.raises(LimitReached, match="until the 1 items in it are done") as refused:
+                process.slots.admit(entry, 1, None)
+            assert refused.value.retry_after == 1
+            assert batches(world) == [State.CLOSED]
+
+        process.ledger.ack([group[0]])
+        process.slots.admit(entry, 1, None)
+        assert batches(world) == [State.COMPLETE, State.OPEN]
+
+    def test_changes_the_batch_and_drops_the_marks_and_keeps_the_rest(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        entry = process.marked(0)
+        assert entry.marks
+        world.clock.at = entry.renew_at
+
+        renewed, group = process.slots.admit(entry, 2, None)
+
+        assert renewed.buffer == replace(entry.buffer, batch_id=group.batch_id)
+        assert renewed.buffer.batch_id != entry.buffer.batch_id
+        assert renewed.renew_at == world.clock.at + (LIFETIME - RENEWAL) * 1000
+        assert (renewed.marks, renewed.retention) == ((), entry.retention)
+        assert Process(world).records.refresh("jobs") == renewed
+
+    def test_follows_a_batch_that_was_cancelled(self, world: World, process: Process, entry: Entry) -> None:
+        process.slots.admit(entry, 3, None)
+        process.slots.cancel(entry.buffer.batch_id)
+
+        renewed, _ = process.slots.admit(entry, 3, None)
+
+        assert process.pending(renewed) == 3
+        assert batches(world) == [State.CANCELLED, State.OPEN]
+
+    @pytest.mark.parametrize("how", ["expired", "removed"])
+    def test_follows_a_batch_that_is_gone(
+        self, world: World, process: Process, entry: Entry, how: str
+    ) -> None:
+        if how == "removed":
+            del world.memory.batches._rows[entry.buffer.batch_id]
+        else:
+            world.clock.advance((LIFETIME + RETENTION) * 1000)
+
+        renewed, group = Process(world).slots.admit(entry, 3, None)
+
+        assert renewed.buffer.batch_id == group.batch_id != entry.buffer.batch_id
+
+    def test_by_another_process_is_joined(self, world: World, process: Process, entry: Entry) -> None:
+        # Given a process that has not heard of a renewal
+        process.slots.cancel(entry.buffer.batch_id)
+        renewed, _ = Process(world).slots.admit(entry, 1, None)
+
+        seen, group = process.slots.admit(entry, 1, None)
+
+        assert (seen, group.batch_id) == (renewed, renewed.buffer.batch_id)
+        assert batches(world) == [State.CANCELLED, State.OPEN]
+
+    def test_of_two_processes_at_once_leaves_one_batch(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        # Given a process that renews between the batch and the record of another
+        process.slots.cancel(entry.buffer.batch_id)
+        other = Process(world)
+        theirs: list[Entry] = []
+        world.at("batches.create", "after", lambda: theirs.append(other.slots.admit(entry, 1, None)[0]))
+
+        mine, group = process.slots.admit(entry, 1, None)
+
+        # Then both have taken slots of one batch, and the other batch has ended
+        assert [mine] == theirs
+        assert group.batch_id == mine.buffer.batch_id
+        assert process.pending(mine) == 2
+        assert sorted(batches(world)) == [State.CANCELLED, State.CANCELLED, State.OPEN]
+
+    def test_is_given_up_when_others_end_every_batch(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        process.slots.cancel(entry.buffer.batch_id)
+        other = Process(world)
+        for _ in range(TRIES):
+            world.at(
+                "directory.put",
+                "after",
+                lambda: other.slots.cancel(other.records.refresh("jobs").buffer.batch_id),
+            )
+
+        with pytest.raises(Throttled, match="jobs") as refused:
+            process.slots.admit(entry, 1, None)
+
+        assert refused.value.retry_after == 1
+        assert batches(world) == [State.CANCELLED] * (TRIES + 1)
+
+
+class TestMark:
+    def test_notes_when_there_were_how_many_items(self, world: World, process: Process, entry: Entry) -> None:
+        assert process.marked(5).marks == ((world.clock.at, 5),)
+
+    @pytest.mark.parametrize(("retention", "pace"), [(345_600, 34_560), (600, 60), (60, 60)])
+    def test_is_made_once_in_a_tenth_of_the_retention_and_once_a_minute_at_the_most(
+        self, world: World, process: Process, entry: Entry, retention: int, pace: int
+    ) -> None:
+        first = world.clock.at
+        process.records.write(entry._replace(retention=retention))
+        process.marked(1)
+        writes = world.accesses.writes["directory.put"]
+
+        world.clock.advance(pace * 1000 - 1)
+        assert process.marked(2).marks == ((first, 1),)
+        assert world.accesses.writes["directory.put"] == writes
+        world.clock.advance(1)
+        assert process.marked(3).marks == ((first, 1), (world.clock.at, 3))
+
+    def test_never_tells_of_fewer_items_than_the_one_before(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        process.marked(7)
+        world.clock.advance(entry.retention * 1000)
+
+        assert [items for _, items in process.marked(4).marks] == [7, 7]
+
+    def test_drops_the_oldest_of_too_many(self, world: World, process: Process, entry: Entry) -> None:
+        for items in range(MARKS + 3):
+            last = process.marked(items)
+            world.clock.advance(entry.retention * 1000)
+
+        assert [items for _, items in last.marks] == list(range(3, MARKS + 3))
+
+    def test_of_a_record_that_changed_meanwhile_is_left_out(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        theirs = Process(world).records.write(entry._replace(renew_at=7))
+
+        process.slots.mark(entry, 5)
+
+        assert process.records.refresh("jobs") == theirs
+
+
+class TestPending:
+    def test_counts_what_is_not_done(self, process: Process, entry: Entry) -> None:
+        _, group = process.slots.admit(entry, 3, None)
+        process.ledger.ack([group[0]])
+
+        batch, pending = process.slots.pending(entry.buffer)
+
+        assert batch is not None
+        assert (batch.batch_id, pending) == (entry.buffer.batch_id, 2)
+
+    def test_of_a_batch_that_has_ended_is_none(self, process: Process, entry: Entry) -> None:
+        process.slots.admit(entry, 3, None)
+        process.slots.cancel(entry.buffer.batch_id)
+
+        batch, pending = process.slots.pending(entry.buffer)
+
+        assert batch is not None
+        assert (batch.state, pending) == (State.CANCELLED, 0)
+
+    def test_of_a_batch_that_is_gone_is_none(self, world: World, process: Process, entry: Entry) -> None:
+        process.slots.admit(entry, 3, None)
+        assert process.slots.pending(replace(entry.buffer, batch_id=UNKNOWN)) == (None, 0)
+
+        world.clock.advance((LIFETIME + RETENTION) * 1000)
+        assert process.slots.pending(entry.buffer) == (None, 0)
+
+
+class TestFollow:
+    def test_closes_a_batch_of_another_limit(self, world: World, process: Process, entry: Entry) -> None:
+        process.slots.admit(entry, 1, None)
+        grown = entry._replace(buffer=replace(entry.buffer, limit=4))
+
+        process.slots.follow(entry)
+        assert batches(world) == [State.OPEN]
+        for _ in range(2):
+            process.slots.follow(grown)
+            assert batches(world) == [State.CLOSED]
+
+    def test_of_a_batch_that_is_gone_does_nothing(self, world: World, process: Process, entry: Entry) -> None:
+        process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4, batch_id=UNKNOWN)))
+
+        assert batches(world) == [State.OPEN]
+
+    def test_leaves_the_new_limit_to_the_next_batch(self, process: Process, entry: Entry) -> None:
+        grown = process.records.write(entry._replace(buffer=replace(entry.buffer, limit=4)))
+        assert grown is not None
+        process.slots.follow(grown)
+
+        renewed, _ = process.slots.admit(grown, 4, None)
+
+        assert process.pending(renewed) == 4
+        with pytest.raises(LimitReached, match="of at most 4"):
+            process.slots.admit(renewed, 1, None)
+
+
+def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(
+    world: World, process: Process, entry: Entry
+) -> None:
+    for _ in range(2):
+        process.slots.cancel(entry.buffer.batch_id)
+        assert batches(world) == [State.CANCELLED]
+    with pytest.raises(BatchNotFound):
+        process.ledger.cancel(UNKNOWN)
+
+    process.slots.cancel(UNKNOWN)
+    world.clock.advance((LIFETIME + RETENTION) * 1000)
+    process.slots.cancel(entry.buffer.batch_id)
+
+
+class TestReclaim:
+    """A put that finds the buffer full gives up the slots that no message can stand for any more."""
+
+    @pytest.fixture
+    def leaked(self, process: Process, entry: Entry) -> Entry:
+        """A full buffer: two slots before its mark, of which one is done, and two behind it."""
+        _, group = process.slots.admit(entry, 2, None)
+        process.ledger.ack([group[1]])
+        marked = process.marked(2)
+        process.slots.admit(marked, 2, None)
+        return marked
+
+    def horizon(self, entry: Entry) -> int:
+        """When the slots before the first mark count as leaked."""
+        return entry.marks[0][0] + entry.retention * 1000 + MARGIN_MS
+
+    def test_gives_up_the_slots_before_a_mark_once_the_retention_has_passed(
+        self, world: World, process: Process, leaked: Entry
+    ) -> None:
+        # Given a full buffer, a moment before
+        world.clock.at = self.horizon(leaked) - 1
+        with pytest.raises(LimitReached):
+            Process(world).slots.admit(leaked, 1, None)
+        assert process.pending(leaked) == 3
+
+        # When that time has come, then one slot is given up, and those behind the mark are not
+        world.clock.advance(1)
+        _, group = Process(world).slots.admit(leaked, 1, None)
+
+        batch_id = leaked.buffer.batch_id
+        assert group.batch_id == batch_id
+        assert process.ledger.pending(batch_id, 0, 5) == {2, 3, 4}
+        (failed,) = process.ledger.failures(batch_id).failures
+        assert (failed.ordinal, failed.reason) == (0, "its message is lost or expired")
+
+    def test_is_of_no_use_where_all_before_the_mark_is_done(
+        self, world: World, process: Process, leaked: Entry
+    ) -> None:
+        world.clock.at = self.horizon(leaked)
+        process.slots.admit(leaked, 1, None)
+        world.clock.advance(FRESH_MS)
+
+        with pytest.raises(LimitReached):
+            process.slots.admit(leaked, 1, None)
+        assert len(process.ledger.failures(leaked.buffer.batch_id).failures) == 1
+
+    def test_is_tried_once_in_half_a_minute(self, world: World, process: Process, leaked: Entry) -> None:
+        def looks() -> int:
+            before = world.accesses.sends["queues.state"]
+            with pytest.raises(LimitReached):
+                process.slots.admit(leaked, 1, None)
+            return world.accesses.sends["queues.state"] - before
+
+        assert [looks(), looks()] == [1, 0]
+        world.clock.advance(FRESH_MS - 1)
+        assert looks() == 0
+        world.clock.advance(1)
+        assert looks() == 1
+
+    def test_goes_by_the_retention_that_the_queue_has_now(
+        self, world: World, process: Process, leaked: Entry
+    ) -> None:
+        world.memory.queues.retention *= 2
+        world.clock.at = self.horizon(leaked)
+        with pytest.raises(LimitReached):
+            process.slots.admit(leaked, 1, None)
+
+        world.clock.advance(leaked.retention * 1000)
+        assert process.slots.admit(leaked, 1, None)
+
+    def test_goes_by_the_marks_that_others_made(self, world: World, process: Process, entry: Entry) -> None:
+        # Given a process that knows the buffer from before its marks
+        process.slots.admit(entry, 3, None)
+        marked = Process(world).marked(3)
+        world.clock.at = self.horizon(marked)
+
+        assert process.slots.admit(entry, 3, None)
+
+    def test_gives_up_many_in_calls_of_allowed_size(
+        self, world: World, process: Process, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = process.define(5)
+        process.slots.admit(entry, 5, None)
+        entry = process.marked(5)
+        monkeypatch.setattr(limits, "MAX_FAILURES", 2)
+        world.clock.at = self.horizon(entry)
+
+        process.slots.admit(entry, 5, None)
+
+        assert len(process.ledger.failures(entry.buffer.batch_id).failures) == 5

@@ -1,0 +1,238 @@
+"""The registrar: what it drops and why, and how its runs share the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fanin.app.directory import registrar
+from fanin.app.directory.registrar import Registrar, Swept
+from fanin.app.directory.service import TOPIC_PREFIX, TOPICS, DirectoryService
+from fanin.domain.directory import Left, Register
+from fanin.errors import NotRegistered, Throttled
+from tests.unit.app.conftest import Crash, World
+
+SECOND = 1_000
+HOUR = 3_600_000
+DAY = 24 * HOUR
+
+
+@pytest.fixture
+def directory(world: World) -> DirectoryService:
+    for url in ("q1", "q2"):
+        world.memory.channels.queues[url] = []
+    return DirectoryService(world.ports)
+
+
+@pytest.fixture
+def page_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Make pages so small."""
+    return lambda size: monkeypatch.setattr(registrar, "PAGE", size)
+
+
+def fill(directory: DirectoryService, **topics: int) -> None:
+    """Register so many instances in each topic, for an hour."""
+    for topic, count in topics.items():
+        for i in range(count):
+            directory.register(Register(topic, f"{i}", "q1", lease=3_600))
+
+
+def drops(world: World) -> list[tuple[str, str]]:
+    """The registrations that were dropped, and why."""
+    return [
+        (f"{namespace.removeprefix(TOPIC_PREFIX)}/{new.name}", new.value["left"])
+        for namespace, _, new in world.memory.directory.changes
+        if new is not None and "left" in new.value
+    ]
+
+
+def sweep(world: World, **settings: int) -> Swept:
+    """One run of a process that starts now."""
+    return Registrar(world.ports, **settings).sweep()
+
+
+def test_an_empty_directory_takes_one_run(world: World, directory: DirectoryService) -> None:
+    assert sweep(world) == Swept()
+
+
+class TestDrop:
+    def test_is_due_when_the_lease_is_over_and_no_sooner(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        registration = directory.register(Register("cars", "a", "q1", lease=60))
+
+        world.clock.at = registration.until - 1
+        assert sweep(world) == Swept(seen=1)
+        world.clock.advance(1)
+        assert sweep(world) == Swept(seen=1, over=1)
+        assert drops(world) == [("cars/a", Left.LEASE_OVER)]
+
+    def test_is_due_when_the_queue_is_gone(self, world: World, directory: DirectoryService) -> None:
+        directory.register(Register("cars", "a", "q1"))
+        directory.register(Register("cars", "b", "q2"))
+        del world.memory.channels.queues["q2"]
+
+        assert sweep(world) == Swept(seen=2, gone=1)
+        assert drops(world) == [("cars/b", Left.QUEUE_GONE)]
+        with pytest.raises(NotRegistered):
+            directory.get("cars", "b")
+
+    def test_is_told_as_the_end_of_a_lease_where_the_queue_is_gone_too(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        directory.register(Register("cars", "a", "q1", lease=60))
+        world.memory.channels.queues.clear()
+        world.clock.advance(HOUR)
+
+        assert sweep(world) == Swept(seen=1, over=1)
+        assert drops(world) == [("cars/a", Left.LEASE_OVER)]
+
+    def test_is_made_once_however_often_the_registrar_comes_by(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        fill(directory, cars=3)
+        world.clock.advance(HOUR)
+        assert sweep(world).over == 3
+
+        assert [sweep(world), sweep(world)] == [Swept(), Swept()]
+        assert len(drops(world)) == 3
+
+    def test_is_made_once_by_two_runs_at_the_same_time(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        # Given a run that is overtaken by another when it is about to drop the first of three
+        fill(directory, cars=3)
+        world.clock.advance(HOUR)
+        others: list[Swept] = []
+        world.at("directory.put", "before", lambda: others.append(sweep(world)))
+
+        mine = sweep(world)
+
+        assert (mine, others) == (Swept(seen=3), [Swept(seen=3, over=3)])
+        assert len(drops(world)) == 3
+
+    def test_leaves_the_registration_of_who_moved_to_another_queue_meanwhile(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        directory.register(Register("cars", "a", "q2"))
+        del world.memory.channels.queues["q2"]
+        world.at("directory.put", "before", lambda: directory.register(Register("cars", "a", "q1")))
+
+        assert sweep(world) == Swept(seen=1)
+        assert directory.get("cars", "a").channel == "q1"
+
+
+def test_a_run_asks_once_for_a_queue_that_many_share(
+    world: World, directory: DirectoryService, page_of: Callable[[int], None]
+) -> None:
+    # Given a queue that goes after the first of two pages of those who share it
+    page_of(1)
+    fill(directory, cars=2)
+    world.at("directory.page", "before", lambda: None)  # the topics
+    world.at("directory.page", "before", lambda: None)  # the first page
+    world.at("directory.page", "before", world.memory.channels.queues.clear)
+
+    # Then this run has its answer already, and the next one asks again
+    assert sweep(world) == Swept(seen=2)
+    assert world.happened
+    assert sweep(world) == Swept(seen=2, gone=2)
+
+
+class TestRuns:
+    def test_end_with_the_page_that_uses_up_their_budget(
+        self, world: World, directory: DirectoryService, page_of: Callable[[int], None]
+    ) -> None:
+        page_of(3)
+        fill(directory, cars=7)
+
+        runs = [sweep(world, budget=1) for _ in range(3)]
+
+        assert runs == [Swept(seen=3, more=True), Swept(seen=3, more=True), Swept(seen=1)]
+
+    def test_that_reach_the_end_with_their_budget_leave_nothing_for_the_next(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        fill(directory, bikes=1, cars=1)
+
+        assert sweep(world, budget=2) == Swept(seen=2)
+
+    def test_begin_no_page_when_their_time_is_up(self, world: World, directory: DirectoryService) -> None:
+        # Given a run that takes a minute for each topic
+        fill(directory, a=1, b=1, c=1)
+        for _ in range(3):
+            world.at("directory.put", "after", lambda: world.clock.advance(60 * SECOND))
+
+        assert sweep(world, turn_ms=120 * SECOND) == Swept(seen=2, more=True)
+        assert sweep(world, turn_ms=120 * SECOND) == Swept(seen=1)
+
+    def test_begin_anew_after_the_last_topic(self, world: World, directory: DirectoryService) -> None:
+        fill(directory, a=1, b=1)
+
+        assert [sweep(world, budget=1).more for _ in range(4)] == [True, False, True, False]
+
+    def test_see_what_was_registered_behind_the_place_of_the_one_before(
+        self, world: World, directory: DirectoryService, page_of: Callable[[int], None]
+    ) -> None:
+        page_of(2)
+        fill(directory, cars=2, dogs=1)
+        assert sweep(world, budget=1) == Swept(seen=2, more=True)
+
+        fill(directory, cats=1, eels=1)
+
+        assert sweep(world) == Swept(seen=3)
+
+    def test_go_on_with_the_next_topic_when_the_one_they_were_in_is_no_longer_listed(
+        self, world: World, directory: DirectoryService, page_of: Callable[[int], None]
+    ) -> None:
+        # Given a run that ended within a topic
+        page_of(2)
+        fill(directory, cars=3, dogs=2)
+        assert sweep(world, budget=1) == Swept(seen=2, more=True)
+        world.ports.directory.delete(TOPICS, "cars")
+
+        assert sweep(world) == Swept(seen=2)
+
+    @pytest.mark.parametrize(("age", "seen"), [(30 * DAY - 1, 1), (30 * DAY, 2)])
+    def test_forget_the_place_of_one_that_was_a_month_ago(
+        self, world: World, directory: DirectoryService, age: int, seen: int
+    ) -> None:
+        fill(directory, a=1, b=1)
+        assert sweep(world, budget=1).more
+
+        world.clock.advance(age)
+        fill(directory, a=1, b=1)
+
+        assert sweep(world).seen == seen
+
+    @pytest.mark.parametrize("moment", ["before", "after"])
+    def test_that_die_are_repeated_from_the_place_they_noted_last(
+        self, world: World, directory: DirectoryService, page_of: Callable[[int], None], moment: str
+    ) -> None:
+        # Given a run that dies when it notes its place after the second page
+        page_of(1)
+        fill(directory, cars=3)
+        world.at("directory.put", moment, lambda: None)
+        world.crash_at("directory.put", moment)
+        with pytest.raises(Crash):
+            sweep(world)
+
+        assert sweep(world) == Swept(seen=2 if moment == "before" else 1)
+
+    def test_that_are_asked_to_slow_down_leave_the_rest_to_the_next(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        # Given three leases that are over, and a store that is busy at the second drop
+        fill(directory, cars=3)
+        world.clock.advance(HOUR)
+
+        def refuse() -> None:
+            raise Throttled("busy")
+
+        world.at("directory.put", "before", lambda: None)
+        world.at("directory.put", "before", refuse)
+        with pytest.raises(Throttled):
+            sweep(world)
+
+        assert sweep(world) == Swept(seen=2, over=2)
+        assert [name for name, _ in drops(world)] == ["cars/0", "cars/1", "cars/2"]

@@ -1,0 +1,219 @@
+"""The walk visits what is pending, in order, and stops where its budget says."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger.walk import CHUNK, Walk
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch
+from tests.unit.app.conftest import World
+
+FULL = 0b1111
+"""A word of the world's narrow tree; one of level 1 stands for 16 items, one of level 2 for 64."""
+
+
+def walk(world: World, batch: Batch, start: int = 0, stop: int | None = None, budget: int = 10_000) -> Walk:
+    return Walk(world.ports, batch, start=start, stop=stop, budget=budget)
+
+
+def leaves(found: Walk) -> list[int]:
+    """The words of level 0 that a walk visits."""
+    return [number for level, number, _ in found if level == 0]
+
+
+def pending_leaves(world: World, batch: Batch) -> list[int]:
+    """The words of level 0 that hold pending items, each looked at by itself."""
+    return sorted({ordinal // 4 for ordinal in world.ledger.pending(batch.batch_id, 0, batch.items)})
+
+
+class TestVisits:
+    def test_nothing_of_an_empty_batch(self, world: World) -> None:
+        batch, _ = world.batch()
+        found = walk(world, batch)
+
+        assert list(found) == []
+        assert (found.reads, found.stopped_at) == (0, None)
+
+    def test_the_one_word_of_a_small_batch(self, world: World) -> None:
+        batch, (group,) = world.batch(4)
+        world.ledger.ack([group[1]])
+
+        assert list(walk(world, batch)) == [(0, 0, 0b1101)]
+
+    def test_parents_before_children_and_items_in_order(self, world: World) -> None:
+        batch, (group,) = world.batch(20)
+        world.ledger.ack([group[5]])
+
+        assert list(walk(world, batch)) == [
+            (2, 0, FULL),
+            (1, 0, FULL),
+            (1, 1, FULL),
+            (0, 0, FULL),
+            (0, 1, 0b1101),
+            (0, 2, FULL),
+            (0, 3, FULL),
+            (0, 4, FULL),
+        ]
+
+    def test_no_word_below_a_bit_that_is_done(self, world: World) -> None:
+        # Given 64 items of which the second and third sixteen are done, and four of the last
+        batch, (group,) = world.batch(64)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 16, 48), ItemRange(group.prefix, 52, 56)])
+
+        found = walk(world, batch)
+
+        assert [(level, number) for level, number, _ in found] == [
+            (2, 0),
+            *[(1, 0), (1, 3)],
+            *[(0, number) for number in (0, 1, 2, 3, 12, 14, 15)],
+        ]
+        assert found.reads == 10
+
+    def test_no_more_than_the_missing_costs(self, world: World) -> None:
+        # Given a million items of which one is missing
+        n = 4**10
+        batch, (group,) = world.batch(n)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 777_777), ItemRange(group.prefix, 777_778, n)])
+        found = walk(world, batch)
+
+        assert leaves(found) == [777_777 // 4]
+        assert found.reads == 1 + world.ports.tree.root_level(n)
+
+    def test_no_word_for_items_that_do_not_exist(self, world: World) -> None:
+        batch, _ = world.batch(17)
+
+        assert leaves(walk(world, batch)) == [0, 1, 2, 3, 4]
+
+    def test_only_items_that_the_row_counts(self, world: World) -> None:
+        # Given items that were added after the row was read
+        batch, _ = world.batch(5)
+        world.ledger.add(batch.batch_id, 20)
+
+        assert leaves(walk(world, batch)) == [0, 1]
+
+
+class TestRange:
+    @pytest.mark.parametrize(
+        ("start", "stop", "expected"),
+        [
+            (0, None, range(16)),
+            (0, 64, range(16)),
+            (0, 1_000, range(16)),
+            (5, None, range(1, 16)),
+            (4, 8, [1]),
+            (7, 9, [1, 2]),
+            (7, 8, [1]),
+            (30, 34, [7, 8]),
+            (63, 64, [15]),
+            (0, 1, [0]),
+            (8, 8, []),
+            (9, 8, []),
+            (64, None, []),
+            (1_000, None, []),
+        ],
+    )
+    def test_bounds_the_words_that_are_visited(
+        self, world: World, start: int, stop: int | None, expected: range | list[int]
+    ) -> None:
+        batch, _ = world.batch(64)
+
+        assert leaves(walk(world, batch, start, stop)) == list(expected)
+
+    def test_bounds_the_words_above_the_leaves_too(self, world: World) -> None:
+        batch, _ = world.batch(64)
+        found = walk(world, batch, 30, 34)
+
+        assert [(level, number) for level, number, _ in found] == [(2, 0), (1, 1), (1, 2), (0, 7), (0, 8)]
+        assert found.reads == world.accesses.reads["words.read"] == 5
+
+    def test_of_nothing_reads_nothing(self, world: World) -> None:
+        batch, _ = world.batch(64)
+
+        assert list(walk(world, batch, 8, 8, budget=0)) == []
+        assert world.accesses.reads["words.read"] == 0
+
+
+class TestBudget:
+    def test_that_suffices_leaves_no_place_to_go_on(self, world: World) -> None:
+        batch, _ = world.batch(64)
+        found = walk(world, batch, budget=21)
+
+        assert len(list(found)) == found.reads == 21
+        assert found.stopped_at is None
+
+    @pytest.mark.parametrize("start", [0, 30])
+    def test_of_nothing_stops_at_the_start(self, world: World, start: int) -> None:
+        batch, _ = world.batch(64)
+        found = walk(world, batch, start, budget=0)
+
+        assert list(found) == []
+        assert (found.reads, found.stopped_at) == (0, start)
+
+    def test_is_rounded_up_to_a_chunk(self, world: World) -> None:
+        # Given more words of level 0 than one chunk holds, below 4 ** 3 words of level 1
+        batch, _ = world.batch(1_024)
+        above = 1 + 4 + 16 + 64
+        found = walk(world, batch, budget=above + 1)
+
+        assert leaves(found) == list(range(CHUNK))
+        assert found.reads == world.accesses.reads["words.read"] == above + CHUNK
+        assert found.stopped_at == CHUNK * 4
+
+    def test_that_ends_above_the_leaves_stops_before_the_first_of_them(self, world: World) -> None:
+        batch, _ = world.batch(64)
+        found = walk(world, batch, 30, budget=2)
+
+        assert leaves(found) == []
+        assert found.stopped_at == 30
+
+    @pytest.mark.parametrize("budget", [190, 300, 10_000])
+    def test_never_loses_a_word_when_the_walk_goes_on_where_it_stopped(
+        self, world: World, budget: int
+    ) -> None:
+        # Given a deep batch in which a third is done, in large pieces and small ones
+        batch, (group,) = world.batch(3_000)
+        done = [(0, 70), (100, 101), (400, 900), (1_500, 1_507), (2_996, 3_000)]
+        world.ledger.ack(ranges=[ItemRange(group.prefix, *span) for span in done])
+        expected = pending_leaves(world, batch)
+
+        # When each walk begins where the one before stopped
+        seen: list[int] = []
+        at: int | None = 0
+        walks = 0
+        while at is not None:
+            found = walk(world, batch, at, budget=budget)
+            seen += leaves(found)
+            assert found.reads < budget + CHUNK
+            assert found.stopped_at is None or found.stopped_at >= at
+            at, walks = found.stopped_at, walks + 1
+            assert walks < 100
+
+        # Then every pending word was visited once, in order
+        assert seen == expected
+        assert (walks == 1) == (budget == 10_000)
+
+
+def test_words_are_read_only_when_the_walk_comes_to_them(world: World) -> None:
+    """Whoever has seen enough stops iterating, and pays for no more."""
+    batch, _ = world.batch(3_000)
+    steps = iter(walk(world, batch))
+
+    next(steps)
+
+    assert world.accesses.reads["words.read"] == 1
+
+
+def test_items_that_are_done_while_the_walk_is_under_way_are_not_visited_below_their_parent(
+    world: World,
+) -> None:
+    # Given a walk that has read the root only, when the first sixteen items are done
+    batch, (group,) = world.batch(64)
+    steps = iter(walk(world, batch))
+    next(steps)
+    world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 16)])
+
+    # Then it finds the word of level 1 done, and nothing below it
+    rest = list(steps)
+    assert rest[0] == (1, 0, 0)
+    assert [number for level, number, _ in rest if level == 0] == list(range(4, 16))
