@@ -56,7 +56,7 @@ REAP = Access(listing=True, parts=("BatchGetItem", "Query"))
 ACK = Access(parts=("BatchWriteItem",))
 """Consumers: mark items done or failed, and note why they failed."""
 NOTIFY = Access(parts=("BatchGetItem", "BatchWriteItem", "Query"), directory=("BatchGetItem", "DeleteItem"))
-"""The notifier: announce ends with their failures, acknowledge parent items, release correlation ids."""
+"""The notifier: announce ends with their failures, mark parent items, release correlation ids."""
 SCATTER = Access(
     progress=BEGIN,
     parts=("BatchGetItem", "BatchWriteItem", "UpdateItem"),

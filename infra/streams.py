@@ -54,7 +54,7 @@ def stream_readers(
     }
     notifier = functions.make(
         "notifier",
-        "announces on the bus how a batch ended, and acknowledges its parent item",
+        "announces on the bus how a batch ended, and marks its parent item",
         NOTIFY,
         environment={
             **deadlines.environment,

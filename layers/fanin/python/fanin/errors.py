@@ -2,11 +2,11 @@
 
     FaninError
     ├── InvalidRequest          the request is malformed; fix it and send it again
-    │   ├── InvalidItemId       an item id is malformed, forged, out of range, or of another batch
+    │   ├── InvalidItemId       an item id is malformed, forged or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
     │   └── IdempotencyKeyReused  the key was used for another request
-    ├── BatchNotFound           the batch does not exist, or was removed after its lifetime
-    ├── BatchGone               the batch is past its lifetime and about to be removed
+    ├── BatchNotFound           the batch does not exist, or its row was deleted
+    ├── BatchGone               the batch was removed, or is past its lifetime
     ├── BufferNotFound          the buffer does not exist
     ├── BatchClosed             the batch takes no more items
     ├── ChannelRefused          the queue does not exist, or does not carry the tag fanin:channel
@@ -14,9 +14,9 @@
     ├── RouteNotFound           the route does not exist
     ├── JobRunNotFound          the run of a Spark job does not exist
     ├── CorrelationIdAlive      a scatter with that correlation id has not ended yet
-    ├── LimitReached            a bounded batch is full: back-pressure, try again later
+    ├── LimitReached            a bounded batch or the bus's rules are full: try again later
     ├── BufferFull              a repeat buffer is full: the receivers lag behind, send more slowly
-    ├── Throttled               an AWS service is overloaded or throttles: try again later
+    ├── Throttled               AWS throttles, or other calls change the same row: try again later
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── NotConfigured           a setting of this process is missing

@@ -69,7 +69,7 @@ def client_factory(
     """
 
     def make() -> Any:
-        # The heaviest imports of all, and most processes need few clients, and those later.
+        # These imports are the slowest of all, and most processes need few clients, and need them later.
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
 

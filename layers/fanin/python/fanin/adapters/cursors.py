@@ -28,7 +28,7 @@ def decode_name(listing: str, cursor: str, prefix: str = "") -> str:
 
     Args:
         listing: the name it was made with.
-        cursor: text from a caller, so anything at all.
+        cursor: text from a caller; not validated yet.
         prefix: what every name of this listing begins with. DynamoDB fails a query that starts elsewhere.
 
     Raises:
@@ -47,7 +47,7 @@ def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]
 
     Args:
         listing: the name it was made with.
-        cursor: text from a caller, which may be anything.
+        cursor: text from a caller; not validated yet.
         sizes: how many numbers a position of this listing may have.
 
     Raises:

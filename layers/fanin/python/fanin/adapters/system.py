@@ -13,7 +13,7 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        """Seconds from any beginning, never going back."""
+        """Monotonic time in seconds, from an arbitrary start."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

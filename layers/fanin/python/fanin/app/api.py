@@ -33,18 +33,22 @@ from fanin.domain.scatter import (
 class Ledger(Protocol):
     """Batches and acknowledgements, over HTTPS or straight on the tables.
 
-    Every call may be repeated. Errors are those of ``fanin.errors``: any call may raise ``InvalidRequest``,
-    and any call that names a batch ``BatchNotFound``, ``BatchGone`` and ``Throttled``.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and ``ack`` with ``counts``. Any
+    call may raise ``InvalidRequest``, ``Throttled``, ``ServiceUnavailable`` and ``AccessDenied``. Calls that
+    name a batch may also raise ``BatchNotFound`` and ``BatchGone``.
     """
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
         """Open a batch; with an idempotency key, at most one batch for each key.
 
-        The key is kept for the lifetime of the batch. A repeat returns the same batch, as it is by then.
+        The key is kept for the lifetime of the batch. A repeat returns the same batch, in its
+        present state.
 
         Raises:
+            InvalidItemId: ``parent_item`` was not issued by this service.
+            BatchNotFound: the batch of ``parent_item`` or ``retry_of`` does not exist.
+            BatchGone: that batch, or the batch of the key, was removed or is past its lifetime.
             IdempotencyKeyReused: the key was used with another request.
-            BatchGone: the batch of the key was removed.
         """
         ...
 
@@ -65,11 +69,30 @@ class Ledger(Protocol):
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
     ) -> list[Receipt]:
-        """Mark items done, of any number of batches; all ids are checked before anything is written."""
+        """Mark items done, in any number of batches; all ids are checked before anything is written.
+
+        Args:
+            items: up to 10,000 item ids.
+            ranges: up to 1,000 ranges of items.
+            counts: up to 1,000 counts, for estimated batches. A repeat counts again.
+
+        Returns:
+            One receipt for each batch.
+
+        Raises:
+            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
+            RequestTooLarge: there are too many ids, ranges or counts.
+            Throttled, ServiceUnavailable: some items may be marked; repeat the whole call.
+        """
         ...
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        """Mark items done as failed, each with a reason."""
+        """Mark up to 1,000 items as failed, each with a reason of at most 1,024 characters.
+
+        Raises:
+            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
+            RequestTooLarge: there are too many failures.
+        """
         ...
 
     def close(self, batch_id: int) -> Batch:
@@ -81,27 +104,27 @@ class Ledger(Protocol):
         ...
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        """How far the batch is: bounds of its done items, from at most 66 reads, or their exact count."""
+        """Read the batch with bounds of its done items (at most 66 reads), or with their exact count."""
         ...
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
-        """Ranges of items not done, ascending; a page may be short, only a None cursor is the end."""
+        """List the ranges of pending items, up to 1,000 a page. Only a None cursor marks the end."""
         ...
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
-        """Failed items, by ordinal; a page may be short, only a None cursor is the end."""
+        """List failed items by ordinal, up to 1,000 a page. Only a None cursor marks the end."""
         ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
-        """Recompute the state from the items up and report what disagrees; with ``repair``, mend it."""
+        """Recompute the state from the items up, report disagreements, and with ``repair`` fix them."""
         ...
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        """Batches of one state."""
+        """List the batches in a state, up to 1,000 a page. Only a None cursor marks the end."""
         ...
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
-        """Orphan live batches of a state, or remove ended ones, that are idle since then (ms)."""
+        """Orphan live batches, or remove ended ones, idle since ``idle_since`` (ms since the epoch)."""
         ...
 
     def remove(self, batch_id: int) -> Expired:
@@ -124,8 +147,8 @@ class Scatters(Protocol):
 
         Args:
             scatter: what to send to whom.
-            key: idempotency key: a repeat with it finds the same scatter, and finishes starting it if need
-                be. Without a key, a repeat starts another scatter.
+            key: idempotency key: a repeat with it returns the same scatter, and finishes an interrupted
+                start. Without a key, a repeat starts another scatter.
 
         Raises:
             IdempotencyKeyReused: the key was used for another request.
@@ -138,7 +161,7 @@ class Scatters(Protocol):
         ...
 
     def status(self, batch_id: int) -> Scattered:
-        """How far it is, counted exactly."""
+        """Read the scatter with exact counts of replies, failures and missing recipients."""
         ...
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
@@ -175,7 +198,7 @@ class Scatters(Protocol):
         ...
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        """Where to upload a payload that is too large for a reply."""
+        """Get a signed URL to upload a payload that is too large for a reply."""
         ...
 
 
@@ -183,7 +206,7 @@ class Frames(Protocol):
     """Guaranteed delivery of a known number of envelopes."""
 
     def open(self, request: OpenFrame) -> Frame:
-        """Ask for a frame.
+        """Open a frame.
 
         Raises:
             ChannelRefused: the reply channel is not a queue that fanin may use.
@@ -229,11 +252,11 @@ class Buffers(Protocol):
         ...
 
     def delete(self, name: str) -> None:
-        """Drop a buffer and all work in it, with its queue if the service made it; may be repeated."""
+        """Delete a buffer and its work, and the queue if the service created it; safe to repeat."""
         ...
 
     def status(self, name: str) -> Level:
-        """How full a buffer is: its slots in use exactly, how many of them are taken approximately.
+        """Read how full a buffer is: slots in use (exact) and taken payloads (approximate).
 
         Raises:
             BufferNotFound: there is no such buffer.

@@ -1,4 +1,4 @@
-"""A small cache of values that a process takes for current during a while."""
+"""A small cache whose values expire after a fixed time."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ class Fresh(Generic[K, V]):
         return value
 
     def forget(self, key: K) -> None:
-        """Forget a value; forgetting one that is not remembered is fine."""
+        """Forget a value, if it is cached."""
         with self._lock:
             self._values.pop(key, None)

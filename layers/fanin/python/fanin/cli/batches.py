@@ -31,7 +31,7 @@ def open_batch(
     ] = None,
     lifetime: Annotated[
         str | None,
-        typer.Option(metavar="SPAN", help="Lifetime of the batch, such as 30d; afterwards it is removed."),
+        typer.Option(metavar="SPAN", help="How long the batch is kept at most, such as 30d."),
     ] = None,
     deadline: Deadline = None,
     on_deadline: Annotated[
@@ -39,7 +39,10 @@ def open_batch(
     ] = OnDeadline.TIME_OUT,
     limit: Limit = None,
     parent_item: Annotated[
-        str | None, typer.Option(help="Item of another batch; it is acknowledged when this batch completes.")
+        str | None,
+        typer.Option(
+            help="Item of another batch: done when this batch completes, failed if it ends otherwise."
+        ),
     ] = None,
     retry_of: Annotated[
         int | None,

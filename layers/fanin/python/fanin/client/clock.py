@@ -17,5 +17,5 @@ class Clock(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for ``seconds``."""
         ...

@@ -43,7 +43,7 @@ def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = 
 
 
 class StackConnection:
-    """What a ``Tracker`` stands on, and the ways to make one: the services and queues of one stack.
+    """The services and queues of one stack, and the ways to connect a ``Tracker`` to them.
 
     Args:
         services: the six services.

@@ -1,4 +1,4 @@
-"""From what people write to what the services take: durations, points in time, members of enumerations."""
+"""Converts callers' durations, points in time and enumeration values to what the services take."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def milliseconds(moment: Moment, now: int) -> int:
     """A point in time in milliseconds since the epoch.
 
     Args:
-        moment: as people write it.
+        moment: a datetime, a timedelta from now, or milliseconds since the epoch.
         now: the time from which a timedelta counts, in milliseconds since the epoch.
 
     Raises:

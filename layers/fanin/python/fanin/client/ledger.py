@@ -36,8 +36,8 @@ _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 class LedgerCalls:
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
-    Every call may be repeated. It raises the errors of ``fanin.errors`` that ``fanin.app.api.Ledger`` names:
-    ``BatchNotFound``, ``BatchGone`` and ``Throttled`` if it names a batch, and ``InvalidRequest``.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and ``ack`` with ``counts``. They
+    raise the errors that ``fanin.app.api.Ledger`` names.
 
     Args:
         ledger: the service that keeps the batches.
@@ -63,24 +63,26 @@ class LedgerCalls:
         metadata: Mapping[str, str] | None = None,
         key: str | None = None,
     ) -> Batch:
-        """Open a batch; for what is left out the service's settings apply.
+        """Open a batch; the service's settings supply what you leave out.
 
         Args:
             user_key: your own name for the batch, returned with its events.
             mode: ``exact``, or ``estimated``: one counter, which counts a repeated acknowledgement twice.
-            idle_ttl: the batch is orphaned after so much time without activity.
-            lifetime: the batch ends at the latest then, and its rows expire; at most 365 days.
-            deadline: when ``on_deadline`` happens; a timedelta counts from now.
+            idle_ttl: time without activity until the batch is orphaned; a timedelta, or seconds.
+            lifetime: time until a live batch is orphaned; a timedelta, or seconds; 1 minute to 365 days.
+            deadline: when ``on_deadline`` happens: a datetime, a timedelta from now, or ms since the epoch.
             on_deadline: ``time_out``, or ``complete``, which lists what is missing.
             limit: most items that may be pending at a time.
-            parent_item: item of another batch; it is acknowledged when this batch completes.
-            retry_of: id of the batch whose failed items this batch does again; returned with its events.
+            parent_item: item of another batch; marked done when this batch completes, else failed.
+            retry_of: id of the batch whose failed items this batch retries; its events show it.
             metadata: small map of strings, returned with events.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
 
         Raises:
+            InvalidItemId: ``parent_item`` was not issued by this service.
+            BatchNotFound, BatchGone: the batch of ``parent_item`` or ``retry_of`` does not exist or is gone.
             IdempotencyKeyReused: the key was used for a different request.
         """
         return self.ledger.open(
@@ -191,7 +193,7 @@ class LedgerCalls:
         """Wait until a batch has ended, polling every 0.25 to 5 seconds.
 
         Args:
-            batch_id: the batch; somebody must close it, since an open batch never completes.
+            batch_id: the batch; it must be closed, because an open batch never completes.
             timeout: seconds, or a timedelta; None waits for as long as the batch lives.
 
         Raises:

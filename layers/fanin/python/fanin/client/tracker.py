@@ -206,7 +206,7 @@ class Tracker(StackConnection, LedgerCalls):
         self.acknowledger("queue")(outcomes)
 
     def acknowledger(self, via: AckPath = "api") -> Acknowledger:
-        """Make what acknowledges items, for a ``Consumer`` or an ``IdempotentReceiver`` of your own.
+        """Make an acknowledger for your own ``Consumer`` or ``IdempotentReceiver``.
 
         Args:
             via: ``"api"`` returns when the items are marked, ``"queue"`` when the ack queue has them.

@@ -33,7 +33,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that is done, because it failed.
+    """An item that failed, and so counts as done.
 
     Attributes:
         item: its id.
@@ -83,7 +83,7 @@ class Receipt:
         first: items that this call marked done, and no call before.
         duplicates: ids of items that were done already.
         ranged: items marked done by range, or counted in estimated mode; some may have been done before.
-        late: items left alone because the batch had already ended.
+        late: items not marked because the batch had already ended.
     """
 
     batch_id: int

@@ -2,7 +2,7 @@
 
     open ──close──▶ closed ──last item──▶ complete
       └──────┬─────────┘
-             └──▶ timed_out | cancelled | orphaned | complete (partial, at a deadline)
+             └──▶ timed_out | cancelled | orphaned | complete (partial: deadline or quorum)
 
 A state only ever moves forward; the last four never change.
 All ``*_at`` values are milliseconds since the epoch, except ``expires_at``, which is in seconds because
@@ -82,11 +82,11 @@ class Batch:
         on_deadline: what happens then.
         limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
-        parent_item: item id of another batch that ends with this batch.
-        retry_of: batch whose failed items this batch does again.
+        parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
+        retry_of: id of the batch whose failed items this batch retries.
         metadata: small map of strings, returned with events.
         acked: acknowledgements, in estimated mode; replies, as a hint, where a scatter waits for a quorum.
-        partial: True when a deadline completed the batch with items missing.
+        partial: True when a deadline or a scatter's quorum completed the batch with items missing.
         retries: how often its pattern postponed the deadline.
     """
 
@@ -191,8 +191,8 @@ class OpenBatch:
         deadline: milliseconds since the epoch.
         on_deadline: what happens then.
         limit: how many items may be pending at a time; exact mode only.
-        parent_item: item id of another batch, acknowledged when this one completes.
-        retry_of: batch whose failed items this batch does again; returned with events.
+        parent_item: item id of another batch; done when this one completes, failed if it ends otherwise.
+        retry_of: id of the batch whose failed items this batch retries; returned with events.
         metadata: small map of strings, returned with events.
         kind: a plain batch, or the pattern that stands on it.
         size: opens the batch closed, with this many items; for patterns that know the number beforehand.

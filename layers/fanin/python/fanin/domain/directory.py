@@ -52,7 +52,7 @@ class Registration:
         lease: seconds, as requested.
         since: when it registered, ms.
         until: when its lease ends, ms.
-        left: why the registration ended; None while it has not.
+        left: why the registration ended; None while it is active.
     """
 
     topic: str

@@ -32,7 +32,7 @@ class OpenFrame:
         size: number of envelopes.
         source: the sender's name, for people and events.
         destination: the receiver's name.
-        reply_to: URL or ARN of a queue that gets Complete Frame and Repeat Requested; it must carry the
+        reply_to: URL or ARN of a queue for Complete Frame, Repeat Requested, Frame Ended; it must carry the
             tag ``fanin:channel``.
         ttl: seconds without progress until a repeat is requested, and again until the frame is given up.
         user_key: the sender's own name for the frame, returned with its events.
@@ -108,7 +108,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class ClaimEnvelopes:
-    """What a receiver says to lease envelopes.
+    """A receiver's request to lease envelopes.
 
     Attributes:
         tickets: the envelopes, each named once.
@@ -120,7 +120,7 @@ class ClaimEnvelopes:
 
 
 class Hold(StrEnum):
-    """What a receiver that claimed an envelope shall do with it."""
+    """What a receiver should do with an envelope that it claimed."""
 
     CLAIMED = "claimed"
     """Handle it: no other receiver will before the lease ends."""
@@ -138,7 +138,7 @@ class Claim:
 
     Attributes:
         ticket: the envelope.
-        hold: what the receiver shall do.
+        hold: what the receiver should do.
         item: item id of the envelope, which acknowledges or fails it.
         until: when the lease ends, seconds since the epoch; 0 where the envelope is not leased.
     """

@@ -56,7 +56,7 @@ def at_most(what: str, values: Sized, most: int) -> None:
     """Refuse a collection of more than ``most`` values.
 
     Raises:
-        RequestTooLarge: there are more.
+        RequestTooLarge: there are more than ``most`` values.
     """
     if len(values) > most:
         raise RequestTooLarge(f"{len(values)} {what} in one call; send at most {most}")

@@ -92,7 +92,7 @@ class Scattered:
 
     @property
     def recipients(self) -> int:
-        """How many there are; 0 while they are being listed."""
+        """Number of recipients; 0 while they are being listed."""
         return self.batch.items
 
     @property

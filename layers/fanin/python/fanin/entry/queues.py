@@ -25,7 +25,7 @@ Park: TypeAlias = Callable[[Message], None]
 """Sends a message that cannot be handled to a queue for people to look at; raises if that fails."""
 
 Accepted: TypeAlias = tuple[Message, Acks]
-"""A message with what it says."""
+"""A message and its decoded body."""
 
 T = TypeVar("T")
 
@@ -35,8 +35,8 @@ class _Unhandled:
     """Messages that were not handled.
 
     Attributes:
-        poison: refused for what is in them, so another delivery would end the same.
-        postponed: not to blame, or not known to be; another delivery may succeed.
+        poison: refused because of their content, so another delivery would fail too.
+        postponed: not known to be at fault; another delivery may succeed.
     """
 
     poison: list[Message] = field(default_factory=list)

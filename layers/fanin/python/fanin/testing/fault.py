@@ -14,7 +14,7 @@ class Fault:
     Args:
         call: the access, such as ``words.clear``, ``events.publish`` or ``sqs.send_message_batch``.
         moment: ``before`` or ``after``.
-        error: what to raise.
+        error: what to raise; ``ServiceUnavailable`` if None.
         times: how often to raise.
         skip: how many accesses of that kind succeed first.
 

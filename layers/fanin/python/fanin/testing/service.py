@@ -37,7 +37,7 @@ class InMemoryService:
 
     Args:
         start: the time at first.
-        seed: of all ids and random draws.
+        seed: seed of all ids and random draws; the same seed gives the same run.
         on_call: called with the name of an access (``words.clear``) and ``before`` or ``after``, around each
             access to a store, a queue, an alarm or the bus, to fail it by raising. See ``Fault``.
 
@@ -77,7 +77,7 @@ class InMemoryService:
         return datetime.fromtimestamp(self.clock.now() / 1000, UTC)
 
     def advance(self, time: timedelta) -> None:
-        """Let time pass, and do in order what is due meanwhile.
+        """Move the clock forward by ``time``, and run in order what becomes due.
 
         Deadlines are met, the reaper and the registrar come by every five minutes, messages come again or
         expire, and what failed is tried again.
@@ -95,7 +95,7 @@ class InMemoryService:
 
     @property
     def unrouted(self) -> Sequence[Event]:
-        """Events of others that no route sent on, or that nobody took."""
+        """Events of other sources that matched no route, or that no queue accepted."""
         return tuple(self._runtime.bus.unrouted)
 
     def queue(
@@ -111,7 +111,7 @@ class InMemoryService:
         """Make a queue.
 
         Args:
-            name: by default one that no other queue has.
+            name: the queue's name; generated if None.
             max_receives: how often a message is received before it goes to the queue's dead letters, and its
                 item is marked failed, as with a ``TrackedQueue``. None delivers it again and again.
             visibility_timeout: seconds until a message comes again that was received and not deleted.
@@ -120,7 +120,7 @@ class InMemoryService:
             attributes: more attributes, by SQS's names.
 
         Returns:
-            Its URL.
+            The queue's URL.
         """
         named = name or f"queue-{next(self._names)}"
         suffix = ".fifo" if fifo and not named.endswith(".fifo") else ""
@@ -151,7 +151,7 @@ class InMemoryService:
 
         Args:
             queue_url: of the queue.
-            share: of the messages, 0 to 1.
+            share: which share of the messages, 0 to 1.
 
         Raises:
             NotConfigured: there is no such queue.

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fanin.domain import limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
-from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_prefix
+from fanin.domain.ids import MAX_COUNT, parse_prefix
 from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange
 from fanin.wire.batches import STATE
 from fanin.wire.json_types import (
@@ -32,9 +32,9 @@ RANGE: Final = request(
     ItemRange,
     group=_GROUP,
     start=whole(0, MAX_COUNT).called("from"),
-    stop=or_null(whole(0, MAX_COUNT)).called("to"),
+    stop=or_null(whole(1, MAX_COUNT)).called("to"),
 )
-COUNT: Final = request("Count", Count, batch_id=BATCH_ID, n=whole(1, MAX_ITEMS))
+COUNT: Final = request("Count", Count, batch_id=BATCH_ID, n=whole(1, MAX_COUNT))
 FAILURE: Final = request("Failure", Failure, item=ITEM_ID, reason=text(limits.MAX_REASON))
 
 _MARKS: Final[dict[str, JsonType[Any]]] = {

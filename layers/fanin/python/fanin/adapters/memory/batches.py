@@ -198,7 +198,7 @@ class MemoryBatches:
         return Page(batches, cursors.encode(listing, *places[limit - 1]) if len(places) > limit else None)
 
     def next_due(self) -> int | None:
-        """When the reaper finds a live batch that is due, ms; None if there are none."""
+        """When the next live batch is due for the reaper, ms; None if no batch is live."""
         live = [batch_id for batch_id, row in list(self._rows.items()) if row.state in LIVE]
         return min((self._due[batch_id] for batch_id in live), default=None)
 

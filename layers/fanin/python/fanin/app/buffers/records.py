@@ -18,7 +18,7 @@ NAMESPACE: Final = "/buffers"
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that cannot be, with the prefix before it, the name of a queue.
+    """Refuse a name that, after the prefix, is not a valid queue name.
 
     Raises:
         InvalidRequest: the name is not 1 to 48 letters, digits, ``-`` and ``_``.

@@ -41,7 +41,7 @@ class _Place:
 
     Attributes:
         topics: cursor of the list of topics, before ``topic``; None for the beginning.
-        topic: name of the topic that is being checked; empty if none is.
+        topic: name of the topic being checked; empty between topics.
         rows: cursor within the topic.
     """
 

@@ -125,7 +125,7 @@ class RoutingService:
     # Called by the router function.
 
     def route(self, name: str, event: Mapping[str, Any]) -> Routed:
-        """Send an event that matched a route to the registrations that the route selects.
+        """Send a matching event to the registrations that its route selects.
 
         A repeat sends the same messages again, with the same correlation id; receivers must be idempotent.
 

@@ -30,7 +30,7 @@ class FrameNotices:
         self._ports = ports
 
     def ended(self, _ledger: Ledger, batch: Batch, event: Event) -> Event:
-        """Tell the sender that its frame has ended; the event speaks of a frame instead of a batch."""
+        """Tell the sender that its frame has ended; the event's type says Frame instead of Batch."""
         complete = batch.state is State.COMPLETE
         kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
         self._tell(batch, kind, {"state": batch.state.value})

@@ -1,4 +1,4 @@
-"""What an acknowledgement did to one batch, read off the bits that its writes found."""
+"""Receipts: what an acknowledgement did to one batch, derived from the bits that its writes found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Plan:
     """What a share clears in its batch.
 
     Attributes:
-        share: what was named.
+        share: the named items of the batch.
         named: bits of the items that are named by their ids: number of the word of level 0 → mask.
         marks: all bits to clear, on any level, those of ``named`` included.
         covered: numbers of the words of ``named`` that a range marked as done before, higher up in the tree.
@@ -30,7 +30,7 @@ class Plan:
 
 
 def plan(share: Share, batch: Batch, tree: Tree) -> Plan:
-    """Find the bits that a share clears in an exact batch that lives."""
+    """Find the bits that a share clears in a live, exact batch."""
     named = tree.marks(share.ordinals)
     marks = {WordKey(share.batch_id, 0, number): mask for number, mask in named.items()}
     for span in share.spans:
@@ -47,7 +47,7 @@ def receipt(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Cleared], tree:
         plan: what was to be cleared.
         batch: the row as it is after the writes.
         outcomes: what each write found.
-        tree: the shape.
+        tree: shape of the tree.
     """
     first = {
         number: 0

@@ -43,7 +43,7 @@ class Share:
         named: items named by their ids.
         spans: items named by ranges.
         counted: acknowledgements without ids.
-        notes: of the named items, where they failed: why.
+        notes: why each failed item failed; empty for acknowledgements.
     """
 
     batch_id: int
@@ -60,7 +60,7 @@ class Share:
 
     @property
     def stop(self) -> int:
-        """One past the highest ordinal of the blocks that are named; 0 for none."""
+        """One past the highest ordinal of the named blocks; 0 if no block is named."""
         return max((block.stop for block in self.blocks), default=0)
 
     @property
@@ -94,7 +94,7 @@ def parse_ack(
 
     Raises:
         RequestTooLarge: there are too many ids, ranges or counts.
-        InvalidItemId: an id or a group has not the form that the service issues.
+        InvalidItemId: an item id or a group id is malformed.
         InvalidRequest: a range or a count is out of its bounds.
     """
     limits.at_most("item ids", items, limits.MAX_IDS)
@@ -116,7 +116,7 @@ def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
 
     Raises:
         RequestTooLarge: there are too many failures.
-        InvalidItemId: an id has not the form that the service issues.
+        InvalidItemId: an item id is malformed.
         InvalidRequest: a reason is not text, or too long.
     """
     limits.at_most("failures", failures, limits.MAX_FAILURES)

@@ -75,7 +75,7 @@ class Acks:
         return batches
 
     def _plan(self, shares: Mapping[int, Share], batches: Mapping[int, Batch]) -> Mapping[int, Plan]:
-        """Plans of the batches that live and have bits; the others' shares are not marked."""
+        """Make plans for the live, exact batches; shares of other batches are not marked."""
         return {
             batch_id: ack_receipts.plan(share, batches[batch_id], self._ports.tree)
             for batch_id, share in shares.items()
@@ -85,8 +85,8 @@ class Acks:
     def _without_covered(self, plans: Mapping[int, Plan], batches: Mapping[int, Batch]) -> Mapping[int, Plan]:
         """Find the words that a range has marked as done higher up in the tree.
 
-        An acknowledgement reads nothing, and need not know them. But an item that succeeded must not be
-        listed as failed, so before a failure is written the words above it are read.
+        An acknowledgement does not need these reads. But an item that succeeded must not be listed as
+        failed, so the words above an item are read before its failure is written.
         """
         tree = self._ports.tree
         paths = {
@@ -116,7 +116,7 @@ class Acks:
         *,
         failing: Collection[WordKey] = (),
     ) -> list[Receipt]:
-        """Clear the bits of all plans in one go, settle what they finish, and give each share its receipt."""
+        """Clear the bits of all plans together, settle finished words, return one receipt a share."""
         marks = {key: mask for plan in plans.values() for key, mask in plan.marks.items()}
         outcomes = self._settler.settle(marks, failed=failing) if marks else {}
         receipts = []

@@ -1,4 +1,4 @@
-"""Adding items: one conditional write, however many they are."""
+"""Adding items: one conditional write for any number of items."""
 
 from __future__ import annotations
 

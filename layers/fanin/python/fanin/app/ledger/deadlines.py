@@ -24,7 +24,7 @@ def meet_deadline(
         ports: the stores.
         settler: completes the batch if all its items are done.
         batch_id: the batch.
-        postpone: gives a batch another deadline and returns its row, or returns None to let it end.
+        postpone: moves the deadline or ends the batch, and returns the row; None ends it here.
 
     Returns:
         The row afterwards; None if there is no such batch.

@@ -15,8 +15,8 @@ def check_issued(block: Block, batch: Batch) -> None:
         batch: its batch; the row must be recent enough to count the items of the block.
 
     Raises:
-        InvalidItemId: the check does not follow from the batch's salt, or the batch has no such items. An
-            item past the last one has no bit, and must not be written.
+        InvalidItemId: the check does not match the batch's salt, or the block ends past the batch's last
+            item, where no bit may be written.
     """
     if not block.genuine(batch.salt) or block.stop > batch.items:
         raise InvalidItemId(

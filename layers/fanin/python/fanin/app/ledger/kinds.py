@@ -18,8 +18,8 @@ OnEnd: TypeAlias = Callable[[Ledger, Batch, Event], Event]
 """Called with an ended batch and its event; returns the event to publish."""
 
 OnDue: TypeAlias = Callable[[Ledger, Batch], Batch | None]
-"""Called with a live, settled batch whose deadline has come; postpones the deadline and returns the row, or
-returns None."""
+"""Called with a live, settled batch whose deadline has come. Returns the row after postponing the deadline or
+ending the batch; None lets the ledger end it."""
 
 OnIdle: TypeAlias = Callable[[Ledger, Batch], State | None]
 """Called with a live, settled batch that is idle; returns the state it ends in, or None to spare it.

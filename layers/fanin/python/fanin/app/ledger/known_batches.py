@@ -111,11 +111,11 @@ class KnownBatches:
             BatchGone: it is past its lifetime.
         """
         if batch.gone(self._clock.now()):
-            raise BatchGone(f"batch {batch.batch_id} is past its lifetime and has been given up")
+            raise BatchGone(f"batch {batch.batch_id} was removed or is past its lifetime")
         return batch
 
     def activity(self, batch: Batch) -> Activity:
-        """What activity now makes of the row's index key."""
+        """The index key of the row after activity now."""
         now = self._clock.now()
         at = max(batch.touched_at, touched(now, batch.idle_ttl))
         return Activity(at, batch.active(at).look_at(now))

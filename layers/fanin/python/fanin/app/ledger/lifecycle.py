@@ -76,7 +76,7 @@ class Lifecycle:
         if batch.state.terminal:
             return self._ports.batches.expire(batch.batch_id, now=now)
         if batch.kind is Kind.BUFFER:
-            return False  # a buffer is not used all the time, and still wanted
+            return False  # an idle buffer is still wanted
         if self._settler.finish(batch).state.terminal:
             return False
         _, moved = self._ports.batches.end(

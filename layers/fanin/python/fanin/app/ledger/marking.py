@@ -63,8 +63,8 @@ class Marking:
             What it did to each batch, in order.
 
         Raises:
-            BatchNotFound, BatchGone: a batch does not exist, or no longer.
-            InvalidRequest: a batch is estimated, or a bit stands for an item that it does not have. Nothing
+            BatchNotFound, BatchGone: a batch does not exist, or is gone.
+            InvalidRequest: a batch is estimated, or a bit is past its last item. Nothing
                 was written.
             Throttled: some words may have been written; repeat the whole call.
         """
@@ -105,7 +105,7 @@ class Marking:
         return Marked(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
 
     def _check(self, marks: Sequence[Mark], batch: Batch) -> None:
-        """Refuse bits that stand for items that do not exist, all or some; they must not be cleared."""
+        """Refuse bits of items that do not exist; clearing them would corrupt the tree."""
         if batch.mode is Mode.ESTIMATED:
             raise InvalidRequest(
                 f"batch {batch.batch_id} is estimated: it has no bits to mark; acknowledge by counts"

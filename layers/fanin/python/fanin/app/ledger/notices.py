@@ -27,14 +27,14 @@ COUNTED = 100
 
 
 def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
-    """Acknowledge the parent item of a batch that has ended, delete its alarm, and publish its event.
+    """Mark the parent item of an ended batch done or failed, delete the alarm, and publish the event.
 
     Every step may be repeated: the acknowledgement is idempotent, and the event's id consists of batch and
     state, so that a consumer can drop a repeat.
 
     Args:
         ports: the bus and the alarms.
-        ledger: acknowledges the parent item, and lists what failed and what is missing.
+        ledger: marks the parent item, and lists failed and missing items.
         batch: the row, in its terminal state.
         kinds: hooks of the patterns, which may change the event.
 
@@ -64,7 +64,7 @@ def _acknowledge_parent(ledger: Ledger, batch: Batch, item: str) -> None:
         else:
             ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
     except (BatchNotFound, BatchGone):
-        return  # the parent ended and was removed before
+        return  # the parent batch was removed
 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:

@@ -58,9 +58,9 @@ class Opening:
             reservation: of an idempotency key; it draws the id and the salt, and records them.
 
         Raises:
-            InvalidRequest: a value is out of its range, or contradicts another.
+            InvalidRequest: a value is out of range or contradicts another, or the parent batch has ended.
             InvalidItemId: the parent item was not issued by this service.
-            BatchNotFound, BatchGone: there is no batch ``retry_of``, or no longer.
+            BatchNotFound, BatchGone: the batch of ``retry_of`` or ``parent_item`` does not exist or is gone.
             IdempotencyKeyReused: the key was used for another request.
         """
         now = self._ports.clock.now()

@@ -1,4 +1,4 @@
-"""The reaper: checks live batches that are due, and ends those that were left alone."""
+"""The reaper: checks live batches that are due, completes the done ones, and ends the idle ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Reaped:
 
     Attributes:
         seen: live batches that were due.
-        settled: completed, since all their items were done; a process or a stream record was lost before.
+        settled: completed here because all items were done: a process or a stream record was lost.
         timed_out: ended by a deadline whose alarm was lost, or by their pattern's idle time.
-        orphaned: ended for lack of activity.
+        orphaned: ended because they were idle, or past their lifetime.
         spared: idle, but kept by their pattern, such as frames whose sender was asked to repeat.
         stuck: how many of the orphaned were closed, so that their producers may be waiting for them.
         more: whether the budget ended the run, and more may be due.
@@ -43,7 +43,7 @@ def reap(
     *,
     budget: int = 1_000,
 ) -> Reaped:
-    """Check up to ``budget`` due batches; the next run finds the rest.
+    """Check about ``budget`` due batches, whole pages at a time; the next run finds the rest.
 
     Args:
         ports: the stores.

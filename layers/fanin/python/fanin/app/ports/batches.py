@@ -46,7 +46,7 @@ class BatchStore(Protocol):
         Args:
             batch_id: the batch.
             n: how many.
-            activity: None leaves the index key alone, for a caller that does not know the row yet.
+            activity: None leaves the index key unchanged, for a caller that has not read the row.
             room: None requires a batch without a limit; a number requires ``pending_bound`` ≤ room, and adds
                 n to it.
 
@@ -140,7 +140,7 @@ class BatchStore(Protocol):
             now: becomes ``ended_at``.
             sources: states it may move from.
             partial: recorded with the move.
-            touched_at: if given, the row must still have this value; the reaper guards against activity so.
+            touched_at: if given, the row must still have this value; so recent activity stops the reaper.
 
         Returns:
             The row (None if unknown), and whether this call moved it.

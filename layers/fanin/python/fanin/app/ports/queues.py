@@ -38,7 +38,7 @@ class Queues(Protocol):
     """The queues of buffers: created by the service, or the user's own with the channel tag."""
 
     def create(self, name: str) -> str:
-        """Create the queue of a buffer, and return its URL; an existing one is fine.
+        """Create the queue of a buffer, unless it exists, and return its URL.
 
         Raises:
             Throttled: it was deleted less than a minute ago.
@@ -46,7 +46,7 @@ class Queues(Protocol):
         ...
 
     def delete(self, queue: str) -> None:
-        """Delete a queue; a missing one is fine."""
+        """Delete a queue, if it exists."""
         ...
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:

@@ -27,5 +27,5 @@ class Rules(Protocol):
         ...
 
     def delete(self, route: str) -> None:
-        """Delete the rule of a route; a missing one is fine."""
+        """Delete the rule of a route, if it has one."""
         ...

@@ -17,5 +17,5 @@ class Random(Protocol):
         ...
 
     def bytes(self, n: int) -> bytes:
-        """N unpredictable bytes."""
+        """Return ``n`` unpredictable bytes."""
         ...

@@ -13,5 +13,5 @@ class Timers(Protocol):
         ...
 
     def clear(self, batch_id: int) -> None:
-        """Delete the alarm of a batch; a missing one is fine."""
+        """Delete the alarm of a batch, if it has one."""
         ...

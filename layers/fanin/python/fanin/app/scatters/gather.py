@@ -122,7 +122,8 @@ class Gather:
     def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
         """Count exactly: recipients that replied, and recipients that failed.
 
-        Done items are counted before failed ones, so that a failure in between is not taken for a reply.
+        Done items are counted before failed ones, so that a failure between the two counts does not
+        look like a reply.
         """
         done = ledger.status(batch.batch_id, exact=True).done_min
         failed, cursor = 0, None

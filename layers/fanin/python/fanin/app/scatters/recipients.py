@@ -1,4 +1,4 @@
-"""Who of a scatter's recipients is missing, and who failed: pages of their names.
+"""Lists the missing and the failed recipients of a scatter by name, in pages.
 
 The bits say which recipients those are; the records say what they are called.
 """
@@ -20,7 +20,7 @@ _DIGITS: Final = 13  # of the largest ordinal
 
 
 class Recipients:
-    """Lists recipients of scatters by what became of them.
+    """Lists the missing and the failed recipients of scatters.
 
     Args:
         ledger: knows who replied and who failed; its ports are used.

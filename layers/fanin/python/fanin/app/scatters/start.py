@@ -74,7 +74,7 @@ class Starting:
         batch = self._open(scatter, reservation)
         if reservation is not None:
             reservation.keep()
-            # Another process may have opened the same batch before: its row counts.
+            # Another process may have opened the batch first: then its row is used.
             batch = self._ports.batches.read([batch.batch_id])[batch.batch_id]
         self._set_off(batch)
         return batch

@@ -23,7 +23,7 @@ class SqsHandler:
 
     Args:
         handle: does the work of one message.
-        acknowledger: makes what acknowledges, anew for each event.
+        acknowledger: makes a new acknowledger for each event.
 
     Attributes:
         handle: that function, so that a test can call it alone.

@@ -38,7 +38,7 @@ class MessageWindow:
             self._handle(message)
         except ItemFailed as failed:
             failure = str(failed).encode(errors="replace").decode()  # surrogates cannot be sent
-        # A reply may still be on its way: to mark its recipient done would end the scatter without it.
+        # The reply may still come: marking its recipient done now would end the scatter without it.
         waits = message.expects_reply and failure is None
         if message.item is not None and not waits:
             self._outcomes[message.message_id] = ItemOutcome(message.item, failure)

@@ -187,7 +187,7 @@ class Repeater:
                 self._outstanding[notice.frame] = _NextCheck(self._clock())
 
     def _check(self, frame_id: int) -> None:
-        """Repeat what is missing of a frame, or forget the frame if nothing is.
+        """Send the missing envelopes of a frame again, or forget the frame if it is complete.
 
         Of a frame that the service no longer knows, everything is missing, up to the largest size there is:
         a sender with a larger template may have opened it.

@@ -124,7 +124,7 @@ class SqsReceiver:
             try:
                 envelopes[message_id] = self._codec.decode_text(body)
             except InvalidRequest:
-                continue  # it is delivered again until the queue moves it to its dead-letter queue
+                continue  # delivered again, until the queue moves it to its dead-letter queue
         dispositions = self._receiver.receive(list(envelopes.values()))
         settled = {
             message_id

@@ -35,7 +35,7 @@ class HttpsApi:
     """Makes calls of a deployed API.
 
     A call that got no answer or a 5xx is sent again if it may be repeated, one that was throttled always.
-    What the service decided, such as that a batch is full, is raised at once.
+    Refusals, such as a full batch, are raised at once.
 
     Args:
         url: the API's root, the stack's output ``ApiUrl``.
@@ -119,7 +119,7 @@ class HttpsApi:
 
 
 def error_of(response: Response) -> FaninError:
-    """Turn a refusal into an error: by its problem type, or by its status where it has none.
+    """Turn a refusal into an error, by its problem type, or by its status if it has no problem type.
 
     API Gateway and proxies refuse in their own words, so the body need not be a problem document.
     """

@@ -143,7 +143,7 @@ class TrackedBatch:
             yield zip(self._admitted(len(block)), block, strict=True)
 
     def _admitted(self, count: int) -> Group:
-        """Add items, waiting while the batch is full; the wait ends with the batch at the latest."""
+        """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends."""
         key = uuid.uuid4().hex
         attempt = 0
         while True:

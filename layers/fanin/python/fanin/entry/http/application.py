@@ -62,7 +62,7 @@ def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES)
     def not_found(_: Exception) -> Response[str]:
         path = app.current_event.path
         allowed = sorted({route.method for route in routes if route.matches(path)})
-        if app.current_event.http_method in allowed:  # the resolver matches fewer characters than we do
+        if app.current_event.http_method in allowed:  # Powertools matches fewer characters
             return refused(InvalidRequest("the path has a character that ids and names cannot have"))
         if allowed:
             detail = f"method not allowed; this path accepts {', '.join(allowed)}"

@@ -1,4 +1,4 @@
-"""Why a schema refuses a value, in a sentence: where it stands, what was expected, and what came."""
+"""Explains in a sentence why a schema refuses a value: its place, what was expected, and what was sent."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def path_to(name: str, root: Any) -> tuple[str, ...]:
     """Read the name that fastjsonschema gives to a place: ``data.items[0]`` is ``items``, ``0``.
 
     Args:
-        name: of the place. Names of fields stand in it as they are, dots and brackets included.
+        name: the place. Field names are not escaped: they may contain dots and brackets.
         root: the value that has the place; tells where a name ends.
     """
     rest, value, path = name.removeprefix("data"), root, list[str]()

@@ -12,14 +12,14 @@ from fanin import names
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
 
-_RETRY_AFTER: Final = 1  # seconds, where the error does not know better
+_RETRY_AFTER: Final = 1  # seconds, for retryable errors without a retry_after
 
 
 def of(error: FaninError, request_id: str) -> Response[str]:
     """Make the problem of an error.
 
     Args:
-        error: of a class in ``STATUS``.
+        error: an error whose class is in ``STATUS``.
         request_id: of API Gateway; finds the request in the logs.
     """
     retry_after = error.retry_after
@@ -40,7 +40,7 @@ def problem(
     """Make a problem.
 
     Args:
-        status: of HTTP.
+        status: HTTP status.
         code: stable name of the problem.
         detail: what was expected, what came, what to do.
         request_id: of API Gateway.

@@ -1,4 +1,4 @@
-"""The time of a service in memory: a clock that stands until somebody waits, or the machine's."""
+"""The clocks of a service in memory: one that moves only when code waits, and the machine's."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Dispatcher:
         """Run everything that is due, even within a function that waits.
 
         Returns:
-            When there is more to run, ms; None if that is not in sight, or another thread sees to it.
+            When more work is due, ms; None if none is scheduled, or another thread runs it.
         """
         if not self._lock.acquire(blocking=False):
             return None

@@ -76,7 +76,7 @@ class EventSource:
             # Hidden for at least a second: with a timeout of 0, a message that always fails would loop.
             messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout")))
         if not messages:
-            return True  # they were dead, and have moved to the dead letters
+            return True  # the messages were received too often, and moved to the dead-letter queue
         handles = {message.message_id: message.handle for message in messages}
         again = self._invoke(queue, messages)
         with self._store.lock:

@@ -124,7 +124,7 @@ class Runtime:
         return self.queues.create(name, attributes, {}).url
 
     def _ports(self, jobs: str, replies: str) -> Ports:
-        # Not the callers' client: what a use case sends must not run functions in the midst of it.
+        # Not the callers' client: a send by a use case must not run functions before the use case returns.
         own = cast("SQSClient", self._client())
         ports, backoff = self.memory.ports(), Backoff(sleep=self._dispatcher.wait)
         return replace(

@@ -15,14 +15,14 @@ T = TypeVar("T")
 TRIES: Final = 10
 """How often a record is tried before it becomes a dead letter."""
 PAUSE_MS: Final = 180_000
-"""Time between two tries of a record. Only the second follows the first at once."""
+"""Milliseconds between two tries of a record, except that the second try follows the first at once."""
 
 
 class Source(Protocol):
     """Triggers a function, now or at some time."""
 
     def due(self) -> int | None:
-        """When it triggers next, ms; a time in the past means now, None means not in sight."""
+        """When it triggers next, ms; a past time means now, None means that nothing is scheduled."""
         ...
 
     def run(self) -> bool:
@@ -126,7 +126,7 @@ class Rate:
         every: ms between two calls.
         call: the function; if it raises, its next call is at the usual time.
         clock: tells the time.
-        needed: when a call will next find something to do, ms; None if that is not in sight. Earlier calls
+        needed: when a call will next find something to do, ms; None if it will not. Earlier calls
             are skipped, so that a test passes a long time quickly.
     """
 

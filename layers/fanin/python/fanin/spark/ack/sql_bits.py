@@ -24,5 +24,5 @@ def mask(number: str) -> Column:
 
 
 def union(masks: str) -> Column:
-    """Aggregate masks: all their bits."""
+    """Aggregate masks to their union."""
     return F.expr(f"bit_or(`{masks}`)")

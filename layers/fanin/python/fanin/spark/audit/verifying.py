@@ -1,4 +1,4 @@
-"""Hands batches to the ledger's ``verify``, which reads the tables as they are now, and can repair them."""
+"""Calls the ledger's ``verify`` for batches; it reads the current tables, and can repair them."""
 
 from __future__ import annotations
 

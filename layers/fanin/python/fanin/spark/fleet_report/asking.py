@@ -1,4 +1,4 @@
-"""Asks the vehicles of fleets by scatter-gather, and collects what each one said, or that it said nothing.
+"""Asks the vehicles of fleets by scatter-gather, and collects their answers, silence included.
 
 Each fleet gets one scatter, to the fleet's topic in the directory. Its idempotency key is made of the key of
 the report and the fleet, so a report that is run again, for example after its driver died, finds it.

@@ -17,7 +17,7 @@ from fanin.spark.fleet_report.weeks import label
 NOTHING: Final = "\N{EN DASH}"
 OTHERS: Final = "all others"
 FLEETS: Final = 40
-"""Fleets with a row of their own on the page: those that drove farthest. The datasets have all."""
+"""Most fleets with a row on the page: those that drove farthest. The datasets have all fleets."""
 LISTED: Final = 200
 """Missing vehicles that the page names."""
 WEEKS: Final = 106

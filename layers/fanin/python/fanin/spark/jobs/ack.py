@@ -86,7 +86,7 @@ def _json(spark: SparkSession, path: str, *, by_ordinal: bool) -> DataFrame:
 
 
 def _is_pattern(path: str) -> bool:
-    """Whether a path is a pattern; only Spark knows its files."""
+    """Whether a path is a glob pattern, which only Spark can expand."""
     return bool(set("*?[{") & set(path))
 
 

@@ -68,7 +68,7 @@ def _submitted() -> bool:
 
 
 def _find_java() -> None:
-    """If there is no Java, use the one that ``make`` puts into the virtual environment."""
+    """Without a Java on the path, use the one that ``make`` puts into the virtual environment."""
     if shutil.which("java") is None and Path(sys.prefix, "bin", "java").is_file():
         os.environ.setdefault("JAVA_HOME", sys.prefix)
 

@@ -14,7 +14,7 @@ from fanin.adapters.memory.sqs.queue_calls import Answer, QueueCalls
 from fanin.adapters.memory.sqs.store import QueueStore
 
 Wait: TypeAlias = Callable[[float, Callable[[], bool]], None]
-"""Waits so many seconds, or until what it is given is true."""
+"""Waits the given number of seconds, or until the predicate is true."""
 
 
 def _at_once(_seconds: float, _ready: Callable[[], bool]) -> None:
@@ -28,7 +28,7 @@ class InMemorySqs(QueueCalls):
 
     Args:
         store: the queues.
-        accesses: counts the calls, and lets an onlooker in around them: ``sqs.send_message`` and so on.
+        accesses: counts the calls, and calls ``on_call`` around each: ``sqs.send_message`` and so on.
         wait: how a receive waits that finds nothing.
     """
 

@@ -62,9 +62,9 @@ class Queue:
     """A standard or FIFO queue.
 
     Attributes:
-        name: its own; ``.fifo`` at the end makes it a FIFO queue.
-        url: what callers name it by.
-        arn: the same for policies and event sources.
+        name: the queue's name; a name that ends in ``.fifo`` makes a FIFO queue.
+        url: how callers refer to the queue.
+        arn: how policies and event sources refer to it.
         clock: tells what is visible, and what is past its retention.
         random: draws which messages are delivered twice.
         created_at: ms.

@@ -21,7 +21,7 @@ class QueueCalls:
 
     Args:
         store: the queues.
-        accesses: counts the calls, and lets an onlooker in around them: ``sqs.create_queue`` and so on.
+        accesses: counts the calls, and calls ``on_call`` around each: ``sqs.create_queue`` and so on.
 
     Attributes:
         meta: has the ``endpoint_url``.

@@ -1,0 +1,212 @@
+"""Correlation ids: who holds one, for how long, and who may take it over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.app.ports.records import Record
+from fanin.app.scatters import correlation
+from fanin.domain.batch import Batch, OpenBatch
+from fanin.errors import CorrelationIdAlive, Throttled
+from tests.unit.app.conftest import World
+
+SALTS = st.binary(min_size=16, max_size=16)
+
+
+def drafted(world: World, batch_id: int = 7) -> Batch:
+    """A batch that is about to be opened."""
+    now = world.clock.at
+    return Batch(
+        batch_id=batch_id,
+        salt=b"s" * 16,
+        created_at=now,
+        touched_at=now,
+        expires_at=now // 1000 + 86_400,
+        open_idle_ttl=600,
+        closed_idle_ttl=600,
+    )
+
+
+def opened(world: World) -> Batch:
+    return world.ledger.open(OpenBatch())
+
+
+def held(world: World) -> Record | None:
+    return world.ports.directory.read(correlation.NAMESPACE, ["mine"]).get("mine")
+
+
+def holder(world: World) -> int | None:
+    record = held(world)
+    return None if record is None else record.value["batch_id"]
+
+
+class TestDerivedFrom:
+    @given(salt=SALTS, other=SALTS)
+    def test_an_id_follows_from_the_salt_alone_and_does_not_tell_it(self, salt: bytes, other: bytes) -> None:
+        world = World()
+        made = correlation.derived_from(replace(drafted(world, 7), salt=salt))
+
+        assert correlation.derived_from(replace(drafted(world, 8), salt=salt)) == made
+        assert (correlation.derived_from(replace(drafted(world, 7), salt=other)) == made) is (salt == other)
+        assert str(UUID(made)) == made
+        assert UUID(made).bytes != salt
+
+
+class TestClaim:
+    def test_a_free_id_is_held_from_now_until_the_batch_expires(self, world: World) -> None:
+        batch = drafted(world)
+
+        assert correlation.claim(world.ports, "mine", batch) == world.clock.at
+        assert held(world) == Record(
+            "mine", {"batch_id": 7, "created_at": world.clock.at}, 1, batch.expires_at
+        )
+
+    @pytest.mark.parametrize("later", [0, 1, 29_999])
+    def test_a_repeat_in_time_changes_nothing(self, world: World, later: int) -> None:
+        since = correlation.claim(world.ports, "mine", drafted(world))
+        before = held(world)
+        world.clock.advance(later)
+
+        assert correlation.claim(world.ports, "mine", drafted(world)) == since
+        assert held(world) == before
+
+    def test_a_repeat_after_half_a_minute_takes_it_anew(self, world: World) -> None:
+        since = correlation.claim(world.ports, "mine", drafted(world))
+        world.clock.advance(30_000)
+
+        assert correlation.claim(world.ports, "mine", drafted(world)) == since + 30_000
+        assert holder(world) == 7
+
+    def test_an_id_is_kept_for_a_batch_that_is_not_open_yet_for_a_minute(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world, 7))
+        world.clock.advance(59_999)
+        with pytest.raises(CorrelationIdAlive):
+            correlation.claim(world.ports, "mine", drafted(world, 8))
+        assert holder(world) == 7
+
+        world.clock.advance(1)
+        correlation.claim(world.ports, "mine", drafted(world, 8))
+        assert holder(world) == 8
+
+    def test_an_id_is_kept_for_as_long_as_its_batch_lives(self, world: World) -> None:
+        batch = opened(world)
+        correlation.claim(world.ports, "mine", batch)
+        world.clock.advance(3_600_000)
+
+        with pytest.raises(CorrelationIdAlive) as refused:
+            correlation.claim(world.ports, "mine", drafted(world, 8))
+
+        assert str(refused.value) == (
+            f"scatter {batch.batch_id} of correlation id 'mine' has not ended;"
+            " wait for it, cancel it, or use another"
+        )
+        assert holder(world) == batch.batch_id
+
+    def test_an_id_of_a_batch_that_has_ended_is_taken_over_at_once(self, world: World) -> None:
+        batch = opened(world)
+        correlation.claim(world.ports, "mine", batch)
+        world.ledger.cancel(batch.batch_id)
+
+        correlation.claim(world.ports, "mine", drafted(world, 8))
+        assert holder(world) == 8
+
+    def test_an_id_of_a_batch_past_its_lifetime_is_taken_over(self, world: World) -> None:
+        # Given a record that outlives its batch, whose row is still there
+        batch = opened(world)
+        correlation.claim(world.ports, "mine", replace(batch, expires_at=batch.expires_at + 3_600))
+        world.clock.at = batch.expires_at * 1000 - 1
+        with pytest.raises(CorrelationIdAlive):
+            correlation.claim(world.ports, "mine", drafted(world, 8))
+
+        world.clock.advance(1)
+        correlation.claim(world.ports, "mine", drafted(world, 8))
+        assert holder(world) == 8
+
+    def test_ids_do_not_keep_each_other(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world, 7))
+        correlation.claim(world.ports, "yours", drafted(world, 8))
+
+        assert holder(world) == 7
+
+    def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world: World) -> None:
+        # Given a holder that has ended, and another scatter that is faster to take its id
+        ended, faster = opened(world), opened(world)
+        correlation.claim(world.ports, "mine", ended)
+        world.ledger.cancel(ended.batch_id)
+        world.at("batches.read", "after", lambda: correlation.claim(world.ports, "mine", faster))
+
+        with pytest.raises(CorrelationIdAlive, match=str(faster.batch_id)):
+            correlation.claim(world.ports, "mine", drafted(world, 9))
+        assert world.happened
+        assert holder(world) == faster.batch_id
+
+    @pytest.mark.parametrize("others", [4, 5])
+    def test_who_is_overtaken_five_times_is_told_to_try_again(self, world: World, others: int) -> None:
+        # Given others who take the id just before each try, and die
+        def take() -> None:
+            world.ports.directory.put(
+                correlation.NAMESPACE, "mine", {"batch_id": 1, "created_at": 0}, expires_at=2**40
+            )
+
+        for _ in range(others):
+            world.at("directory.put", "before", take)
+            world.at("directory.put", "before", lambda: None)  # the put of the other itself
+
+        if others < correlation.TRIES:
+            assert correlation.claim(world.ports, "mine", drafted(world)) == world.clock.at
+        else:
+            with pytest.raises(
+                Throttled, match="other calls are claiming correlation id 'mine'; try again"
+            ) as refused:
+                correlation.claim(world.ports, "mine", drafted(world))
+            assert refused.value.retry_after == 1
+        assert world.happened
+
+
+class TestCheckInTime:
+    def test_a_batch_may_be_opened_within_half_a_minute(self, world: World) -> None:
+        since = world.clock.at
+        correlation.check_in_time(world.ports, since)
+        world.clock.advance(29_999)
+        correlation.check_in_time(world.ports, since)
+
+        world.clock.advance(1)
+        with pytest.raises(Throttled, match="writing the recipients took too long; try again") as refused:
+            correlation.check_in_time(world.ports, since)
+        assert refused.value.retry_after == 1
+
+
+class TestFree:
+    def test_an_id_that_is_let_go_is_free_and_a_repeat_changes_nothing(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world, 7))
+
+        for _ in range(2):
+            correlation.free(world.ports, "mine", 7)
+            assert held(world) is None
+        correlation.claim(world.ports, "mine", drafted(world, 8))
+        assert holder(world) == 8
+
+    def test_nobody_lets_go_of_the_id_of_another(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world, 7))
+        before = held(world)
+
+        correlation.free(world.ports, "mine", 8)
+
+        assert held(world) == before
+
+    def test_an_id_that_was_taken_anew_meanwhile_stays(self, world: World) -> None:
+        # Given another scatter that takes the id between the read and the delete
+        batch, other = opened(world), opened(world)
+        correlation.claim(world.ports, "mine", batch)
+        world.ledger.cancel(batch.batch_id)
+        world.at("directory.delete", "before", lambda: correlation.claim(world.ports, "mine", other))
+
+        correlation.free(world.ports, "mine", batch.batch_id)
+
+        assert world.happened
+        assert holder(world) == other.batch_id

@@ -1,0 +1,341 @@
+"""Gathering: when replies are enough, what a deadline does, and what the end tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanin import names
+from fanin.app.ports.events import Event
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.records import Plan, read_plan
+from fanin.app.scatters.service import ScatterService
+from fanin.domain import ids, limits
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.scatter import Recipient, Scatter
+from tests.unit.app.scatters.test_service import Fleet
+
+
+class Crowd(Fleet):
+    """A fleet that marks recipients without the receiving side of replies, which would end a scatter.
+
+    Attributes:
+        gather: the hooks that are tested.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gather = Gather(self.ports)
+
+    def ask(self, n: int, **options: Any) -> Batch:
+        """Start a scatter to ``n`` recipients, of one queue; its jobs are dropped."""
+        self.recipients(1)
+        to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
+        started = self.scatters.start(Scatter("x", to, **options))
+        self.memory.jobs.waiting.clear()
+        return self.row(started.batch)
+
+    def items(self, batch: Batch, ordinals: set[int]) -> list[str]:
+        prefix = ids.issue(batch.batch_id, 0, batch.items, batch.salt).prefix
+        return [f"{prefix}:{i}" for i in sorted(ordinals)]
+
+    def done(self, batch: Batch, *ordinals: int) -> None:
+        self.ledger.ack(self.items(batch, set(ordinals)))
+
+    def failed(self, batch: Batch, *ordinals: int) -> None:
+        self.ledger.fail([Failure(item, "broken") for item in self.items(batch, set(ordinals))])
+
+    def plan(self, batch: Batch) -> Plan:
+        return read_plan(self.ports.records, batch.batch_id)
+
+    def postpone(self, batch: Batch) -> Batch | None:
+        return self.gather.postpone(self.ledger, batch)
+
+    def tell(self, batch: Batch, detail: dict[str, Any] | None = None) -> Event:
+        event = Event("7.end", "Batch Ended", {"failures": [], **(detail or {})}, 5)
+        return self.gather.ended(self.ledger, self.row(batch), event)
+
+
+@pytest.fixture
+def crowd() -> Crowd:
+    return Crowd()
+
+
+class TestPostponing:
+    def test_the_chunks_with_missing_recipients_are_sent_to_again(self, crowd: Crowd) -> None:
+        # Given three chunks, of which the second has replied or failed
+        batch = crowd.ask(250, timeout=10)
+        crowd.done(batch, *range(100, 150), 0)
+        crowd.failed(batch, *range(150, 200))
+        batch = crowd.row(batch)
+        crowd.clock.advance(10_000)
+
+        row = crowd.postpone(batch)
+
+        assert crowd.memory.jobs.waiting == [
+            {"batch_id": batch.batch_id, "chunk": chunk, "wave": 1} for chunk in (0, 2)
+        ]
+        assert row is not None
+        assert (row.retries, row.deadline, row.state) == (1, crowd.clock.at + 10_000, State.CLOSED)
+        assert row == crowd.row(batch)
+        assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
+
+    @pytest.mark.parametrize(("late", "until"), [(-3_000, 20_000), (0, 20_000), (2_500, 22_500)])
+    def test_the_next_deadline_counts_from_the_last_or_from_now(
+        self, crowd: Crowd, late: int, until: int
+    ) -> None:
+        batch = crowd.ask(1, timeout=10)
+        started = crowd.clock.at
+        crowd.clock.advance(10_000 + late)
+
+        row = crowd.postpone(batch)
+
+        assert row is not None
+        assert row.deadline == started + until
+
+    def test_an_alarm_that_works_on_an_old_row_counts_no_second_retry(self, crowd: Crowd) -> None:
+        batch = crowd.ask(1, timeout=10)
+        crowd.clock.advance(10_000)
+
+        first, second = crowd.postpone(batch), crowd.postpone(batch)
+
+        assert first == second == crowd.row(batch)
+        assert crowd.row(batch).retries == 1
+
+    @pytest.mark.parametrize("retries", [0, 1, 3])
+    def test_it_is_given_up_after_as_many_retries_as_planned(self, crowd: Crowd, retries: int) -> None:
+        batch = crowd.ask(1, timeout=10, max_retries=retries)
+        for _ in range(retries):
+            crowd.clock.advance(10_000)
+            assert crowd.postpone(crowd.row(batch)) is not None
+        crowd.memory.jobs.waiting.clear()
+        before = crowd.row(batch), dict(crowd.memory.timers.alarms)
+
+        assert crowd.postpone(crowd.row(batch)) is None
+
+        assert (crowd.row(batch), crowd.memory.timers.alarms) == before
+        assert crowd.memory.jobs.waiting == []
+
+    def test_it_is_not_sent_again_where_enough_have_replied(self, crowd: Crowd) -> None:
+        batch = crowd.ask(3, quorum=2)
+        crowd.done(batch, 0)
+        assert crowd.postpone(crowd.row(batch)) is not None
+        crowd.memory.jobs.waiting.clear()
+        crowd.done(batch, 1)
+
+        assert crowd.postpone(crowd.row(batch)) is None
+        assert crowd.memory.jobs.waiting == []
+
+    def test_a_batch_that_has_no_plan_or_no_deadline_ends_as_any_other(self, crowd: Crowd) -> None:
+        plain, _ = crowd.batch(1, closed=True, deadline=crowd.clock.at + 1_000)
+        scatter = replace(crowd.ask(1), deadline=None)
+
+        assert crowd.postpone(plain) is None
+        assert crowd.postpone(scatter) is None
+        assert crowd.memory.jobs.waiting == []
+
+
+class TestListingAgain:
+    def start(self, crowd: Crowd) -> Batch:
+        """A scatter whose recipients the worker has yet to list, and whose job was lost."""
+        started = ScatterService(crowd.ledger, at_once=0).start(Scatter("x", topic="cars"))
+        crowd.memory.jobs.waiting.clear()
+        return crowd.row(started.batch)
+
+    def test_another_process_is_asked_to_list(self, crowd: Crowd) -> None:
+        batch = self.start(crowd)
+        crowd.clock.at = batch.deadline or 0
+
+        row = crowd.postpone(batch)
+
+        assert crowd.memory.jobs.waiting == [{"batch_id": batch.batch_id, "chunk": None, "wave": 0}]
+        assert row is not None
+        assert (row.state, row.retries, row.deadline) == (State.OPEN, 1, crowd.clock.at + 300_000)
+        assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
+
+    def test_it_times_out_when_ten_were_asked(self, crowd: Crowd) -> None:
+        batch = self.start(crowd)
+        for _ in range(10):
+            crowd.clock.at = crowd.row(batch).deadline or 0
+            row = crowd.postpone(crowd.row(batch))
+            assert row is not None
+            assert row.state is State.OPEN
+        assert len(crowd.memory.jobs.waiting) == 10
+
+        crowd.clock.at = crowd.row(batch).deadline or 0
+        row = crowd.postpone(crowd.row(batch))
+
+        assert row is not None
+        assert row.state is crowd.row(batch).state is State.TIMED_OUT
+        assert len(crowd.memory.jobs.waiting) == 10
+
+
+class TestTally:
+    @settings(max_examples=30)
+    @given(n=st.integers(1, 9), data=st.data())
+    def test_replies_and_failures_are_counted_apart(self, n: int, data: st.DataObject) -> None:
+        crowd = Crowd()
+        batch = crowd.ask(n)
+        marks = data.draw(st.lists(st.sampled_from(["reply", "failure", "nothing"]), min_size=n, max_size=n))
+        for i, mark in enumerate(marks):
+            {"reply": crowd.done, "failure": crowd.failed}.get(mark, lambda *_: None)(batch, i)
+
+        expected = marks.count("reply"), marks.count("failure")
+        assert crowd.gather.tally(crowd.ledger, crowd.row(batch)) == expected
+
+    def test_failures_of_all_pages_count(self, crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "MAX_PAGE", 2)
+        batch = crowd.ask(9)
+        crowd.failed(batch, 0, 1, 3, 5, 8)
+        crowd.done(batch, 2)
+
+        assert crowd.gather.tally(crowd.ledger, batch) == (1, 5)
+
+    def test_a_failure_while_it_counts_is_not_taken_for_a_reply(self, crowd: Crowd) -> None:
+        batch = crowd.ask(3)
+        crowd.done(batch, 0)
+        crowd.at("parts.failures", "after", lambda: crowd.failed(batch, 1, 2))
+
+        assert crowd.gather.tally(crowd.ledger, batch) == (1, 0)
+        assert crowd.happened
+        assert crowd.gather.tally(crowd.ledger, batch) == (1, 2)
+
+
+class TestEnough:
+    @settings(max_examples=60)
+    @given(
+        n=st.integers(1, 6),
+        quorum=st.none() | st.integers(1, 7) | st.sampled_from([0.1, 0.2, 0.5, 0.75, 0.9]),
+        data=st.data(),
+    )
+    def test_it_ends_when_enough_replied_and_others_are_still_missing(
+        self, n: int, quorum: float | None, data: st.DataObject
+    ) -> None:
+        # Given recipients who replied, failed or are missing
+        crowd = Crowd()
+        batch = crowd.ask(n, quorum=quorum)
+        replied = data.draw(st.sets(st.integers(0, n - 1)))
+        failed = data.draw(st.sets(st.integers(0, n - 1))) - replied
+        if replied:
+            crowd.done(batch, *replied)
+        if failed:
+            crowd.failed(batch, *failed)
+        before = crowd.row(batch)
+
+        # When it is asked whether that is enough
+        ended = crowd.gather.end_if_enough(crowd.ledger, before, crowd.plan(batch))
+
+        # Then failures do not count, a number stands for all where there are fewer, and a share is of all
+        needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else min(quorum, n)
+        assert ended is (len(replied) >= needed - 1e-9 and len(replied | failed) < n)
+        row = crowd.row(batch)
+        if ended:
+            assert (row.state, row.partial) == (State.COMPLETE, True)
+        else:
+            assert row == before
+
+    def test_a_second_look_changes_nothing(self, crowd: Crowd) -> None:
+        batch = crowd.ask(3, quorum=1)
+        crowd.done(batch, 0)
+        plan = crowd.plan(batch)
+        crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), plan)
+        before = crowd.row(batch)
+        crowd.clock.advance(1_000)
+
+        crowd.gather.end_if_enough(crowd.ledger, before, plan)
+
+        assert crowd.row(batch) == before
+
+    def test_a_scatter_that_was_cancelled_stays_so(self, crowd: Crowd) -> None:
+        batch = crowd.ask(3, quorum=1)
+        crowd.done(batch, 0)
+        crowd.ledger.cancel(batch.batch_id)
+
+        crowd.gather.end_if_enough(crowd.ledger, batch, crowd.plan(batch))
+
+        assert crowd.row(batch).state is State.CANCELLED
+
+
+class TestTelling:
+    def test_the_end_tells_who_replied_failed_and_is_missing(self, crowd: Crowd) -> None:
+        batch = crowd.ask(6, quorum=3, correlation_id="mine")
+        crowd.done(batch, 0, 2, 5)
+        crowd.failed(batch, 4)
+        assert crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), crowd.plan(batch))
+
+        event = crowd.tell(batch, {"failures": [{"ordinal": 4}], "user_key": "k"})
+
+        assert event == Event(
+            "7.end",
+            names.GATHER_READY,
+            {
+                "missing": [],
+                "missing_more": False,
+                "failures": [{"ordinal": 4}],
+                "user_key": "k",
+                "correlation_id": "mine",
+                "recipients": 6,
+                "received": 3,
+                "failed": 1,
+                "failed_recipients": ["car 4"],
+                "missing_count": 2,
+                "missing_recipients": ["car 1", "car 3"],
+                "retries": 0,
+            },
+            5,
+        )
+
+    def test_ranges_that_the_event_has_already_are_kept(self, crowd: Crowd) -> None:
+        detail = crowd.tell(crowd.ask(2), {"missing": [[0, 2]], "missing_more": True}).detail
+
+        assert (detail["missing"], detail["missing_more"]) == ([[0, 2]], True)
+
+    def test_an_end_without_completion_keeps_its_name(self, crowd: Crowd) -> None:
+        batch = crowd.ask(2)
+        crowd.ledger.cancel(batch.batch_id)
+
+        event = crowd.tell(batch)
+
+        assert (event.detail_type, event.detail["missing_count"]) == ("Batch Ended", 2)
+
+    @pytest.mark.parametrize("missing", [99, 100, 101])
+    def test_the_first_hundred_missing_are_named_and_all_are_counted(
+        self, crowd: Crowd, missing: int
+    ) -> None:
+        batch = crowd.ask(missing + 3)
+        crowd.done(batch, 0, 1, 2)
+
+        detail = crowd.tell(batch).detail
+
+        assert detail["missing_count"] == missing
+        assert detail["missing_recipients"] == [f"car {i}" for i in range(3, 3 + min(missing, 100))]
+
+    def test_the_missing_of_all_pages_are_named(self, crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "MAX_PAGE", 2)
+        batch = crowd.ask(12)
+        crowd.done(batch, *range(1, 12, 2))
+
+        assert crowd.tell(batch).detail["missing_recipients"] == [f"car {i}" for i in range(0, 12, 2)]
+
+    def test_the_correlation_id_is_free_and_a_repeat_tells_the_same(self, crowd: Crowd) -> None:
+        batch = crowd.ask(2, correlation_id="mine")
+        crowd.done(batch, 0, 1)
+        first = crowd.tell(batch)
+        assert crowd.ports.directory.read("correlation", ["mine"]) == {}
+
+        # Given another scatter that has taken the id since
+        other = crowd.ask(1, correlation_id="mine")
+
+        assert crowd.tell(batch) == first
+        held = crowd.ports.directory.read("correlation", ["mine"])["mine"]
+        assert held.value["batch_id"] == other.batch_id
+
+    def test_the_event_of_a_batch_without_a_plan_stays_as_it_is(self, crowd: Crowd) -> None:
+        batch = crowd.ledger.open(OpenBatch())
+
+        assert crowd.tell(batch, {"n": 7}) == Event("7.end", "Batch Ended", {"failures": [], "n": 7}, 5)

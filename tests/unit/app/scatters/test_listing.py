@@ -1,0 +1,219 @@
+"""Listing a topic: everybody once, in order, whoever lists and wherever somebody stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.adapters.memory import Memory
+from fanin.app.directory.service import TOPIC_PREFIX
+from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters.listing import Listing
+from fanin.app.scatters.records import read_chunk, read_names
+from fanin.domain import limits
+from fanin.domain.batch import Batch
+from fanin.domain.directory import Registration
+from fanin.domain.scatter import Scatter
+from fanin.errors import RequestTooLarge
+from tests.unit.app.conftest import World
+
+FOREVER = 2**60
+SCATTER = Scatter("x", topic="town")
+BATCH = Batch(
+    batch_id=7,
+    salt=b"s",
+    created_at=0,
+    touched_at=0,
+    expires_at=2**40,
+    open_idle_ttl=60,
+    closed_idle_ttl=60,
+)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of three and pages of two, so that a dozen cars are a large topic."""
+    monkeypatch.setattr(scatter_records, "CHUNK", 3)
+    monkeypatch.setattr(limits, "MAX_PAGE", 2)
+
+
+def register(world: World | Memory, *cars: int, kind: str = "van", seconds: int = 86_400) -> None:
+    now = world.clock.now()
+    directory = world.ports.directory if isinstance(world, World) else world.directory
+    for i in cars:
+        there = Registration(
+            "town", f"car-{i:02}", f"https://sqs/{i}", {"kind": kind}, seconds, now, now + seconds * 1000
+        )
+        directory.put(TOPIC_PREFIX + "town", there.name, there.value, expires_at=there.expires_at)
+
+
+def leave(world: World, car: int) -> None:
+    world.ports.directory.delete(TOPIC_PREFIX + "town", f"car-{car:02}")
+
+
+def listed(world: World | Memory, count: int) -> list[int]:
+    """The cars that were listed, in the order of the recipients."""
+    records = world.ports.records if isinstance(world, World) else world.records
+    return [int(name.removeprefix("car-")) for name in read_names(records, 7, range(count)).values()]
+
+
+@given(cars=st.sets(st.integers(0, 99), max_size=14), turns=st.lists(st.integers(0, 3)))
+def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(
+    cars: set[int], turns: list[int]
+) -> None:
+    # Given a topic, and processes that each list some chunks and stop
+    memory = Memory()
+    register(memory, *cars)
+    for most in turns:
+        Listing(memory.ports()).resume(BATCH, SCATTER, until=FOREVER, most=most)
+
+    # When one goes on to the end
+    count = Listing(memory.ports()).resume(BATCH, SCATTER, until=FOREVER)
+
+    # Then all are there
+    assert count == len(cars)
+    assert listed(memory, count) == sorted(cars)
+
+
+@pytest.mark.parametrize("cars", [0, 1, 3, 4, 6])
+def test_a_listing_that_is_finished_is_counted_again_and_not_written_again(world: World, cars: int) -> None:
+    register(world, *range(cars))
+    first = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
+    register(world, 50)
+    before = world.accesses.writes["records.put"]
+
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == first == cars
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=0, most=0) == cars
+    assert world.accesses.writes["records.put"] == before
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_it_stops_after_as_many_chunks_as_it_may_write(world: World, most: int) -> None:
+    register(world, *range(12))
+
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=most) is None
+    assert world.accesses.writes["records.put"] == most
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) is None
+    assert world.accesses.writes["records.put"] == most + 1
+
+
+def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World) -> None:
+    register(world, *range(6))
+
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) == 6
+    last = read_chunk(world.ports.records, BATCH, 2)
+    assert last is not None
+    assert (last.recipients, last.end) == ((), True)
+
+
+def test_it_stops_when_its_time_is_over(world: World) -> None:
+    register(world, *range(12))
+    listing, now = Listing(world.ports), world.clock.at
+
+    assert listing.resume(BATCH, SCATTER, until=now) is None
+    assert world.accesses.writes["records.put"] == 0
+    world.at("records.put", "after", lambda: world.clock.advance(1_000))
+    assert listing.resume(BATCH, SCATTER, until=now + 1_000) is None
+    assert world.accesses.writes["records.put"] == 1
+
+
+def test_who_joins_is_listed_if_the_listing_has_yet_to_come_there(world: World) -> None:
+    register(world, *range(0, 12, 2))
+    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1)  # as far as car 4
+    register(world, 1, 5, 11)
+
+    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
+
+    assert count == 8
+    assert listed(world, count) == [0, 2, 4, 5, 6, 8, 10, 11]
+
+
+def test_a_listing_goes_on_although_the_car_where_it_stopped_has_left(world: World) -> None:
+    register(world, *range(8))
+    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1)
+    leave(world, 2)
+    leave(world, 3)
+
+    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
+
+    assert count == 7
+    assert listed(world, count) == [0, 1, 2, 4, 5, 6, 7]
+
+
+def test_a_chunk_that_another_process_wrote_first_counts(world: World) -> None:
+    # Given a process that is overtaken just before it writes, after the topic has changed
+    register(world, *range(0, 16, 2))
+
+    def other() -> None:
+        leave(world, 2)
+        leave(world, 4)
+        register(world, 1)
+        assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) is None
+
+    world.at("records.put", "before", other)
+    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
+
+    # Then it goes on after the chunk of the other
+    assert world.happened
+    assert count == 7
+    assert listed(world, count) == [0, 1, 6, 8, 10, 12, 14]
+
+
+def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: World) -> None:
+    register(world, 0, 3, 6, 7)
+    register(world, 1, 4, kind="bus")
+    register(world, 2, 5, seconds=60)
+    world.clock.advance(60_000)
+
+    count = Listing(world.ports).resume(BATCH, replace(SCATTER, where={"kind": "van"}), until=FOREVER)
+
+    assert count == 4
+    assert listed(world, count) == [0, 3, 6, 7]
+
+
+def test_recipients_keep_the_names_and_channels_of_their_registrations(world: World) -> None:
+    register(world, 5)
+    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
+
+    chunk = read_chunk(world.ports.records, BATCH, 0)
+
+    assert chunk is not None
+    (to,) = chunk.recipients
+    assert (to.name, to.channel) == ("car-05", "https://sqs/5")
+
+
+def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
+    register(world, *range(12))
+    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=3)
+    before = world.accesses.reads["directory.page"]
+
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 12
+    assert world.accesses.reads["directory.page"] - before == 2  # of the six of the whole topic
+
+
+def test_batches_are_listed_apart(world: World) -> None:
+    register(world, *range(4))
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 4
+    register(world, 4)
+
+    assert Listing(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER) == 5
+
+
+@pytest.mark.parametrize("most", [5, 6, 7])
+def test_a_topic_may_have_as_many_as_a_scatter_and_no_more(
+    world: World, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(limits, "MAX_RECIPIENTS", most)
+    register(world, *range(most))
+    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == most
+
+    register(world, most)
+    for _ in range(2):
+        with pytest.raises(
+            RequestTooLarge, match=f"topic 'town' has over {most} recipients; choose fewer of them with where"
+        ):
+            Listing(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER)

@@ -1,0 +1,227 @@
+"""The records of a scatter: what is written is read back, and the first write of a chunk stays."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.adapters.memory import Memory
+from fanin.app.ports.records import Records
+from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters.records import Chunk, Plan
+from fanin.domain.batch import Batch
+from fanin.domain.scatter import Recipient, Scatter
+from fanin.errors import BatchNotFound
+
+NOW = 1_790_000_000_000
+BATCH = Batch(
+    batch_id=7,
+    salt=b"s",
+    created_at=NOW,
+    touched_at=NOW,
+    expires_at=NOW // 1000 + 60,
+    open_idle_ttl=60,
+    closed_idle_ttl=60,
+)
+OTHER = replace(BATCH, batch_id=8)
+PLAN = Plan("c", 120, 2, None)
+ORDINALS = st.integers(0, 2**40)
+CHUNKS = st.builds(
+    Chunk,
+    st.lists(st.builds(Recipient, st.text(), st.text()), max_size=3).map(tuple),
+    st.none() | st.text(),
+    st.booleans(),
+)
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def records(memory: Memory) -> Records:
+    return memory.records
+
+
+def people(n: int) -> list[Recipient]:
+    return [Recipient(f"car {i}", f"https://sqs/car-{i}") for i in range(n)]
+
+
+class TestEnough:
+    @given(recipients=st.integers(0, 100_000))
+    def test_without_a_quorum_there_is_no_number_that_is_enough(self, recipients: int) -> None:
+        assert PLAN.enough(recipients) is None
+
+    @given(quorum=st.integers(1, 100_000), recipients=st.integers(0, 100_000))
+    def test_a_number_is_enough_or_all_where_there_are_fewer(self, quorum: int, recipients: int) -> None:
+        enough = replace(PLAN, quorum=quorum).enough(recipients)
+        assert enough == min(quorum, recipients)
+
+    @given(thousandths=st.integers(1, 999), recipients=st.integers(1, 100_000))
+    def test_a_share_is_met_by_enough_replies_and_not_by_one_less(
+        self, thousandths: int, recipients: int
+    ) -> None:
+        enough = replace(PLAN, quorum=thousandths / 1000).enough(recipients)
+
+        assert enough is not None
+        assert 1 <= enough <= recipients
+        assert Fraction(enough, recipients) >= Fraction(thousandths, 1000) > Fraction(enough - 1, recipients)
+
+    @pytest.mark.parametrize(
+        ("quorum", "recipients", "enough"),
+        [(0.1, 30, 3), (0.7, 10, 7), (0.07, 100, 7), (0.5, 5, 3), (1e-9, 100_000, 1), (0.5, 0, 0)],
+    )
+    def test_a_share_is_counted_as_it_was_written(self, quorum: float, recipients: int, enough: int) -> None:
+        assert replace(PLAN, quorum=quorum).enough(recipients) == enough
+
+
+class TestChunks:
+    @given(recipients=st.integers(0, 2_000))
+    def test_each_recipient_is_in_one_chunk_and_no_chunk_is_empty(self, recipients: int) -> None:
+        spans = [scatter_records.span(chunk) for chunk in scatter_records.chunks(recipients)]
+
+        assert [n for span in spans for n in span][:recipients] == list(range(recipients))
+        assert all(span.start < recipients for span in spans)
+
+    @given(ORDINALS)
+    def test_a_recipient_is_in_the_span_of_its_chunk(self, ordinal: int) -> None:
+        assert ordinal in scatter_records.span(scatter_records.chunk_of(ordinal))
+
+    @given(CHUNKS)
+    def test_a_chunk_survives_its_row(self, chunk: Chunk) -> None:
+        assert Chunk.of(json.loads(json.dumps(chunk.value))) == chunk
+
+    def test_a_row_without_page_and_end_is_of_the_first_page_and_not_the_last_chunk(self) -> None:
+        assert Chunk.of({"to": [["a", "q"]]}) == Chunk((Recipient("a", "q"),), page=None, end=False)
+
+    def test_the_first_write_of_a_chunk_stays(self, records: Records) -> None:
+        first, second = Chunk(tuple(people(2)), "page", end=True), Chunk(tuple(people(3)))
+
+        assert scatter_records.put_chunk(records, BATCH, 4, first) == (first, True)
+        assert scatter_records.put_chunk(records, BATCH, 4, second) == (first, False)
+        assert scatter_records.put_chunk(records, BATCH, 4, first) == (first, False)
+        assert scatter_records.read_chunk(records, BATCH, 4) == first
+
+    def test_a_chunk_that_nobody_wrote_is_not_there(self, records: Records) -> None:
+        scatter_records.put_chunk(records, BATCH, 4, Chunk(()))
+
+        assert scatter_records.read_chunk(records, BATCH, 3) is None
+        assert scatter_records.read_chunk(records, BATCH, 5) is None
+        assert scatter_records.read_chunk(records, OTHER, 4) is None
+
+
+class TestPlan:
+    @pytest.mark.parametrize("quorum", [None, 3, 0.25])
+    def test_a_plan_is_read_back(self, records: Records, quorum: float | None) -> None:
+        plan = Plan("mine", 5, 0, quorum)
+
+        assert scatter_records.put_plan(records, BATCH, plan)
+        assert scatter_records.read_plan(records, 7) == plan
+
+    def test_a_repeat_is_fine_and_another_plan_is_refused(self, records: Records) -> None:
+        assert scatter_records.put_plan(records, BATCH, PLAN)
+
+        assert scatter_records.put_plan(records, BATCH, replace(PLAN))
+        assert not scatter_records.put_plan(records, BATCH, replace(PLAN, correlation_id="other"))
+        assert scatter_records.read_plan(records, 7) == PLAN
+
+    def test_a_batch_without_a_plan_is_not_a_scatter(self, records: Records) -> None:
+        scatter_records.put_plan(records, BATCH, PLAN)
+        with pytest.raises(BatchNotFound, match=r"^batch 8 is not a scatter; check the id$"):
+            scatter_records.read_plan(records, 8)
+
+
+class TestMessage:
+    MESSAGE = Scatter("body", type="weekly", attributes={"week": "47"}, topic="cars", where={"kind": "van"})
+
+    def test_what_is_sent_and_to_whom_is_read_back_and_nothing_else(self, records: Records) -> None:
+        given = replace(self.MESSAGE, recipients=people(2), timeout=5, quorum=1, user_key="mine")
+
+        for _ in range(2):
+            scatter_records.put_message(records, BATCH, given)
+            assert scatter_records.read_message(records, 7) == self.MESSAGE
+
+    def test_a_message_that_is_not_there_is_refused(self, records: Records) -> None:
+        scatter_records.put_message(records, BATCH, self.MESSAGE)
+        with pytest.raises(BatchNotFound, match=r"^the message of scatter 8 is past its time to live$"):
+            scatter_records.read_message(records, 8)
+
+
+class TestRecipients:
+    @pytest.mark.parametrize("count", [1, 99, 100, 101, 200])
+    def test_each_chunk_has_its_recipients_by_their_numbers(self, records: Records, count: int) -> None:
+        scatter_records.put_message(records, BATCH, Scatter("body"))
+        scatter_records.put_recipients(records, BATCH, people(count))
+
+        found: dict[int, Recipient] = {}
+        for chunk in scatter_records.chunks(count):
+            message, recipients = scatter_records.read_sending(records, 7, chunk)
+            assert message == Scatter("body")
+            assert len(recipients) <= 100
+            found |= recipients
+        assert found == dict(enumerate(people(count)))
+
+    def test_a_chunk_past_the_last_is_refused(self, records: Records) -> None:
+        scatter_records.put_message(records, BATCH, Scatter("body"))
+        scatter_records.put_recipients(records, BATCH, people(200))
+        with pytest.raises(BatchNotFound, match=r"^chunk 2 of scatter 7 is past its time to live$"):
+            scatter_records.read_sending(records, 7, 2)
+
+    def test_a_chunk_without_its_message_is_refused(self, records: Records) -> None:
+        scatter_records.put_recipients(records, BATCH, people(2))
+        with pytest.raises(BatchNotFound, match=r"^chunk 0 of scatter 7 is past its time to live$"):
+            scatter_records.read_sending(records, 7, 0)
+
+    def test_names_are_read_by_number_and_one_that_is_not_there_is_empty(self, records: Records) -> None:
+        scatter_records.put_recipients(records, BATCH, people(205))
+
+        names = scatter_records.read_names(records, 7, [204, 0, 99, 100, 205, 3_000])
+
+        assert names == {204: "car 204", 0: "car 0", 99: "car 99", 100: "car 100", 205: "", 3_000: ""}
+        assert scatter_records.read_names(records, 7, []) == {}
+
+    def test_names_of_one_chunk_cost_one_read(self, memory: Memory) -> None:
+        scatter_records.put_recipients(memory.records, BATCH, people(200))
+        scatter_records.read_names(memory.records, 7, range(100))
+
+        assert memory.accesses.reads["records.read"] == 1
+
+
+def test_that_jobs_were_sent_is_noted_for_one_batch(records: Records) -> None:
+    assert not scatter_records.was_sent(records, BATCH)
+    for _ in range(2):
+        scatter_records.put_sent(records, BATCH)
+        assert scatter_records.was_sent(records, BATCH)
+    assert not scatter_records.was_sent(records, OTHER)
+
+
+@given(st.lists(ORDINALS))
+def test_names_of_replies_stand_for_recipients_and_sort_as_they_do(ordinals: list[int]) -> None:
+    names = [scatter_records.reply_name(ordinal) for ordinal in ordinals]
+
+    assert scatter_records.ordinals_of(names) == ordinals
+    assert scatter_records.ordinals_of(sorted(names)) == sorted(ordinals)
+    assert all(name.startswith(scatter_records.REPLIES) for name in names)
+
+
+def test_records_expire_with_their_batch() -> None:
+    memory = Memory()
+    records, clock = memory.records, memory.clock
+    scatter_records.put_plan(records, BATCH, PLAN)
+    scatter_records.put_message(records, BATCH, Scatter("body"))
+    scatter_records.put_recipients(records, BATCH, people(1))
+    scatter_records.put_chunk(records, BATCH, 1, Chunk(()))
+    scatter_records.put_sent(records, BATCH)
+    names = ["scatter", "message", "to/000000", "to/000001", "sent"]
+
+    assert clock.now() == NOW
+    found = records.read("7", names)
+    assert {name: record.expires_at for name, record in found.items()} == dict.fromkeys(
+        names, BATCH.expires_at
+    )

@@ -1,0 +1,387 @@
+"""Replies: the first of each recipient counts, and a bad one refuses the whole request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.records import reply_name
+from fanin.app.scatters.replies import Replies
+from fanin.domain.acks import Failure
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, GatheredReply, Recipient, Reply, Scatter
+from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
+from tests.unit.app.conftest import Crash
+from tests.unit.app.scatters.test_service import Fleet
+
+
+class Inbox(Fleet):
+    """A fleet, and the receiving side of one scatter.
+
+    Attributes:
+        batch_id: of the scatter that was asked last.
+    """
+
+    batch_id: int
+    _group: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.receiver = self.process()
+
+    def process(self) -> Replies:
+        """The receiving side, in a process that starts now."""
+        return Replies(self.fresh(), Gather(self.ports))
+
+    def ask(self, n: int, **options: Any) -> None:
+        self.recipients(1)
+        to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
+        self.batch_id = self.scatters.start(Scatter("x", to, **options)).batch.batch_id
+        self._group = self.ledger.missing(self.batch_id).ranges[0].group
+
+    def nth(self, i: int) -> str:
+        """The item id of a recipient."""
+        return f"{self._group}:{i}"
+
+    def listed(self, limit: int = 100) -> dict[int, Any]:
+        """Ordinal → payload of all replies that count."""
+        found: dict[int, Any] = {}
+        cursor: str | None = None
+        while True:
+            page = self.receiver.page(self.batch_id, cursor=cursor, limit=limit)
+            assert len(page.replies) <= limit
+            found |= {reply.ordinal: reply.payload for reply in page.replies}
+            cursor = page.cursor
+            if cursor is None:
+                return found
+
+    def upload(self, i: int) -> str:
+        claim = self.receiver.claim(ClaimCheckRequest(self.nth(i), 10))
+        self.memory.claims.uploaded.add(claim.key)
+        return claim.key
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    inbox = Inbox()
+    inbox.ask(3)
+    return inbox
+
+
+@settings(max_examples=50)
+@given(
+    requests=st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None])), max_size=4), max_size=4
+    )
+)
+def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(
+    requests: list[list[tuple[int, str | None]]],
+) -> None:
+    # Given a scatter that one recipient keeps alive, who never replies
+    inbox = Inbox()
+    inbox.ask(5)
+    said: dict[int, str | None] = {}
+
+    for request in requests:
+        receipts = inbox.receiver.reply([Reply(inbox.nth(i), payload) for i, payload in request])
+
+        assert [receipt.item for receipt in receipts] == [inbox.nth(i) for i, _ in request]
+        for (i, payload), receipt in zip(request, receipts, strict=True):
+            assert receipt.first is (i not in said)
+            assert receipt.different is (i in said and said[i] != payload)
+            assert (receipt.batch_id, receipt.state, receipt.late) == (inbox.batch_id, State.CLOSED, False)
+            said.setdefault(i, payload)
+
+    assert inbox.listed() == said
+
+
+@pytest.mark.parametrize("payload", [None, 0, False, "", [], {}, "é😀", {"at": 7, "claim": "x"}, [1, [None]]])
+def test_any_json_value_is_kept_with_the_time_of_its_first_reply(inbox: Inbox, payload: object) -> None:
+    at = inbox.clock.at
+    inbox.receiver.reply([Reply(inbox.nth(1), payload)])
+    inbox.clock.advance(5_000)
+    (again,) = inbox.receiver.reply([Reply(inbox.nth(1), payload)])
+
+    page = inbox.receiver.page(inbox.batch_id, cursor=None, limit=100)
+
+    assert page.replies == (GatheredReply(1, "car 1", at, payload),)
+    assert (again.duplicate, again.different) == (True, False)
+
+
+def test_a_request_without_replies_does_nothing(inbox: Inbox) -> None:
+    before = inbox.accesses.writes.total()
+
+    assert inbox.receiver.reply([]) == []
+    assert inbox.accesses.writes.total() == before
+
+
+def test_one_request_may_reply_to_several_scatters(inbox: Inbox) -> None:
+    first_id, first = inbox.batch_id, inbox.nth(0)
+    inbox.ask(1)
+
+    one, two = inbox.receiver.reply([Reply(first, "a"), Reply(inbox.nth(0), "b")])
+
+    assert (one.batch_id, one.state) == (first_id, State.CLOSED)
+    assert (two.batch_id, two.state) == (inbox.batch_id, State.COMPLETE)
+    assert (one.first, two.first) == (True, True)
+    assert inbox.listed() == {0: "b"}
+
+
+class TestRefusals:
+    """A bad reply refuses its whole request, before anything is written."""
+
+    def refused(self, inbox: Inbox, bad: Reply, error: type[Exception], message: str) -> None:
+        before = inbox.accesses.writes.total()
+        with pytest.raises(error, match=message):
+            inbox.receiver.reply([Reply(inbox.nth(0), "good"), bad])
+        assert inbox.accesses.writes.total() == before
+        assert inbox.listed() == {}
+
+    def test_a_hundred_replies_are_allowed_and_one_more_is_too_many(self, inbox: Inbox) -> None:
+        replies = [Reply(inbox.nth(0), "x")] * 101
+        with pytest.raises(RequestTooLarge, match="101 replies in one call; send at most 100"):
+            inbox.receiver.reply(replies)
+        assert inbox.listed() == {}
+
+        assert len(inbox.receiver.reply(replies[:100])) == 100
+
+    @pytest.mark.parametrize(("character", "size"), [("x", 1), ('"', 2), ("é", 6), ("😀", 12)])
+    def test_a_payload_over_200_kilobytes_of_json(self, inbox: Inbox, character: str, size: int) -> None:
+        payload = character * ((204_800 - 2) // size)
+        payload += "x" * (204_800 - 2 - len(payload) * size)
+
+        message = r"a payload is over 204800 bytes; upload it with a claim check: POST /v1/claim-checks"
+        self.refused(inbox, Reply(inbox.nth(1), payload + "x"), RequestTooLarge, message)
+        assert inbox.receiver.reply([Reply(inbox.nth(1), payload)])[0].first
+
+    def test_a_payload_and_a_claim(self, inbox: Inbox) -> None:
+        bad = Reply(inbox.nth(1), "x", inbox.upload(1))
+        self.refused(inbox, bad, InvalidRequest, "a reply has a payload or a claim, not both")
+
+    @pytest.mark.parametrize("claim", ["", "x", "../1/2"])
+    def test_a_claim_that_was_not_given(self, inbox: Inbox, claim: str) -> None:
+        bad = Reply(inbox.nth(1), claim=claim)
+        self.refused(inbox, bad, InvalidRequest, f"claim '{claim}' was not given for this item")
+
+    def test_a_claim_of_another_recipient(self, inbox: Inbox) -> None:
+        # Given recipients 1 and 11, whose keys begin alike
+        inbox.ask(12)
+        bad = Reply(inbox.nth(1), claim=inbox.upload(11))
+        self.refused(inbox, bad, InvalidRequest, "was not given for this item")
+
+    def test_a_claim_under_which_nothing_was_uploaded(self, inbox: Inbox) -> None:
+        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), 1))
+        message = f"no payload was uploaded under claim '{claim.key}'; upload it first"
+        self.refused(inbox, Reply(inbox.nth(1), claim=claim.key), InvalidRequest, message)
+
+    def test_an_item_past_the_last(self, inbox: Inbox) -> None:
+        self.refused(inbox, Reply(inbox.nth(3), "x"), InvalidItemId, "from 0 to 2, the items of its group")
+
+    def test_an_item_that_the_service_did_not_issue(self, inbox: Inbox) -> None:
+        item = inbox.nth(1)
+        place = item.rindex(":") - 1
+        forged = item[:place] + ("0" if item[place] != "0" else "1") + item[place + 1 :]
+        self.refused(
+            inbox, Reply(forged, "x"), InvalidItemId, "was not issued by this service, and nothing was done"
+        )
+
+    def test_an_item_of_a_plain_batch(self, inbox: Inbox) -> None:
+        batch, (group,) = inbox.batch(1)
+        self.refused(
+            inbox,
+            Reply(group[0], "x"),
+            BatchNotFound,
+            f"batch {batch.batch_id} is not a scatter; check the id",
+        )
+
+
+class TestDeaths:
+    def test_a_payload_without_its_bit_does_not_count_yet(self, inbox: Inbox) -> None:
+        inbox.crash_at("words.clear", "before")
+        with pytest.raises(Crash):
+            inbox.process().reply([Reply(inbox.nth(1), "one")])
+
+        assert inbox.listed() == {}
+        assert inbox.receiver.reply([Reply(inbox.nth(1), "one")])[0].first
+        assert inbox.listed() == {1: "one"}
+
+    def test_a_payload_that_was_stored_counts_before_another_that_sets_the_bit(self, inbox: Inbox) -> None:
+        # Given a process that died after it stored a payload
+        inbox.crash_at("words.clear", "before")
+        with pytest.raises(Crash):
+            inbox.process().reply([Reply(inbox.nth(1), "one")])
+
+        # When the recipient says something else
+        (receipt,) = inbox.receiver.reply([Reply(inbox.nth(1), "two")])
+
+        # Then that is not the one that counts
+        assert (receipt.first, receipt.duplicate, receipt.different) == (False, True, True)
+        assert inbox.listed() == {1: "one"}
+
+    def test_a_repeat_counts_towards_the_quorum_that_nobody_counted(self, inbox: Inbox) -> None:
+        # Given a process that died between the bit and the count
+        inbox.ask(3, quorum=1)
+        inbox.crash_at("batches.count", "before")
+        with pytest.raises(Crash):
+            inbox.process().reply([Reply(inbox.nth(1), "one")])
+        assert inbox.scatters.status(inbox.batch_id).batch.state is State.CLOSED
+
+        (receipt,) = inbox.process().reply([Reply(inbox.nth(1), "one")])
+
+        assert receipt.duplicate
+        assert inbox.scatters.status(inbox.batch_id).batch.state is State.COMPLETE
+
+
+class TestQuorum:
+    @pytest.mark.parametrize(("quorum", "needed"), [(1, 1), (3, 3), (0.5, 3), (0.61, 4)])
+    def test_a_scatter_ends_with_the_reply_that_is_enough(
+        self, inbox: Inbox, quorum: float, needed: int
+    ) -> None:
+        inbox.ask(6, quorum=quorum)
+
+        for i in range(needed):
+            assert inbox.scatters.status(inbox.batch_id).batch.state is State.CLOSED
+            inbox.process().reply([Reply(inbox.nth(i), i)] * 2)
+
+        batch = inbox.scatters.status(inbox.batch_id).batch
+        assert (batch.state, batch.partial) == (State.COMPLETE, True)
+
+    def test_failures_and_repeats_are_not_enough(self, inbox: Inbox) -> None:
+        inbox.ask(6, quorum=2)
+        inbox.ledger.fail([Failure(inbox.nth(i), "broken") for i in (3, 4)])
+        for _ in range(5):
+            inbox.process().reply([Reply(inbox.nth(0), "x")])
+
+        assert inbox.scatters.status(inbox.batch_id).batch.state is State.CLOSED
+
+    def test_without_a_quorum_all_are_waited_for(self, inbox: Inbox) -> None:
+        for i in range(3):
+            assert inbox.scatters.status(inbox.batch_id).batch.state is State.CLOSED
+            inbox.process().reply([Reply(inbox.nth(i), i)])
+
+        batch = inbox.scatters.status(inbox.batch_id).batch
+        assert (batch.state, batch.partial) == (State.COMPLETE, False)
+
+
+def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox) -> None:
+    inbox.receiver.reply([Reply(inbox.nth(0), "in time")])
+    inbox.ledger.cancel(inbox.batch_id)
+
+    (receipt,) = inbox.process().reply([Reply(inbox.nth(1), "late")])
+
+    assert (receipt.late, receipt.first, receipt.duplicate) == (True, False, False)
+    assert receipt.state is State.CANCELLED
+    assert inbox.listed() == {0: "in time"}
+    name = reply_name(1)
+    assert inbox.ports.records.read(str(inbox.batch_id), [name]) == {}
+
+
+@pytest.mark.parametrize(("payload", "different"), [("one", False), ("two", True)])
+def test_a_repeat_after_all_have_replied_is_compared_with_what_is_stored(
+    inbox: Inbox, payload: str, different: bool
+) -> None:
+    inbox.receiver.reply([Reply(inbox.nth(i), "one") for i in range(3)])
+
+    (receipt,) = inbox.process().reply([Reply(inbox.nth(1), payload)])
+
+    assert (receipt.duplicate, receipt.different) == (True, different)
+    assert inbox.listed() == {0: "one", 1: "one", 2: "one"}
+
+
+class TestPages:
+    @pytest.mark.parametrize("limit", [1, 2, 3, 100])
+    def test_replies_come_once_and_in_the_order_of_the_recipients(self, inbox: Inbox, limit: int) -> None:
+        inbox.ask(120)
+        for i in (110, 7, 100, 99, 2, 0):
+            inbox.receiver.reply([Reply(inbox.nth(i), i)])
+
+        assert list(inbox.listed(limit).items()) == [(i, i) for i in (0, 2, 7, 99, 100, 110)]
+
+    def test_a_recipient_that_failed_has_no_reply_although_one_was_stored(self, inbox: Inbox) -> None:
+        inbox.ledger.fail([Failure(inbox.nth(1), "broken")])
+
+        receipts = inbox.receiver.reply([Reply(inbox.nth(i), i) for i in (0, 1)])
+
+        assert [receipt.first for receipt in receipts] == [True, False]
+        assert inbox.listed() == {0: 0}
+
+    @pytest.mark.parametrize("limit", [0, 101])
+    def test_a_limit_out_of_bounds_is_refused(self, inbox: Inbox, limit: int) -> None:
+        with pytest.raises(
+            InvalidRequest, match=f"limit must be a whole number from 1 to 100, not '{limit}'"
+        ):
+            inbox.receiver.page(inbox.batch_id, cursor=None, limit=limit)
+
+    def test_a_plain_batch_has_no_replies(self, inbox: Inbox) -> None:
+        batch = inbox.ledger.open(OpenBatch())
+        with pytest.raises(BatchNotFound, match=f"batch {batch.batch_id} is not a scatter; check the id"):
+            inbox.receiver.page(batch.batch_id, cursor=None, limit=1)
+
+
+class TestClaims:
+    def test_a_claim_says_where_to_upload_what_was_announced(self, inbox: Inbox) -> None:
+        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), 10, "video/mp4"))
+
+        assert claim == ClaimCheck(
+            claim.key,
+            f"memory://claims/{claim.key}",
+            {"Content-Type": "video/mp4", "Content-Length": "10"},
+            0,
+        )
+        assert claim.key.startswith(f"{inbox.batch_id}/1/")
+
+    def test_each_claim_has_a_key_of_its_own(self, inbox: Inbox) -> None:
+        assert len({inbox.upload(1) for _ in range(3)}) == 3
+
+    def test_the_first_claim_counts_and_is_listed_with_its_url(self, inbox: Inbox) -> None:
+        first, second = inbox.upload(1), inbox.upload(1)
+        at = inbox.clock.at
+
+        receipts = inbox.receiver.reply(
+            [
+                Reply(inbox.nth(1), claim=first),
+                Reply(inbox.nth(1), claim=first),
+                Reply(inbox.nth(1), claim=second),
+                Reply(inbox.nth(1), "payload"),
+            ]
+        )
+
+        assert [(one.first, one.different) for one in receipts] == [
+            (True, False),
+            (False, False),
+            (False, True),
+            (False, True),
+        ]
+        (reply,) = inbox.receiver.page(inbox.batch_id, cursor=None, limit=1).replies
+        assert reply == GatheredReply(1, "car 1", at, None, first, f"memory://claims/{first}")
+
+    @pytest.mark.parametrize("size", [1, 5 * 1024**3])
+    def test_a_size_up_to_five_gibibytes_is_allowed(self, inbox: Inbox, size: int) -> None:
+        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), size, "t" * 256))
+        assert claim.headers["Content-Length"] == str(size)
+
+    @pytest.mark.parametrize(
+        ("size", "content_type", "message"),
+        [
+            (0, "t", "size must be a whole number from 1 to 5368709120, not '0'"),
+            (5 * 1024**3 + 1, "t", "size must be a whole number from 1 to 5368709120, not '5368709121'"),
+            (1, "", "content_type must be text of 1 to 256 characters"),
+            (1, "t" * 257, "content_type must be text of 1 to 256 characters"),
+        ],
+    )
+    def test_other_sizes_and_types_are_refused(
+        self, inbox: Inbox, size: int, content_type: str, message: str
+    ) -> None:
+        with pytest.raises(InvalidRequest, match=message):
+            inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), size, content_type))
+
+    def test_an_item_that_is_not_of_a_scatter_is_refused(self, inbox: Inbox) -> None:
+        _, (group,) = inbox.batch(1)
+        with pytest.raises(BatchNotFound, match="is not a scatter; check the id"):
+            inbox.receiver.claim(ClaimCheckRequest(group[0], 1))
+        with pytest.raises(InvalidItemId):
+            inbox.receiver.claim(ClaimCheckRequest(inbox.nth(3), 1))

@@ -1,0 +1,57 @@
+"""Acknowledgements: what is left out takes its default, and values do not change."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, dead_letter_reason
+from fanin.domain.batch import State
+
+
+@pytest.mark.parametrize("received", [5, "5"])
+def test_a_dead_letter_says_how_often_it_was_received_and_from_which_queue(received: int | str) -> None:
+    assert dead_letter_reason(received, "work-dlq") == "dead letter: received 5 times from work-dlq"
+
+
+def test_a_range_without_bounds_is_the_whole_group() -> None:
+    assert ItemRange("1:g") == ItemRange("1:g", start=0, stop=None)
+
+
+def test_a_failure_needs_no_reason() -> None:
+    assert Failure("1:g:0") == Failure("1:g:0", reason="")
+
+
+def test_an_acknowledgement_marks_nothing_unless_told() -> None:
+    acks = Acks()
+
+    assert [len(part) for part in (acks.items, acks.ranges, acks.counts, acks.failures)] == [0, 0, 0, 0]
+
+
+def test_a_receipt_of_nothing_counts_nothing() -> None:
+    receipt = Receipt(1, "mine", State.OPEN)
+
+    assert not receipt.complete
+    assert (receipt.first, receipt.duplicates, receipt.ranged, receipt.late) == (0, (), 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "attribute"),
+    [
+        (ItemRange("1:g"), "start"),
+        (Count(1, 2), "n"),
+        (Failure("1:g:0"), "reason"),
+        (Acks(), "items"),
+        (Receipt(1, "", State.OPEN), "first"),
+    ],
+)
+def test_what_was_said_does_not_change(value: object, attribute: str) -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(value, attribute, 7)
+
+
+def test_equal_ranges_counts_and_failures_are_one_in_a_set() -> None:
+    twice = [ItemRange("1:g", 0, 3), Count(1, 2), Failure("1:g:0", "broken")] * 2
+
+    assert len(set(twice)) == 3

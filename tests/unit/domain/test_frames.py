@@ -1,0 +1,107 @@
+"""Frames: the batch that a frame is, and the mark of a repeat that was requested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
+from fanin.domain.frames import Claim, ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
+from fanin.domain.limits import MAX_LIFETIME, MIN_IDLE_TTL
+
+NOW = 1_790_000_000_000
+BATCH = Batch(
+    batch_id=7,
+    salt=b"s",
+    created_at=NOW,
+    touched_at=NOW,
+    expires_at=NOW // 1000 + 86_400,
+    open_idle_ttl=100,
+    closed_idle_ttl=200,
+    state=State.CLOSED,
+    kind=Kind.FRAME,
+    user_key="mine",
+    items=12,
+    metadata={"source": "a"},
+)
+TIMES = st.integers(0, 2**41)
+TTLS = st.integers(MIN_IDLE_TTL, MAX_LIFETIME)
+
+
+class TestOpening:
+    def test_a_frame_is_a_batch_of_as_many_items_as_envelopes(self) -> None:
+        frame = OpenFrame(
+            size=3, source="a", destination="b", reply_to="https://sqs/a", ttl=90, user_key="mine"
+        )
+
+        assert frame.batch() == OpenBatch(
+            kind=Kind.FRAME,
+            size=3,
+            idle_ttl=90,
+            user_key="mine",
+            metadata={"source": "a", "destination": "b", "reply_to": "https://sqs/a"},
+        )
+
+    def test_names_that_were_not_given_are_left_out(self) -> None:
+        assert OpenFrame(size=1).batch().metadata == {}
+        assert OpenFrame(size=1, destination="b").batch().metadata == {"destination": "b"}
+
+    def test_a_frame_goes_stale_after_an_hour_and_a_lease_ends_after_30_seconds_unless_told(self) -> None:
+        assert OpenFrame(size=1).batch().idle_ttl == 3_600
+        assert ClaimEnvelopes([Ticket(7, 0)]).lease == 30
+
+
+class TestReading:
+    def test_a_frame_shows_its_batch(self) -> None:
+        assert Frame.of(BATCH) == Frame(
+            frame_id=7,
+            state=State.CLOSED,
+            size=12,
+            ttl=200,
+            about={"source": "a"},
+            user_key="mine",
+            missing=(),
+            cursor=None,
+        )
+
+    def test_a_page_of_what_is_missing_replaces_the_page_before_and_nothing_else(self) -> None:
+        frame = Frame.of(BATCH)
+        first = frame.lacking(((0, 2), (5, 6)), "next")
+        second = first.lacking(((9, 12),), None)
+
+        assert (first.missing, first.cursor) == (((0, 2), (5, 6)), "next")
+        assert (second.missing, second.cursor) == (((9, 12),), None)
+        assert replace(second, missing=()) == frame
+        assert frame.missing == ()
+
+    @pytest.mark.parametrize("hold", Hold)
+    def test_a_claim_has_no_end_unless_there_is_a_lease(self, hold: Hold) -> None:
+        assert Claim(Ticket(7, 0), hold, "7:g:0").until == 0
+
+
+class TestMark:
+    @given(now=TIMES, ttl=TTLS)
+    def test_a_frame_that_was_marked_shows_it(self, now: int, ttl: int) -> None:
+        assert is_marked(replace(BATCH, touched_at=mark_of(now, ttl), closed_idle_ttl=ttl))
+
+    @given(now=TIMES, ttl=TTLS)
+    def test_activity_never_looks_like_a_mark(self, now: int, ttl: int) -> None:
+        assert not is_marked(replace(BATCH, touched_at=touched(now, ttl), closed_idle_ttl=ttl))
+
+    @given(now=TIMES, ttl=TTLS, later=st.integers(0, 10**9))
+    def test_activity_after_a_mark_is_later_than_the_mark(self, now: int, ttl: int, later: int) -> None:
+        assert mark_of(now, ttl) < touched(now + later, ttl)
+
+    @given(now=TIMES, ttl=TTLS)
+    def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now: int, ttl: int) -> None:
+        assert now - ttl * 100 <= mark_of(now, ttl) < now
+
+    def test_the_idle_time_of_the_present_state_counts(self) -> None:
+        # Given a time that is a step of an open batch's idle time, and none of a closed one's
+        marked = replace(BATCH, touched_at=10_000, open_idle_ttl=100, closed_idle_ttl=200)
+
+        assert is_marked(marked)
+        assert not is_marked(replace(marked, state=State.OPEN))

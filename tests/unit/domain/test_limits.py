@@ -1,0 +1,137 @@
+"""Limits: the edge is allowed, one past it is refused, and the message says what to do."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.domain import limits
+from fanin.errors import InvalidRequest, RequestTooLarge
+
+ALPHANUMERIC = string.ascii_letters + string.digits
+BOUNDS = st.tuples(st.integers(), st.integers()).map(sorted)
+
+
+class TestAtMost:
+    @pytest.mark.parametrize("count", [0, 2, 3])
+    def test_a_collection_up_to_the_limit_is_allowed(self, count: int) -> None:
+        limits.at_most("items", range(count), 3)
+
+    def test_one_more_is_too_large(self) -> None:
+        with pytest.raises(RequestTooLarge, match=r"^4 items in one call; send at most 3$"):
+            limits.at_most("items", range(4), 3)
+
+
+class TestWhole:
+    @given(bounds=BOUNDS, value=st.integers())
+    def test_a_number_is_returned_if_it_is_within_the_bounds(self, bounds: list[int], value: int) -> None:
+        low, high = bounds
+        if low <= value <= high:
+            assert limits.whole("n", value, low, high) == value
+        else:
+            with pytest.raises(InvalidRequest):
+                limits.whole("n", value, low, high)
+
+    @pytest.mark.parametrize("value", [1, 5])
+    def test_both_bounds_are_allowed(self, value: int) -> None:
+        assert limits.whole("n", value, 1, 5) == value
+
+    @pytest.mark.parametrize("value", [0, 6])
+    def test_one_past_a_bound_is_refused(self, value: int) -> None:
+        with pytest.raises(InvalidRequest, match=f"^n must be a whole number from 1 to 5, not '{value}'$"):
+            limits.whole("n", value, 1, 5)
+
+    @pytest.mark.parametrize("value", [True, False, 1.0, float("nan"), "1", None, [1]])
+    def test_only_an_integer_is_a_whole_number(self, value: object) -> None:
+        with pytest.raises(InvalidRequest, match="n must be a whole number from 0 to 5"):
+            limits.whole("n", value, 0, 5)
+
+    def test_the_message_quotes_the_first_32_characters_of_a_long_value(self) -> None:
+        with pytest.raises(InvalidRequest, match=f"not '{'x' * 32}'$"):
+            limits.whole("n", "x" * 33, 0, 5)
+
+
+class TestText:
+    @pytest.mark.parametrize("value", ["ab", "abcd", "éééé", "😀😀😀😀"])
+    def test_length_counts_characters_and_both_bounds_are_allowed(self, value: str) -> None:
+        assert limits.text("it", value, 4, least=2) == value
+
+    @pytest.mark.parametrize("value", ["", "a", "abcde", None, 3, b"abc", ["a", "b"]])
+    def test_other_lengths_and_other_types_are_refused(self, value: object) -> None:
+        with pytest.raises(InvalidRequest, match=r"^it must be text of 2 to 4 characters$"):
+            limits.text("it", value, 4, least=2)
+
+    def test_empty_text_is_allowed_unless_a_least_length_is_given(self) -> None:
+        assert limits.text("it", "", 4) == ""
+        with pytest.raises(InvalidRequest, match="text of 1 to 4"):
+            limits.text("it", "", 4, least=1)
+
+
+class TestPairs:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {},
+            {f"{n}": "v" for n in range(16)},
+            {"k": ""},
+            {"k" * 64: "v" * 256},
+        ],
+    )
+    def test_a_small_map_of_strings_is_allowed(self, values: dict[str, object]) -> None:
+        limits.pairs("metadata", values)
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({f"{n}": "v" for n in range(17)}, "metadata may have at most 16 pairs"),
+            ({"": "v"}, "a key of metadata must be text of 1 to 64 characters"),
+            ({"k" * 65: "v"}, "a key of metadata must be text of 1 to 64 characters"),
+            ({3: "v"}, "a key of metadata must be text of 1 to 64 characters"),
+            ({"k": "v" * 257}, "metadata['k'] must be text of 0 to 256 characters"),
+            ({"k": 3}, "metadata['k'] must be text of 0 to 256 characters"),
+            ({"a": "v", "k": None}, "metadata['k'] must be text of 0 to 256 characters"),
+        ],
+    )
+    def test_a_pair_too_many_or_a_bad_pair_is_refused(self, values: dict[str, object], message: str) -> None:
+        with pytest.raises(InvalidRequest, match=f"^{re.escape(message)}$"):
+            limits.pairs("metadata", values)
+
+
+class TestName:
+    @given(st.text(alphabet=ALPHANUMERIC + "._:-/ é²\n", max_size=6))
+    def test_a_name_begins_with_a_letter_or_digit_and_goes_on_with_these_or_marks(self, value: str) -> None:
+        if value and value[0] in ALPHANUMERIC and set(value) <= set(ALPHANUMERIC + "._:-"):
+            assert limits.name("topic", value, 6) == value
+        else:
+            with pytest.raises(InvalidRequest, match="topic must be 1 to 6 letters, digits and"):
+                limits.name("topic", value, 6)
+
+    def test_a_name_may_be_as_long_as_the_limit(self) -> None:
+        assert limits.name("topic", "x" * 128, 128) == "x" * 128
+        with pytest.raises(InvalidRequest, match="1 to 128 letters"):
+            limits.name("topic", "x" * 129, 128)
+
+    @pytest.mark.parametrize("value", ["", ".x", "-x", "a/b", "a\n", "é", "\u0661", None, 7, ["a"]])
+    def test_anything_else_is_refused(self, value: object) -> None:
+        with pytest.raises(InvalidRequest, match="topic must be"):
+            limits.name("topic", value, 128)
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("a", True),
+        ("a" * 48, True),
+        ("A-1_b", True),
+        ("a" * 49, False),
+        ("", False),
+        ("-a", False),
+        ("a.b", False),
+    ],
+)
+def test_the_name_of_a_buffer_fits_into_the_name_of_a_queue(name: str, *, fits: bool) -> None:
+    assert bool(re.fullmatch(limits.BUFFER_NAME, name)) is fits

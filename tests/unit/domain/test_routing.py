@@ -1,0 +1,84 @@
+"""Routing: who gets an event, in which order, and how far the topic is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.domain.directory import Registration
+from fanin.domain.routing import Policy, PutEvent, PutRoute, choose
+
+
+def registered(name: str) -> Registration:
+    return Registration("cars", name, f"https://sqs/{name}", {}, 60, 0, 60_000)
+
+
+CARS = [registered(name) for name in "abcd"]
+PLACES = [None, *(one.name for one in CARS), *(one.channel for one in CARS), "https://sqs/other"]
+
+
+def names(policy: Policy, detail: dict[str, Any]) -> str:
+    return "".join(one.name for one in choose(policy, CARS, detail))
+
+
+@pytest.mark.parametrize("policy", [Policy.ALL, Policy.FIRST])
+def test_all_and_first_are_tried_by_name_whoever_sent_the_event(policy: Policy) -> None:
+    assert names(policy, {"reply_to": "https://sqs/c", "sender": "d"}) == "abcd"
+
+
+@pytest.mark.parametrize("policy", [Policy.ALL, Policy.FIRST])
+def test_a_topic_is_read_no_further_than_it_is_needed(policy: Policy) -> None:
+    read: list[str] = []
+
+    def topic() -> Iterator[Registration]:
+        for one in CARS:
+            read.append(one.name)
+            yield one
+
+    first = next(iter(choose(policy, topic(), {})))
+
+    assert (first, read) == (CARS[0], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("detail", "order"),
+    [
+        ({"reply_to": "https://sqs/c"}, "cabd"),
+        ({"sender": "c"}, "cabd"),
+        ({"reply_to": "c"}, "cabd"),
+        ({"sender": "https://sqs/c"}, "cabd"),
+        ({"reply_to": "https://sqs/d", "sender": "b"}, "bdac"),
+        ({"reply_to": "https://sqs/other", "sender": "b"}, "bacd"),
+        ({"reply_to": "https://sqs/other"}, "abcd"),
+        ({"reply_to": ["c"], "sender": {"name": "c"}}, "abcd"),
+        ({"channel": "c"}, "abcd"),
+        ({}, "abcd"),
+    ],
+)
+def test_the_sender_is_tried_first_and_then_the_others_by_name(detail: dict[str, Any], order: str) -> None:
+    assert names(Policy.SENDER, detail) == order
+
+
+@given(
+    cars=st.lists(st.sampled_from(CARS), unique_by=lambda one: one.name),
+    reply_to=st.sampled_from(PLACES),
+    sender=st.sampled_from(PLACES),
+)
+def test_whom_the_event_names_comes_before_all_others_and_nobody_is_lost(
+    cars: list[Registration], reply_to: str | None, sender: str | None
+) -> None:
+    chosen = list(choose(Policy.SENDER, cars, {"reply_to": reply_to, "sender": sender}))
+
+    named = [one for one in cars if {one.name, one.channel} & {reply_to, sender}]
+    assert chosen == named + [one for one in cars if one not in named]
+
+
+def test_a_route_goes_to_all_registrations_and_an_event_has_an_empty_detail_unless_told() -> None:
+    route, event = PutRoute("orders", {"source": ["shop"]}, "desk"), PutEvent("shop", "Placed")
+
+    assert (route.policy, route.attributes) == (Policy.ALL, {})
+    assert event.detail == {}
