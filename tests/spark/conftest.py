@@ -44,14 +44,13 @@ DEPLOYED = "deployed"
 """Folders with this name hold the tests that need the stack."""
 LONG = (
     "jobs/deployed/test_ack",
-    "ack/deployed/test_driver",
-    "fleet_report/deployed/test_asking",
     "fleet_report/test_report",
-    "emr/deployed/test_submitted",
-    "audit/test_findings",
-    "fan_out/deployed/test_driver",
+    "fleet_report/deployed/test_asking",
     "ack/test_steps",
-    "audit/deployed/test_scan",
+    "audit/test_findings",
+    "emr/deployed/test_submitted",
+    "fan_out/test_staging",
+    "fan_out/deployed/test_driver",
     "fan_out/deployed/test_sink",
 )
 """Files of tests that take the longest, the longest first; one process runs all that need the stack."""

@@ -35,16 +35,14 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first(
     found = audit(tables.snapshot(spark, tmp_path))
     rows = {row["batch_id"]: row for row in found.batches(found.findings()).collect()}
 
-    verdicts = {batch_id: row["verdict"] for batch_id, row in rows.items()}
-    expected = {
-        sound: Verdict.SOUND,
-        counted: Verdict.COUNTED,
-        early: Verdict.EARLY,
-        stuck: Verdict.STUCK,
-        misfiled: Verdict.WRONG,
-        active: Verdict.IN_FLUX,
+    assert {batch_id: row["verdict"] for batch_id, row in rows.items()} == {
+        sound.batch_id: Verdict.SOUND.value,
+        counted.batch_id: Verdict.COUNTED.value,
+        early.batch_id: Verdict.EARLY.value,
+        stuck.batch_id: Verdict.STUCK.value,
+        misfiled.batch_id: Verdict.WRONG.value,
+        active.batch_id: Verdict.IN_FLUX.value,
     }
-    assert verdicts == {batch.batch_id: verdict.value for batch, verdict in expected.items()}
     assert (rows[early.batch_id]["wrong"], rows[active.batch_id]["in_flux"]) == (2, 1)
 
 
