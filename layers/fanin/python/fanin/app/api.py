@@ -91,7 +91,7 @@ class Ledger(Protocol):
         ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
-        """Recompute the state from the items up, report what disagrees, and repair it if ``repair`` is set."""
+        """Recompute the state from the items up, report what disagrees, repair it if ``repair`` is set."""
         ...
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
