@@ -1,4 +1,4 @@
-"""Rules of routes: as EventBridge is asked for them, and as the memory keeps them."""
+"""Rules of routes, as EventBridge is asked for them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from fanin.adapters.memory import Memory
 from fanin.adapters.rules import EventBridgeRules
 from fanin.errors import AccessDenied, FaninError, InvalidRequest, LimitReached, NotConfigured, Throttled
 
 PATTERN = {"source": ["shop"]}
+
+
 ROUTER = "arn:aws:lambda:eu-west-1:000000000000:function:router"
 
 
@@ -100,34 +101,3 @@ def test_a_pattern_is_held_against_an_event_by_eventbridge(aws: Stubber, rules: 
     aws.add_client_error("test_event_pattern", "InvalidEventPatternException", "Event pattern is not valid")
     with pytest.raises(InvalidRequest, match="not valid"):
         rules.matches({}, {})
-
-
-@pytest.mark.parametrize(
-    ("pattern", "matches"),
-    [
-        ({"source": ["shop"]}, True),
-        ({"source": ["other", "shop"]}, True),
-        ({"source": ["other"]}, False),
-        ({"detail": {"n": [7]}}, True),
-        ({"detail": {"n": [7], "m": [1]}}, False),
-        ({"detail": {"tags": ["a"]}}, True),
-        ({"detail": {"m": [{"exists": False}]}}, True),
-        ({"detail": {"n": [{"exists": True}]}}, True),
-        ({"source": [{"prefix": "sh"}]}, True),
-        ({"source": [{"prefix": "x"}]}, False),
-        ({"source": [{"anything-but": "shop"}]}, False),
-        ({"source": [{"anything-but": ["a", "b"]}]}, True),
-        ({"detail": {"m": [{"anything-but": "a"}]}}, False),
-    ],
-)
-def test_the_memory_knows_the_plain_part_of_the_language(pattern: dict[str, Any], *, matches: bool) -> None:
-    event = {"source": "shop", "detail": {"n": 7, "tags": ["a", "b"]}}
-    assert Memory().rules.matches(pattern, event) is matches
-
-
-@pytest.mark.parametrize(
-    "pattern", [{}, {"source": "shop"}, {"source": []}, {"detail": {"n": [{"numeric": [">", 1]}]}}]
-)
-def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest):
-        Memory().rules.put("orders", pattern)

@@ -1,14 +1,12 @@
-"""What is done when DynamoDB acts and its answer never comes."""
+"""A server that acts and never answers."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
-
-from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoWords
-from fanin.app.ports.words import Clear, WordKey
-from fanin.errors import ServiceUnavailable
 
 
 class Silent(HTTPServer):
@@ -39,21 +37,3 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     yield server
     server.shutdown()
     server.server_close()
-
-
-def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> None:
-    batches = DynamoBatches("batches", "parts", Connection())
-
-    with pytest.raises(ServiceUnavailable, match="idempotency key"):
-        batches.allocate(7, 10, activity=None, room=None)
-
-    assert silent.calls == ["UpdateItem"]
-
-
-def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent: Silent) -> None:
-    words = DynamoWords("words", Connection())
-
-    with pytest.raises(ServiceUnavailable):
-        words.clear([Clear(WordKey(7, 0, 0), 1, 2_000_000_000)])
-
-    assert len(silent.calls) > 1

@@ -1,10 +1,11 @@
+"""."""
+
 import base64
 from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.rows import decode, encode, state_shard, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
@@ -82,31 +83,3 @@ def test_a_row_is_in_the_shard_of_its_state() -> None:
 @pytest.mark.parametrize("key", [WordKey(0, 0, 0), WordKey(2**53 - 1, 6, 2**34)])
 def test_a_word_key_reads_back(key: WordKey) -> None:
     assert word_key(word_id(key)) == key
-
-
-def test_a_change_names_every_attribute_by_alias() -> None:
-    change = Change(
-        when=["#state = :open", "attribute_not_exists(#limit) OR #x_1 <= :room"],
-        values={"open": State.OPEN, "room": 3},
-        sets={"state": State.CLOSED, "partial": False},
-        adds={"items": 2, "acked": 1},
-    )
-
-    assert change.request("t", {"k": {"N": "1"}}) == {
-        "TableName": "t",
-        "Key": {"k": {"N": "1"}},
-        "UpdateExpression": "SET #state = :set_state, #partial = :set_partial "
-        "ADD #items :add_items, #acked :add_acked",
-        "ConditionExpression": "(#state = :open) AND (attribute_not_exists(#limit) OR #x_1 <= :room)",
-        "ExpressionAttributeNames": {
-            f"#{name}": name for name in ("state", "partial", "items", "acked", "limit", "x_1")
-        },
-        "ExpressionAttributeValues": {
-            ":open": {"S": "open"},
-            ":room": {"N": "3"},
-            ":set_state": {"S": "closed"},
-            ":set_partial": {"BOOL": False},
-            ":add_items": {"N": "2"},
-            ":add_acked": {"N": "1"},
-        },
-    }

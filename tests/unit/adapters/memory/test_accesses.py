@@ -1,15 +1,17 @@
-"""What the stores in memory show beyond the ports: every access to a row, and the streams of changes."""
+"""Accesses to the stores in memory: counted, atomic, and watched."""
+
+from __future__ import annotations
 
 import pytest
 
-from fanin.adapters.memory import FixedClock, Memory, SeededRandom
+from fanin.adapters.memory import Memory
 from fanin.app.ports.batches import Activity, FailureRow
-from fanin.app.ports.events import Event
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain.batch import LIVE, Batch, State
-from fanin.domain.tree import Tree
+from fanin.domain.batch import Batch, State
 
 FULL = 2**64 - 1
+
+
 BATCH = Batch(
     batch_id=8,
     salt=bytes(16),
@@ -70,17 +72,6 @@ def test_an_onlooker_may_use_the_stores_itself() -> None:
     assert memory.batches.read([8]) == {8: BATCH}
 
 
-def test_a_duplicate_is_a_refused_write_and_the_rest_another() -> None:
-    memory = Memory()
-    memory.words.clear(clears(0b0011))
-
-    memory.words.clear(clears(0b0001))
-    assert (memory.accesses.writes["words.clear"], memory.accesses.refused["words.clear"]) == (2, 1)
-
-    memory.words.clear(clears(0b0110))
-    assert (memory.accesses.writes["words.clear"], memory.accesses.refused["words.clear"]) == (4, 2)
-
-
 def test_rows_are_counted_by_call() -> None:
     memory = Memory()
     memory.batches.create(BATCH)
@@ -99,66 +90,3 @@ def test_rows_are_counted_by_call() -> None:
         "batches.close": 1,
     }
     assert memory.accesses.refused == {"batches.close": 1}
-
-
-def test_changes_of_batches_are_kept_in_order() -> None:
-    memory = Memory()
-    memory.batches.create(BATCH)
-    closed, _ = memory.batches.close(8, now=1)
-    memory.batches.close(8, now=2)
-    ended, _ = memory.batches.end(8, State.COMPLETE, now=3, sources=LIVE)
-
-    assert memory.batches.changes == [(None, BATCH), (BATCH, closed), (closed, ended)]
-
-
-def test_finished_words_are_kept_in_order() -> None:
-    memory = Memory(tree=Tree(width=2))
-
-    memory.words.clear(clears(0b11, 0b01))
-    memory.words.clear(clears(0b11, 0b10))
-
-    assert memory.words.finished == [WordKey(7, 0, 0), WordKey(7, 0, 1)]
-
-
-def test_alarms_ring_once_when_due() -> None:
-    memory = Memory()
-    memory.timers.set(3, 300)
-    memory.timers.set(1, 100)
-    memory.timers.set(2, 999)
-    memory.timers.set(2, 200)
-    memory.timers.set(4, 100)
-    memory.timers.clear(4)
-    memory.timers.clear(5)
-
-    assert memory.timers.ring(99) == []
-    assert memory.timers.ring(200) == [1, 2]
-    assert memory.timers.ring(1000) == [3]
-
-
-def test_the_bus_keeps_what_it_was_given() -> None:
-    memory = Memory()
-    event = Event("8.complete", "Batch Completed", {"a": 1}, 5)
-
-    memory.events.publish(event)
-    memory.events.publish(event)
-
-    assert memory.events.published == [event, event]
-
-
-def test_time_stands_until_told() -> None:
-    clock = FixedClock(5)
-    ports = Memory(clock=clock).ports()
-
-    assert (ports.clock.now(), ports.clock.now()) == (5, 5)
-    clock.advance(7)
-    assert ports.clock.now() == 12
-
-
-def test_randomness_is_that_of_its_seed() -> None:
-    one, same, other = SeededRandom(1), SeededRandom(1), SeededRandom(2)
-
-    draws = [(random.bits(12), random.bytes(16)) for random in (one, same, other)]
-
-    assert draws[0] == draws[1] != draws[2]
-    assert 0 <= draws[0][0] < 2**12
-    assert len(draws[0][1]) == 16

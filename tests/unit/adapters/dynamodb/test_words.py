@@ -1,0 +1,52 @@
+"""Words on DynamoDB, beyond the contract of all stores: answers that never come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from fanin.adapters.dynamodb import Connection, DynamoWords
+from fanin.app.ports.words import Clear, WordKey
+from fanin.errors import ServiceUnavailable
+
+
+class Silent(HTTPServer):
+    """Takes requests, and closes the connection instead of answering."""
+
+    calls: list[str]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Silent
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.calls.append(self.headers["X-Amz-Target"].rpartition(".")[2])
+        self.close_connection = True
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+    server = Silent(("127.0.0.1", 0), _Handler)
+    server.calls = []
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent: Silent) -> None:
+    words = DynamoWords("words", Connection())
+
+    with pytest.raises(ServiceUnavailable):
+        words.clear([Clear(WordKey(7, 0, 0), 1, 2_000_000_000)])
+
+    assert len(silent.calls) > 1
