@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain.batch import LIVE, RETENTION, Batch, Mode, State, touched
-from fanin.domain.reports import Progress
 
 NOW = 1_790_000_000_000
 BATCH = Batch(
@@ -87,9 +86,28 @@ def test_activity_never_goes_back(now: int, later: int, idle_ttl: int) -> None:
     assert touched(now, idle_ttl) <= touched(now + later, idle_ttl)
 
 
-def test_progress_is_exact_when_its_bounds_meet() -> None:
-    assert Progress(BATCH, 3, 3).exact
-    assert not Progress(BATCH, 3, 4).exact
+@pytest.mark.parametrize(
+    ("closed_minutes_ago", "looks_in_minutes"), [(0, 15), (10, 15), (15, 15), (40, 40), (60 * 24, 60 * 24)]
+)
+def test_a_closed_batch_is_checked_ever_more_seldom(closed_minutes_ago: int, looks_in_minutes: int) -> None:
+    long = replace(BATCH, state=State.CLOSED, closed_idle_ttl=20 * 86_400)
+    closed = replace(long, closed_at=NOW - closed_minutes_ago * 60_000)
+
+    assert closed.look_at(NOW) == NOW + looks_in_minutes * 60_000
+
+
+def test_a_closed_batch_is_checked_when_it_is_due_at_the_latest() -> None:
+    closed = replace(BATCH, state=State.CLOSED, closed_at=NOW)
+    due = replace(closed, deadline=NOW + 1_000)
+
+    assert due.look_at(NOW) == due.due_at == NOW + 61_000
+    assert replace(BATCH, deadline=NOW + 1_000).look_at(NOW) == min(BATCH.idle_at, NOW + 61_000)
+
+
+def test_the_last_activity_is_known_to_a_tenth_of_the_idle_time() -> None:
+    assert BATCH.active_until(NOW) == NOW
+    assert BATCH.active_until(NOW + 60_000) == NOW + 10_000
+    assert replace(BATCH, ended_at=NOW + 7).active_until(NOW + 60_000) == NOW + 7
 
 
 def test_a_row_does_not_show_its_salt() -> None:

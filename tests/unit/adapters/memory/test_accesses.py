@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+
 import pytest
 
-from fanin.adapters.memory import Memory
+from fanin.adapters.memory import Accesses, Memory
 from fanin.app.ports.batches import Activity, FailureRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, State
@@ -90,3 +93,34 @@ def test_rows_are_counted_by_call() -> None:
         "batches.close": 1,
     }
     assert memory.accesses.refused == {"batches.close": 1}
+
+
+def test_no_other_thread_comes_between_the_steps_of_an_access() -> None:
+    # Given an access of two steps, between which another thread may run
+    accesses, value = Accesses(), [0]
+
+    def add() -> None:
+        seen = value[0]
+        sleep(0)
+        value[0] = seen + 1
+
+    # When many threads make it
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: accesses.write("row.add", add), range(500)))
+
+    # Then none is lost
+    assert value == [500]
+    assert accesses.writes == {"row.add": 500}
+
+
+def test_an_access_gives_its_answer_and_what_it_raises() -> None:
+    accesses = Accesses()
+
+    def fail() -> None:
+        raise Crash
+
+    assert accesses.read("row.read", lambda: 7) == 7
+    with pytest.raises(Crash):
+        accesses.write("row.write", fail, rows=2)
+    assert accesses.read("row.read", lambda: 8) == 8
+    assert (accesses.reads["row.read"], accesses.writes["row.write"]) == (2, 2)

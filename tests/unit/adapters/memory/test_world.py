@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
+from fanin.app.ports import Defaults
 from fanin.app.ports.events import Event
+from fanin.domain.tree import Tree
 
 
 def test_alarms_ring_once_when_due() -> None:
@@ -48,3 +52,24 @@ def test_randomness_is_that_of_its_seed() -> None:
     assert draws[0] == draws[1] != draws[2]
     assert 0 <= draws[0][0] < 2**12
     assert len(draws[0][1]) == 16
+
+
+def test_the_ports_are_those_of_one_world() -> None:
+    memory = Memory(tree=Tree(4), random=SeededRandom(3))
+    ports = memory.ports(Defaults(lifetime=60))
+
+    assert (ports.tree, ports.random, ports.defaults.lifetime) == (Tree(4), memory.random, 60)
+    for field in fields(ports):
+        if hasattr(memory, field.name):
+            assert getattr(ports, field.name) is getattr(memory, field.name)
+    assert memory.ports().batches is ports.batches
+
+
+def test_what_is_handed_over_is_counted_apart_from_rows() -> None:
+    memory = Memory()
+    memory.timers.set(1, 2)
+    memory.timers.clear(1)
+    memory.events.publish(Event("8.complete", "Batch Completed", {}, 5))
+
+    assert memory.accesses.sends == {"timers.set": 1, "timers.clear": 1, "events.publish": 1}
+    assert not memory.accesses.writes
