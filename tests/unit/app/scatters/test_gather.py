@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.scatters import gather
+from fanin.app.scatters.gather import Gather
 from fanin.domain.acks import Failure
 from fanin.domain.batch import State
 from tests.unit.app.conftest import Crash
@@ -145,3 +147,53 @@ class TestQuorum:
         fleet.ring(10)
 
         assert fleet.row(scattered.batch).state is State.COMPLETE
+
+
+class TestEvent:
+    def test_a_scatter_to_very_many_names_the_first_of_the_missing(
+        self, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gather, "NAMED", 2)
+        scattered = fleet.start(5, max_retries=0, timeout=10)
+        fleet.work()
+        fleet.reply(1)
+        fleet.ring(10)
+
+        detail = fleet.told(scattered).detail
+
+        assert detail["missing_recipients"] == ["car 0", "car 2"]
+        assert (detail["missing_count"], detail["recipients"]) == (4, 5)
+
+    def test_the_end_of_a_scatter_whose_records_are_gone_is_told_as_any(self, fleet: Fleet) -> None:
+        scattered = fleet.start(2)
+        batch = fleet.ledger.cancel(scattered.batch.batch_id)
+        fleet.memory.records.delete(str(batch.batch_id), "scatter")
+
+        event = fleet.told(scattered)
+
+        assert event.detail_type == "Batch Cancelled"
+        assert "received" not in event.detail
+
+    def test_a_scatter_whose_records_are_gone_is_not_postponed(self, fleet: Fleet) -> None:
+        scattered = fleet.start(2, timeout=10)
+        fleet.memory.records.delete(str(scattered.batch.batch_id), "scatter")
+        fleet.ring(10)
+
+        row = fleet.row(scattered.batch)
+        assert (row.state, row.partial, row.retries) == (State.COMPLETE, True, 0)
+
+
+class TestTally:
+    def test_a_failure_between_the_counts_is_no_reply(self, fleet: Fleet) -> None:
+        # Given a scatter of which one has replied, and one fails between the two counts
+        scattered = fleet.start(3)
+        fleet.work()
+        fleet.reply(0)
+        fleet.at("parts.failures", "before", lambda: fleet.ledger.fail([Failure(fleet.item(1), "no")]))
+
+        counted = Gather(fleet.ports).tally(fleet.fresh(), fleet.row(scattered.batch))
+
+        # Then at no time are there more replies than there were
+        assert fleet.happened
+        assert counted == (0, 1)
+        assert Gather(fleet.ports).tally(fleet.fresh(), fleet.row(scattered.batch)) == (1, 1)

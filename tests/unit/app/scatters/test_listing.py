@@ -6,9 +6,11 @@ import pytest
 
 from fanin.app.scatters import gather
 from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters.listing import Listing
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import limits
 from fanin.domain.batch import State
+from fanin.domain.scatter import Scatter
 from tests.unit.app.scatters.conftest import Town
 
 
@@ -131,3 +133,49 @@ class TestLargeTopic:
             town.reply(i)
 
         assert town.row(started.batch).state is State.COMPLETE
+
+
+@pytest.mark.usefixtures("small")
+class TestListing:
+    def test_it_lists_as_many_chunks_as_it_may_and_is_resumed(self, town: Town) -> None:
+        # Given a topic of eight, in chunks of three
+        town.register(*range(8))
+        batch, scatter = town.batch()[0], Scatter("x", topic="town")
+        later = town.clock.at + 1_000
+
+        # When it is listed in turns of one chunk, by a new process each
+        counts = [Listing(town.ports).resume(batch, scatter, until=later, most=1) for _ in range(4)]
+
+        # Then the last turn knows how many there are, and so does everyone after
+        assert counts == [None, None, 8, 8]
+        chunks = [scatter_records.read_chunk(town.ports.records, batch, n) for n in range(3)]
+        assert [[to.name for to in chunk.recipients] for chunk in chunks if chunk] == [
+            ["car-000", "car-001", "car-002"],
+            ["car-003", "car-004", "car-005"],
+            ["car-006", "car-007"],
+        ]
+
+    def test_it_stops_in_time(self, town: Town) -> None:
+        town.register(*range(8))
+        batch = town.batch()[0]
+
+        assert Listing(town.ports).resume(batch, Scatter("x", topic="town"), until=town.clock.at) is None
+        assert scatter_records.read_chunk(town.ports.records, batch, 0) is None
+
+    def test_a_finished_listing_does_not_grow(self, town: Town) -> None:
+        town.register(1, 2)
+        batch, scatter = town.batch()[0], Scatter("x", topic="town")
+        Listing(town.ports).resume(batch, scatter, until=town.clock.at + 1)
+        town.register(3)
+
+        assert Listing(town.ports).resume(batch, scatter, until=town.clock.at + 1) == 2
+
+    @pytest.mark.parametrize("cars", [0, 1, 3, 20])
+    def test_the_place_to_resume_is_found_by_few_reads(self, town: Town, cars: int) -> None:
+        town.register(*range(cars))
+        batch, scatter = town.batch()[0], Scatter("x", topic="town")
+        Listing(town.ports).resume(batch, scatter, until=town.clock.at + 1)
+        reads = town.accesses.reads["records.read"]
+
+        assert Listing(town.ports).resume(batch, scatter, until=town.clock.at + 1) == cars
+        assert town.accesses.reads["records.read"] - reads <= 20
