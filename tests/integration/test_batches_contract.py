@@ -1,0 +1,132 @@
+"""What every store of batch rows promises: creating, reading and listing them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+
+from fanin.app.ports.batches import Activity
+from fanin.domain.batch import LIVE, Mode, OnDeadline, State
+from fanin.domain.ids import MAX_ITEMS
+
+from .conftest import Stores
+from .given import HOUR, NOW, new_batch, put, row_of
+
+
+class TestRows:
+    def test_a_row_reads_back_as_it_was_put(self, stores: Stores) -> None:
+        plain = put(stores, 8)
+        rich = put(
+            stores,
+            2**53 - 1,
+            state=State.TIMED_OUT,
+            mode=Mode.ESTIMATED,
+            user_key="catalog-42 ☂",
+            items=MAX_ITEMS,
+            closed_at=NOW + 1,
+            ended_at=NOW + 2,
+            deadline=NOW + 3,
+            on_deadline=OnDeadline.COMPLETE,
+            limit=1,
+            pending_bound=2,
+            parent_item="1:x:0",
+            metadata={"a": "", "b ☂": "c"},
+            acked=3,
+            partial=True,
+        )
+
+        assert stores.batches.read([8, 2**53 - 1, 8]) == {8: plain, 2**53 - 1: rich}
+
+    def test_unknown_rows_are_left_out(self, stores: Stores) -> None:
+        batch = put(stores)
+
+        assert stores.batches.read([9, 8]) == {8: batch}
+        assert stores.batches.read([]) == {}
+
+    def test_more_rows_than_a_request_takes(self, stores: Stores) -> None:
+        for batch_id in range(120):
+            put(stores, batch_id)
+
+        assert sorted(stores.batches.read(range(130))) == list(range(120))
+
+    def test_an_id_is_taken_once(self, stores: Stores) -> None:
+        batch = put(stores)
+
+        assert not stores.batches.create(replace(batch, salt=bytes(16)))
+        assert row_of(stores) == batch
+
+    def test_creating_the_same_batch_again_is_no_clash(self, stores: Stores) -> None:
+        batch = put(stores)
+        stores.batches.allocate(8, 5, activity=None, room=None)
+
+        assert stores.batches.create(batch)
+        assert row_of(stores).items == 5
+
+    def test_no_call_makes_a_row_of_an_unknown_batch(self, stores: Stores) -> None:
+        batches, activity = stores.batches, Activity(NOW, NOW)
+
+        assert batches.allocate(9, 1, activity=activity, room=None) is None
+        assert batches.allocate_once(new_batch(9), 1, "key", activity=activity) is None
+        assert not batches.rebound(9, items=0, pending=0)
+        assert batches.allocate_counted(9, 1, items=0, pending=0, activity=activity) is None
+        assert batches.close(9, now=NOW, activity=activity) == (None, False)
+        assert batches.end(9, State.CANCELLED, now=NOW, sources=list(State)) == (None, False)
+        assert batches.count(9, 1, activity=activity) is None
+        assert not batches.expire(9, now=NOW)
+        batches.touch(9, activity)
+        assert batches.read([9]) == {}
+
+
+class TestPage:
+    @staticmethod
+    def walk(stores: Stores, state: State, limit: int, due_before: int | None = None) -> list[list[int]]:
+        pages, cursor = [], None
+        while True:
+            page = stores.batches.page(state, due_before=due_before, cursor=cursor, limit=limit)
+            pages.append([batch.batch_id for batch in page.batches])
+            assert len(page.batches) <= limit
+            if page.cursor is None:
+                return pages
+            cursor = page.cursor
+
+    def test_pages_hold_every_batch_of_the_state_once(self, stores: Stores) -> None:
+        # Given 20 open batches, due in the order opposite to their ids, and others
+        for batch_id in range(20):
+            put(stores, batch_id, touched_at=NOW - batch_id * HOUR)
+        put(stores, 30, state=State.CLOSED)
+
+        for limit in (1, 3, 20, 100):
+            # When they are listed in pages
+            pages = self.walk(stores, State.OPEN, limit)
+
+            # Then all are there, a shard at a time, and the first due of a shard is the first
+            assert list(chain(*pages)) == sorted(range(20), key=lambda batch_id: (batch_id % 8, -batch_id))
+        assert self.walk(stores, State.CLOSED, 10) == [[30]]
+        assert self.walk(stores, State.ORPHANED, 10) == [[]]
+
+    def test_a_page_is_filled_from_all_shards(self, stores: Stores) -> None:
+        for batch_id in range(8):
+            put(stores, batch_id)
+
+        assert len(stores.batches.page(State.OPEN, limit=6).batches) == 6
+
+    def test_only_what_is_due(self, stores: Stores) -> None:
+        due = {put(stores, batch_id, touched_at=NOW + batch_id).due_at: batch_id for batch_id in range(10)}
+
+        listed = self.walk(stores, State.OPEN, 3, due_before=min(due) + 4)
+
+        assert sorted(chain(*listed)) == [0, 1, 2, 3]
+
+    def test_a_batch_that_moved_is_in_the_shard_of_its_new_state_only(self, stores: Stores) -> None:
+        put(stores)
+        stores.batches.close(8, now=NOW)
+        assert [self.walk(stores, state, 9) for state in State][:3] == [[[]], [[8]], [[]]]
+
+        stores.batches.end(8, State.COMPLETE, now=NOW, sources=LIVE)
+        assert [self.walk(stores, state, 9) for state in State][:3] == [[[]], [[]], [[8]]]
+
+    def test_a_page_shows_rows_as_they_are_now(self, stores: Stores) -> None:
+        put(stores)
+        stores.batches.allocate(8, 5, activity=None, room=None)
+
+        assert stores.batches.page(State.OPEN).batches == [new_batch(items=5)]

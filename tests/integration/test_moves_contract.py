@@ -1,0 +1,208 @@
+"""What every store of batch rows promises: changes of state and deadline, each by one conditional write."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from fanin.app.ports.batches import Activity
+from fanin.domain.batch import LIVE, Kind, Mode, State
+
+from .conftest import Stores
+from .given import NOW, TERMINAL, new_batch, put, row_of
+
+
+class TestMoves:
+    def test_a_fresh_count_is_kept_unless_items_were_added(self, stores: Stores) -> None:
+        put(stores, limit=10, items=10, pending_bound=10)
+
+        assert stores.batches.rebound(8, items=10, pending=4)
+        assert row_of(stores) == new_batch(limit=10, items=10, pending_bound=4)
+        assert not stores.batches.rebound(8, items=9, pending=0)
+        assert row_of(stores).pending_bound == 4
+
+    def test_counted_items_are_added_with_the_count_unless_items_were_added(self, stores: Stores) -> None:
+        put(stores, limit=10, items=10, pending_bound=10)
+        activity = Activity(NOW + 5, NOW + 9)
+
+        added = stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity)
+
+        assert added == new_batch(limit=10, items=13, pending_bound=7, touched_at=NOW + 5)
+        assert row_of(stores) == added
+        assert stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity) is None
+        assert row_of(stores) == added
+
+    def test_counted_items_are_added_to_open_bounded_batches_only(self, stores: Stores) -> None:
+        put(stores, limit=10, items=1, state=State.CLOSED)
+        put(stores, 9, items=1)
+        activity = Activity(NOW, NOW)
+        for batch_id in (8, 9):
+            call = stores.batches.allocate_counted
+            assert call(batch_id, 1, items=1, pending=0, activity=activity) is None
+
+    def test_an_open_batch_closes_once(self, stores: Stores) -> None:
+        put(stores)
+        closed = new_batch(state=State.CLOSED, closed_at=NOW + 1, touched_at=NOW + 5)
+
+        assert stores.batches.close(8, now=NOW + 1, activity=Activity(NOW + 5, NOW + 9)) == (closed, True)
+        assert stores.batches.close(8, now=NOW + 2) == (closed, False)
+        assert row_of(stores) == closed
+
+    def test_closing_without_activity_leaves_the_times(self, stores: Stores) -> None:
+        batch = put(stores)
+
+        row, moved = stores.batches.close(8, now=NOW + 1)
+
+        assert (row, moved) == (replace(batch, state=State.CLOSED, closed_at=NOW + 1), True)
+        assert stores.batches.page(State.CLOSED, due_before=batch.due_at + 1).batches == [row]
+        assert stores.batches.page(State.CLOSED, due_before=batch.due_at).batches == []
+
+    @pytest.mark.parametrize("state", TERMINAL)
+    def test_a_batch_ends_once(self, stores: Stores, state: State) -> None:
+        put(stores)
+        ended = new_batch(state=state, ended_at=NOW + 1, partial=True)
+
+        first = stores.batches.end(8, state, now=NOW + 1, sources=LIVE, partial=True)
+        later = [stores.batches.end(8, other, now=NOW + 2, sources=LIVE) for other in TERMINAL]
+
+        assert first == (ended, True)
+        assert later == [(ended, False)] * 4
+        assert stores.batches.close(8, now=NOW + 3) == (ended, False)
+        assert row_of(stores) == ended
+
+    def test_a_deadline_is_put_off_once_from_where_it_was_seen(self, stores: Stores) -> None:
+        put(stores, state=State.CLOSED, deadline=NOW + 5)
+        activity = Activity(NOW + 7, NOW + 9)
+        later = new_batch(state=State.CLOSED, deadline=NOW + 50, retries=1, touched_at=activity.touched_at)
+
+        first = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 50, activity=activity)
+        again = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 60, activity=activity)
+
+        assert first == (later, True)
+        assert again == (later, False)
+        assert row_of(stores) == later
+
+    def test_an_empty_open_batch_begins_once_with_its_items(self, stores: Stores) -> None:
+        put(stores, deadline=NOW + 5, retries=2)
+        activity = Activity(NOW + 7, NOW + 9)
+        begun = new_batch(
+            state=State.CLOSED, closed_at=NOW + 1, items=70, deadline=NOW + 50, touched_at=NOW + 7
+        )
+
+        first = stores.batches.begin(8, 70, now=NOW + 1, deadline=NOW + 50, activity=activity)
+        again = stores.batches.begin(8, 71, now=NOW + 2, deadline=NOW + 60, activity=activity)
+
+        assert first == (begun, True)
+        assert again == (begun, False)
+        assert row_of(stores) == begun
+        assert stores.batches.page(State.CLOSED, due_before=NOW + 10).batches == [begun]
+
+    def test_a_batch_with_items_does_not_begin(self, stores: Stores) -> None:
+        batch = put(stores, items=1)
+
+        moved = stores.batches.begin(8, 70, now=NOW, deadline=NOW, activity=Activity(NOW, NOW))
+
+        assert moved == (batch, False)
+
+    @pytest.mark.parametrize("state", TERMINAL)
+    def test_an_ended_batch_has_no_other_deadline(self, stores: Stores, state: State) -> None:
+        batch = put(stores, state=state, deadline=NOW + 5)
+
+        moved = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 50, activity=Activity(NOW, NOW))
+
+        assert moved == (batch, False)
+
+    def test_replies_of_a_scatter_are_counted_too(self, stores: Stores) -> None:
+        put(stores, kind=Kind.SCATTER, state=State.CLOSED)
+
+        row = stores.batches.count(8, 3, activity=None)
+
+        assert row is not None
+        assert row.acked == 3
+
+    def test_a_batch_ends_from_the_given_states_only(self, stores: Stores) -> None:
+        batch = put(stores)
+
+        assert stores.batches.end(8, State.COMPLETE, now=NOW, sources=[State.CLOSED]) == (batch, False)
+        stores.batches.close(8, now=NOW)
+        assert stores.batches.end(8, State.COMPLETE, now=NOW, sources=[State.CLOSED])[1]
+
+    def test_activity_saves_a_batch_from_the_reaper(self, stores: Stores) -> None:
+        put(stores)
+        stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
+
+        row, moved = stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW)
+        assert (row, moved) == (new_batch(touched_at=NOW + 5), False)
+        assert stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 5)[1]
+
+    def test_of_enders_at_once_one_moves_the_batch(self, racing: Stores) -> None:
+        put(racing)
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(
+                pool.map(lambda state: racing.batches.end(8, state, now=NOW, sources=LIVE), TERMINAL * 8)
+            )
+
+        assert [moved for _, moved in answers].count(True) == 1
+        assert {str(row) for row, _ in answers} == {str(row_of(racing))}
+
+    def test_touch_goes_forward_only(self, stores: Stores) -> None:
+        put(stores)
+
+        stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
+        stores.batches.touch(8, Activity(NOW + 4, NOW + 90))
+
+        assert row_of(stores) == new_batch(touched_at=NOW + 5)
+        assert stores.batches.page(State.OPEN, due_before=NOW + 10).batches == [row_of(stores)]
+
+    def test_touch_moves_the_index_key_of_a_row_touched_at_that_time(self, stores: Stores) -> None:
+        put(stores)
+
+        stores.batches.touch(8, Activity(NOW, NOW + 90))
+
+        assert row_of(stores) == new_batch()
+        assert stores.batches.page(State.OPEN, due_before=NOW + 90).batches == []
+        assert stores.batches.page(State.OPEN, due_before=NOW + 91).batches == [row_of(stores)]
+
+    @pytest.mark.parametrize("state", TERMINAL)
+    def test_touch_leaves_an_ended_batch(self, stores: Stores, state: State) -> None:
+        batch = put(stores, state=state)
+
+        stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
+
+        assert row_of(stores) == batch
+        assert stores.batches.page(state, due_before=NOW + 10).batches == []
+
+    @pytest.mark.parametrize("state", LIVE)
+    def test_counts_add_up(self, stores: Stores, state: State) -> None:
+        put(stores, mode=Mode.ESTIMATED, state=state)
+
+        stores.batches.count(8, 2, activity=None)
+        row = stores.batches.count(8, 3, activity=Activity(NOW + 5, NOW + 9))
+
+        assert row == new_batch(mode=Mode.ESTIMATED, state=state, acked=5, touched_at=NOW + 5)
+
+    def test_counts_are_for_live_estimated_batches(self, stores: Stores) -> None:
+        put(stores, 8)
+        put(stores, 9, mode=Mode.ESTIMATED, state=State.COMPLETE)
+
+        assert stores.batches.count(8, 1, activity=None) is None
+        assert stores.batches.count(9, 1, activity=None) is None
+        assert row_of(stores, 9).acked == 0
+
+    @pytest.mark.parametrize("state", TERMINAL)
+    def test_an_ended_batch_expires_at_once(self, stores: Stores, state: State) -> None:
+        put(stores, state=state)
+
+        assert stores.batches.expire(8, now=NOW + 1)
+        assert row_of(stores).gone(NOW + 1)
+        assert not stores.batches.expire(8, now=NOW + 2)
+
+    @pytest.mark.parametrize("state", LIVE)
+    def test_a_live_batch_does_not_expire(self, stores: Stores, state: State) -> None:
+        batch = put(stores, state=state)
+
+        assert not stores.batches.expire(8, now=NOW)
+        assert row_of(stores) == batch

@@ -1,0 +1,161 @@
+"""What every store of words promises: bits cleared once, and leases."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
+
+import pytest
+
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.domain.tree import Tree
+
+from .conftest import EMULATOR, MEMORY, MOTO, Stores, opened
+from .given import FULL, KEY, LATER, clear
+
+
+def claim(stores: Stores, position: int, *, now: int = 100, until: int = 130) -> Claimed:
+    (claimed,) = stores.words.claim([Claim(KEY, position, now, until, LATER)])
+    return claimed
+
+
+class TestClaims:
+    def test_a_lease_is_one_holders_until_it_is_over(self, stores: Stores) -> None:
+        assert claim(stores, 5) == Claimed(pending=True, until=130, taken=True)
+        assert claim(stores, 5, now=129, until=159) == Claimed(pending=True, until=130, taken=False)
+        assert claim(stores, 5, now=130, until=160) == Claimed(pending=True, until=160, taken=True)
+
+    def test_leases_and_bits_of_a_word_do_not_touch_each_other(self, stores: Stores) -> None:
+        assert claim(stores, 0).taken
+        assert claim(stores, 63).taken
+        assert stores.words.read([KEY]).get(KEY, FULL) == FULL
+        assert clear(stores, 0b1) == Cleared(FULL - 1, 0b1)
+        assert clear(stores, 0b11) == Cleared(FULL - 3, 0b10)
+        assert not claim(stores, 63).taken
+        assert claim(stores, 2).taken
+
+    @pytest.mark.parametrize("leased", [False, True])
+    def test_a_clear_bit_cannot_be_claimed(self, stores: Stores, leased: bool) -> None:
+        if leased:
+            claim(stores, 5)
+        clear(stores, 1 << 5)
+        assert claim(stores, 5, now=500, until=530) == Claimed(pending=False, until=0, taken=False)
+
+    def test_a_finished_word_has_nothing_to_claim(self, stores: Stores) -> None:
+        clear(stores, FULL)
+        assert claim(stores, 7) == Claimed(pending=False, until=0, taken=False)
+        assert stores.words.read([KEY]) == {KEY: 0}
+
+    def test_of_many_at_once_one_gets_it(self, racing: Stores) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda n: claim(racing, 9, until=130 + n), range(16)))
+        (winner,) = [answer for answer in answers if answer.taken]
+        assert {answer.until for answer in answers} == {winner.until}
+
+
+class TestWords:
+    def test_a_word_that_was_never_written_has_no_row(self, stores: Stores) -> None:
+        assert stores.words.read([KEY]) == {}
+        assert stores.words.read([]) == {}
+        assert stores.words.clear([]) == []
+
+    @pytest.mark.parametrize("bit", [0, 1, 31, 32, 53, 62, 63])
+    def test_a_cleared_bit_is_first_once(self, stores: Stores, bit: int) -> None:
+        assert clear(stores, 1 << bit) == Cleared(FULL ^ 1 << bit, 1 << bit)
+        assert clear(stores, 1 << bit) == Cleared(FULL ^ 1 << bit, 0)
+        assert stores.words.read([KEY]) == {KEY: FULL ^ 1 << bit}
+
+    def test_bits_that_were_clear_are_not_first_but_the_others_are(self, stores: Stores) -> None:
+        clear(stores, 0b0110)
+
+        answer = clear(stores, 0b1111 | 1 << 63)
+
+        assert answer == Cleared(FULL ^ (0b1111 | 1 << 63), 0b1001 | 1 << 63)
+
+    def test_a_full_mask_finishes_an_unwritten_word(self, stores: Stores) -> None:
+        assert clear(stores, FULL) == Cleared(0, FULL)
+        assert stores.words.read([KEY]) == {KEY: 0}
+        assert clear(stores, FULL) == Cleared(0, 0)
+
+    def test_a_full_mask_finishes_a_half_done_word(self, stores: Stores) -> None:
+        clear(stores, 0xFF)
+
+        assert clear(stores, FULL) == Cleared(0, FULL ^ 0xFF)
+
+    def test_a_finished_word_has_no_bits_left(self, stores: Stores) -> None:
+        clear(stores, FULL)
+
+        assert clear(stores, 0b101) == Cleared(0, 0)
+
+    def test_single_bits_finish_a_word(self, stores: Stores) -> None:
+        words = [clear(stores, 1 << bit).word for bit in range(64)]
+
+        assert words == [FULL >> bit + 1 << bit + 1 for bit in range(64)]
+
+    def test_many_words_in_one_call_are_answered_in_order(self, stores: Stores) -> None:
+        # Given every third word half done
+        keys = [WordKey(7, number % 3, number) for number in range(130)]
+        stores.words.clear([Clear(key, 0b01, LATER) for key in keys[::3]])
+
+        # When all of them are cleared at once
+        answers = stores.words.clear([Clear(key, 0b11, LATER) for key in keys])
+
+        # Then each answer tells its own word, and all read back, more than one request's worth
+        assert [answer.first for answer in answers] == [0b11 if n % 3 else 0b10 for n in range(130)]
+        assert stores.words.read([*keys, *keys]) == dict.fromkeys(keys, FULL ^ 0b11)
+
+    def test_words_of_other_batches_and_levels_are_others(self, stores: Stores) -> None:
+        clear(stores, 0b1, WordKey(7, 0, 3))
+
+        assert clear(stores, 0b1, WordKey(7, 1, 3)).first == 0b1
+        assert clear(stores, 0b1, WordKey(8, 0, 3)).first == 0b1
+        assert clear(stores, 0b1, WordKey(7, 0, 31)).first == 0b1
+
+    def test_failed_bits_are_those_that_a_failure_cleared_first(self, stores: Stores) -> None:
+        clear(stores, 0b0001)
+
+        answers = [
+            clear(stores, 0b0011, failed=True),
+            clear(stores, 0b0110),
+            clear(stores, 0b1110, failed=True),
+        ]
+
+        assert [answer.first for answer in answers] == [0b0010, 0b0100, 0b1000]
+        assert stores.words.read_failed([KEY, WordKey(7, 0, 4)]) == {KEY: 0b1010}
+
+    def test_a_word_without_failures_is_left_out_of_the_failed(self, stores: Stores) -> None:
+        clear(stores, 0b1)
+
+        assert stores.words.read_failed([KEY]) == {}
+
+    def test_a_whole_word_can_fail(self, stores: Stores) -> None:
+        clear(stores, FULL, failed=True)
+
+        assert stores.words.read_failed([KEY]) == {KEY: FULL}
+
+    @pytest.mark.parametrize("kind", [MEMORY, MOTO, EMULATOR])
+    def test_narrow_words_are_full_at_their_width(self, kind: str) -> None:
+        with opened(kind, Tree(width=3)) as stores:
+            assert clear(stores, 0b001) == Cleared(0b110, 0b001)
+            assert clear(stores, 0b111) == Cleared(0, 0b110)
+
+    def test_of_many_writers_each_bit_has_one_first(self, racing: Stores) -> None:
+        # Given 16 writers that together clear every bit of two words twice or more, in masks that overlap
+        keys = [KEY, WordKey(7, 0, 4)]
+        masks = [(0b111 << step) & FULL for step in range(64)] * 2
+
+        # When they all go at once
+        def write(number: int) -> list[Cleared]:
+            return racing.words.clear([Clear(key, masks[number], LATER) for key in keys])
+
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(write, range(len(masks))))
+
+        # Then the firsts of a word are disjoint and complete, and exactly one writer saw it finished first
+        for place, key in enumerate(keys):
+            firsts = [answer[place].first for answer in answers]
+            assert sum(mask.bit_count() for mask in firsts) == 64
+            assert reduce(or_, firsts) == FULL
+            assert racing.words.read([key]) == {key: 0}
+            assert sum(answer[place].word == 0 and answer[place].first > 0 for answer in answers) == 1
