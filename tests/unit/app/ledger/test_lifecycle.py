@@ -229,12 +229,12 @@ class TestRemove:
             world.ledger.status(ended.batch_id)
         assert world.ledger.status(other.batch_id).batch.state is State.OPEN
 
-    def test_a_repeat_is_told_that_it_is_gone(self, world: World) -> None:
-        batch, _ = world.batch()
+    def test_a_repeat_removes_nothing_more(self, world: World) -> None:
+        batch, _ = world.batch(3)
         world.ledger.cancel(batch.batch_id)
-        world.ledger.remove(batch.batch_id)
-        with pytest.raises(BatchGone):
-            world.ledger.remove(batch.batch_id)
+        assert world.ledger.remove(batch.batch_id) == Expired(1, 3)
+        assert world.ledger.remove(batch.batch_id) == Expired(0, 0)
+        assert world.fresh().remove(batch.batch_id) == Expired(0, 0)
 
     def test_a_live_batch_is_refused_and_stays(self, world: World) -> None:
         batch, _ = world.batch(1)

@@ -19,6 +19,42 @@ def announced(world: World, batch: Batch) -> Event:
     return world.memory.events.published[-1]
 
 
+class TestRemoved:
+    def test_an_end_is_announced_in_full_after_its_batch_was_removed(self, world: World) -> None:
+        # Given a batch with a done, a failed and a missing item, removed before its end was announced
+        batch, (group,) = world.batch(3)
+        world.ledger.ack([group[0]])
+        world.ledger.fail([Failure(group[1], "no stock")])
+        world.ledger.cancel(batch.batch_id)
+        ended = world.row(batch)
+        world.ledger.remove(batch.batch_id)
+        # When
+        world.fresh().announce(ended)
+        # Then
+        (event,) = world.memory.events.published
+        assert (event.detail_type, event.detail["failed"]) == ("Batch Cancelled", 1)
+        assert [failure["reason"] for failure in event.detail["failures"]] == ["no stock"]
+        assert spans(event.detail["missing"]) == [[2, 3]]
+
+    def test_an_end_is_announced_after_its_row_was_deleted(self, world: World) -> None:
+        elsewhere = World()
+        batch, _ = elsewhere.batch(3)
+        elsewhere.ledger.cancel(batch.batch_id)
+        world.fresh().announce(elsewhere.row(batch))
+        assert [event.detail_type for event in world.memory.events.published] == ["Batch Cancelled"]
+
+    def test_a_removed_parent_is_left_alone(self, world: World) -> None:
+        parent, (group,) = world.batch(1)
+        child, _ = world.batch(2, parent_item=group[0])
+        for each in (parent, child):
+            world.ledger.cancel(each.batch_id)
+        ended = world.row(child)
+        for each in (parent, child):
+            world.ledger.remove(each.batch_id)
+        world.fresh().announce(ended)
+        assert [event.id for event in world.memory.events.published] == [f"{child.batch_id}.cancelled"]
+
+
 class TestEvent:
     def test_tells_of_a_completion(self, world: World) -> None:
         batch, (group,) = world.batch(3, user_key="mine", metadata={"a": "b"}, closed=True)

@@ -243,6 +243,20 @@ class TestCorrelation:
 
         assert fleet.ports.directory.read("correlation", ["mine"]) == {}
 
+    def test_the_end_lets_go_of_the_id_of_a_scatter_that_was_removed(self, fleet: Fleet) -> None:
+        scattered = fleet.start(2, correlation_id="mine")
+        fleet.work()
+        fleet.reply(0)
+        fleet.ledger.cancel(scattered.batch.batch_id)
+        ended = fleet.row(scattered.batch)
+        fleet.ledger.remove(scattered.batch.batch_id)
+
+        fleet.fresh().announce(ended)
+
+        (event,) = fleet.memory.events.published
+        assert (event.detail["received"], event.detail["missing_recipients"]) == (1, ["car 1"])
+        assert fleet.ports.directory.read("correlation", ["mine"]) == {}
+
     def test_a_caller_who_died_keeps_it_for_a_minute(self, fleet: Fleet) -> None:
         fleet.crash_at("batches.create", "before")
         with pytest.raises(Crash):

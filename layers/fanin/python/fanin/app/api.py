@@ -128,10 +128,14 @@ class Ledger(Protocol):
         ...
 
     def remove(self, batch_id: int) -> Expired:
-        """Remove one ended batch: it reads as gone from now on.
+        """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.
+
+        Returns:
+            The batch and its items; zeros if it was removed before.
 
         Raises:
-            InvalidRequest: the batch is live.
+            InvalidRequest: the batch is live; cancel it first.
+            BatchNotFound: the batch does not exist, or was removed long ago.
         """
         ...
 

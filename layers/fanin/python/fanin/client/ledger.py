@@ -258,10 +258,16 @@ class LedgerCalls:
         return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since, self.clock.now()))
 
     def remove(self, batch_id: int) -> Expired:
-        """Remove one ended batch; its rows are deleted some time after.
+        """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.
+
+        Its row is deleted within days; its words stay, and are paid for, until its lifetime is over.
+
+        Returns:
+            The batch and its items; zeros if it was removed before.
 
         Raises:
             InvalidRequest: the batch is live; cancel it first.
+            BatchNotFound: the batch does not exist, or was removed long ago.
         """
         return self.ledger.remove(batch_id)
 

@@ -15,7 +15,8 @@ from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, Kind, State
 
 OnEnd: TypeAlias = Callable[[Ledger, Batch, Event], Event]
-"""Called with an ended batch and its event; returns the event to publish."""
+"""Called with an ended batch, a ledger that can read it even if it was removed since, and its event; returns
+the event to publish."""
 
 OnDue: TypeAlias = Callable[[Ledger, Batch], Batch | None]
 """Called with a live, settled batch whose deadline has come. Returns the row after postponing the deadline or

@@ -128,6 +128,24 @@ class KnownBatches:
             self.remember(batch.active(at))
 
 
+class EndedBatch(KnownBatches):
+    """One batch as its end was written, to announce that end: it can be read even if it was removed since.
+
+    Args:
+        batches: where rows are read.
+        clock: tells the age of a remembered row.
+        batch: the row, in its terminal state. Its items and marks no longer change.
+    """
+
+    def __init__(self, batches: BatchStore, clock: Clock, batch: Batch) -> None:
+        super().__init__(batches, clock)
+        self._batch = batch
+
+    def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        ended = {self._batch.batch_id: self._batch}
+        return ended | super().refresh([batch_id for batch_id in batch_ids if batch_id not in ended])
+
+
 def _progress(batch: Batch) -> tuple[int, int, int]:
     """Grows with every write that matters to settling: the greater of two is the later row."""
     phase = 2 if batch.state.terminal else LIVE.index(batch.state)

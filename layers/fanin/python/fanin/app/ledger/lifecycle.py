@@ -10,7 +10,7 @@ from fanin.app.ports import Ports
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.reports import Batches, Expired
-from fanin.errors import BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 
 
 class Lifecycle:
@@ -64,7 +64,10 @@ class Lifecycle:
                 return Expired(batches, items)
 
     def remove(self, batch_id: int) -> Expired:
-        batch = self._known.current(batch_id)
+        try:
+            batch = self._known.current(batch_id)
+        except BatchGone:
+            return Expired()  # a repeat
         if not batch.state.terminal:
             raise InvalidRequest(
                 f"batch {batch_id} is {batch.state}, and only an ended batch can be removed; cancel it first"

@@ -26,7 +26,7 @@ COUNTED = 100
 """How many pages of failed items, of a thousand each, are counted for an event."""
 
 
-def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
+def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch done or failed, delete the alarm, and publish the event.
 
     Every step may be repeated: the acknowledgement is idempotent, and the event's id consists of batch and
@@ -34,7 +34,8 @@ def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
 
     Args:
         ports: the bus and the alarms.
-        ledger: marks the parent item, and lists failed and missing items.
+        ledger: marks the parent item.
+        ended: lists failed and missing items of the batch, which may have been removed since.
         batch: the row, in its terminal state.
         kinds: hooks of the patterns, which may change the event.
 
@@ -49,11 +50,11 @@ def announce(ports: Ports, ledger: Ledger, batch: Batch, kinds: Kinds) -> None:
     event = Event(
         id=f"{batch.batch_id}.{batch.state}",
         detail_type=names.DETAIL_TYPES[batch.state],
-        detail=_detail(ledger, batch),
+        detail=_detail(ended, batch),
         time=batch.ended_at or ports.clock.now(),
     )
     if on_end := kinds.ended.get(batch.kind):
-        event = on_end(ledger, batch, event)
+        event = on_end(ended, batch, event)
     ports.events.publish(event)
 
 

@@ -8,7 +8,7 @@ from fanin.app.ledger.acks import Acks
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.kinds import Kinds
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marked, Marking
 from fanin.app.ledger.notices import announce
@@ -34,16 +34,17 @@ class LedgerService:
     Args:
         ports: the stores and the rest of the world.
         kinds: hooks of the patterns for the end, the deadline and the idle time of their batches.
+        known: batch rows that the process remembers; by default none yet.
 
     Attributes:
         ports: as given; the patterns on the ledger use them.
         opening: opens batches step by step, for patterns whose records are written before the batch.
     """
 
-    def __init__(self, ports: Ports, kinds: Kinds | None = None) -> None:
+    def __init__(self, ports: Ports, kinds: Kinds | None = None, known: KnownBatches | None = None) -> None:
         self.ports = ports
         self._kinds = kinds or Kinds()
-        self._known = known = KnownBatches(ports.batches, ports.clock)
+        self._known = known = known or KnownBatches(ports.batches, ports.clock)
         self._settler = Settler(ports, known)
         self.opening = Opening(ports, known, self._settler)
         self._reading = Reading(ports, known, self._settler)
@@ -122,7 +123,8 @@ class LedgerService:
 
     def announce(self, batch: Batch) -> None:
         """Publish the end of a batch; see ``notices.announce``."""
-        announce(self.ports, self, batch, self._kinds)
+        ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
+        announce(self.ports, self, LedgerService(self.ports, known=ended), batch, self._kinds)
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
