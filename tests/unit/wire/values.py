@@ -102,7 +102,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
                 st.builds(
                     acks.ItemRange,
                     start=st.integers(0, 2**32 - 1),
-                    stop=st.none() | st.integers(0, 2**32 - 1),
+                    stop=st.none() | st.integers(1, 2**32 - 1),
                 )
             ),
             counts=tuples(st.builds(acks.Count, batch_id=numbers, n=st.integers(1, 2**32 - 1))),
