@@ -30,6 +30,17 @@ def test_missing_gives_ranges_that_can_be_acknowledged(run, tracker, group):
     assert run("missing", group.batch_id, "--all").stdout.strip() == "nothing is missing"
 
 
+def test_a_missing_range_is_shown_as_ack_takes_it(run, tracker):
+    with tracker.batch() as batch:
+        group = batch.add(9)
+    tracker.ack([group[0], group[1], group[5]])
+    shown = run("missing", batch.id).stdout
+    ranges = [word for word in shown.split() if ":" in word]
+    assert ("2..5" in shown, "6..9" in shown, len(ranges)) == (True, True, 2)
+    run("ack", "--range", ranges[0])
+    assert [(found.start, found.stop) for found in tracker.missing(batch.id).ranges] == [(6, 9)]
+
+
 def test_what_is_piped_is_not_cut(run, tracker, group):
     tracker.fail(group[0], "a reason " * 50)
     shown = run("failures", group.batch_id).stdout

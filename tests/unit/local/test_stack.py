@@ -152,6 +152,7 @@ class TestUp:
         monkeypatch.setattr(stack, "CHECKOUT", tmp_path / "site-packages")
         with pytest.raises(LocalStackFailed, match=r"needs a checkout of fanin.*clone the repository"):
             up(tmp_path)
+        assert machine.running is None
 
 
 class TestDown:

@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from fanin import ItemFailed
+from fanin.client.consuming import handler
 from fanin.domain.batch import State
 from fanin.errors import NotConfigured, Throttled
 from tests.unit.client.conftest import received
@@ -194,6 +195,6 @@ def test_the_function_keeps_its_name_and_can_be_tested_alone(tracker):
 
 
 def test_without_powertools_it_says_what_to_install(tracker, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "aws_lambda_powertools.utilities", None)
+    monkeypatch.setattr(handler, "find_spec", lambda name: None)
     with pytest.raises(NotConfigured, match=r"fanin\[lambda\]"):
-        tracker.sqs_handler(lambda message: None)(event([None]))
+        tracker.sqs_handler(lambda message: None)

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from fanin import SendFailed
+from fanin import Message, SendFailed
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
-from fanin.errors import RequestTooLarge, Throttled
+from fanin.errors import InvalidRequest, RequestTooLarge, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 
@@ -59,6 +59,13 @@ class TestSend:
         with tracker.batch() as batch:
             batch.send(queue, ["x"] * 25, progress=told.append)
         assert sorted(told) == [5, 10, 10]
+
+
+@pytest.mark.parametrize("one", ["order-17", b"order-17", {"sku": 1, "price": 2}, Message("order-17")])
+def test_one_message_instead_of_several_is_refused_and_adds_nothing(tracker, queue, one):
+    with tracker.batch() as batch, pytest.raises(InvalidRequest, match=r"write \[message\]"):
+        batch.send(queue, one)
+    assert tracker.status(batch.id).batch.items == 0
 
 
 class TestBounded:

@@ -42,7 +42,7 @@ def missing(
 ) -> None:
     """List the items that are not done, as ranges.
 
-    Each range comes with a group id: pass it to ack --range, or send the items of this group again.
+    Pass the text of a range to ack --range, or send the items of its group again.
     """
     from fanin.cli.tables import table
 
@@ -51,9 +51,10 @@ def missing(
         page = Missing(tuple(run.tracker.iter_missing(batch)))
     else:
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
-    shown = table("from", "to", "items", "group", right=("from", "to", "items"))
+    shown = table("ordinals", "items", "range", right=("ordinals", "items"))
     for found in page.ranges:
-        shown.add_row(str(found.start), str(found.stop), f"{found.stop - found.start:,}", found.group)
+        count = found.stop - found.start
+        shown.add_row(f"{found.start}..{found.stop}", f"{count:,}", f"{found.group}:0..{count}")
     run.answer(MISSING.encode(page), shown if page.ranges else "nothing is missing")
     run.more(page.cursor)
 

@@ -30,10 +30,11 @@ class Progress:
 class MissingRange:
     """A range of items that are not done.
 
-    It has a group id of its own, under which the items can be acknowledged or sent again.
+    It has a group id of its own, under which the items can be acknowledged or sent again. Another one than
+    the group that they were added in, so count from 0 in it: ``ItemRange(found.group)`` are all of them.
 
     Attributes:
-        start: ordinal of the first item.
+        start: ordinal of the first item in the batch.
         stop: one past the last.
         group: ``<batch id>:<group id>`` of a group of exactly these items.
     """

@@ -68,6 +68,7 @@ def up(
         LocalStackFailed: the port is in use, the app does not synthesize, or a resource failed; the message
             says which.
     """
+    _check_checkout()
     root = root or CHECKOUT
     folder = root / FOLDER
     with locks.exclusive(folder / "up.lock"):
@@ -132,16 +133,18 @@ def _emulator(
     return emulator.start(folder, python, port=port, auth=bool(auth))
 
 
-def _assembly(context: Mapping[str, object], report: Callable[[str], None]) -> Path:
-    app = CHECKOUT / "app.py"
-    if not app.exists():
+def _check_checkout() -> None:
+    if not (CHECKOUT / "app.py").exists():
         raise LocalStackFailed(
-            f"the local stack needs a checkout of fanin, and {app} does not exist; "
+            "the local stack needs a checkout of fanin, and this fanin was installed without one; "
             "clone the repository, and run there: pip install -e '.[dev]'"
         )
+
+
+def _assembly(context: Mapping[str, object], report: Callable[[str], None]) -> Path:
     assembly = CHECKOUT / FOLDER / "cdk.out" / _name(context)
     report("synthesizing the stack, if it has changed")
-    synthesize(app, assembly, inputs=[CHECKOUT / name for name in INPUTS], context=context)
+    synthesize(CHECKOUT / "app.py", assembly, inputs=[CHECKOUT / name for name in INPUTS], context=context)
     return assembly
 
 

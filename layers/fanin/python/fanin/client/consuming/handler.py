@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from fanin.client.consuming.acknowledging import Acknowledger
@@ -25,11 +26,16 @@ class SqsHandler:
         handle: does the work of one message.
         acknowledger: makes a new acknowledger for each event.
 
+    Raises:
+        NotConfigured: Powertools is not installed.
+
     Attributes:
         handle: that function, so that a test can call it alone.
     """
 
     def __init__(self, handle: MessageHandler, acknowledger: Callable[[], Acknowledger]) -> None:
+        if find_spec("aws_lambda_powertools") is None:
+            raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")
         functools.update_wrapper(self, handle)
         self.handle = handle
         self._acknowledger = acknowledger
@@ -45,12 +51,9 @@ class SqsHandler:
             The partial batch response: the messages to deliver again.
 
         Raises:
-            NotConfigured: Powertools is not installed, or the ack queue is not known.
+            NotConfigured: the ack queue is not known.
         """
-        try:
-            from aws_lambda_powertools.utilities import batch  # noqa: PLC0415 - an extra of the package
-        except ImportError as error:
-            raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'") from error
+        from aws_lambda_powertools.utilities import batch  # noqa: PLC0415 - an extra of the package
 
         window = MessageWindow(self.handle, self._acknowledger())
         processor: batch.BatchProcessor

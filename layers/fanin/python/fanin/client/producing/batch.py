@@ -17,7 +17,7 @@ from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Group
 from fanin.domain.reports import Progress
-from fanin.errors import LimitReached, SendFailed, Throttled
+from fanin.errors import InvalidRequest, LimitReached, SendFailed, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -104,12 +104,17 @@ class TrackedBatch:
             How many messages were sent.
 
         Raises:
+            InvalidRequest: ``messages`` is one message; nothing was added.
             SendFailed: the queue did not accept some messages; ``items`` says which and why. All others were
                 sent.
             RequestTooLarge: a message is larger than ``request_bytes``.
             BatchClosed: the batch accepts no more items.
             AccessDenied, NotConfigured, ServiceUnavailable: the queue or the service cannot be reached.
         """
+        if isinstance(messages, str | bytes | Mapping | Message):
+            raise InvalidRequest(
+                f"messages must be several, not one {type(messages).__name__}; to send one, write [message]"
+            )
         sender = Sender(
             self._make_sqs(),
             queue_url,
