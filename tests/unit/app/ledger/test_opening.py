@@ -64,6 +64,10 @@ class TestOpen:
 
         assert caught.value.retry_after == 1
 
+    def test_a_deadline_too_long_to_be_written_is_refused_as_any_other(self, world: World) -> None:
+        with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):
+            world.batch(deadline=10**5_000)
+
     def test_sets_the_alarm_before_the_row(self, world: World) -> None:
         world.crash_at("batches.create", "before")
 
