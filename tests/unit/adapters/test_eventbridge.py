@@ -7,8 +7,12 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.eventbridge import EventBridgeEvents
+from fanin.app.ledger import notices
+from fanin.app.ledger.kinds import Kinds
 from fanin.app.ports.events import Event
+from fanin.domain.acks import Failure
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
+from tests.unit.app.conftest import World
 
 EVENT = Event("7.complete", "Batch Completed", {"batch_id": 7, "user_key": "☂"}, 1_790_000_000_123)
 
@@ -19,7 +23,9 @@ def client() -> Any:
 
 
 def test_an_event_carries_its_own_id(client: Any, aws: Stubber) -> None:
-    detail = json.dumps({"batch_id": 7, "user_key": "☂", "id": "7.complete"}, separators=(",", ":"))
+    detail = json.dumps(
+        {"batch_id": 7, "user_key": "☂", "id": "7.complete"}, ensure_ascii=False, separators=(",", ":")
+    )
     entry = {
         "EventBusName": "bus",
         "Source": "fanin",
@@ -34,6 +40,43 @@ def test_an_event_carries_its_own_id(client: Any, aws: Stubber) -> None:
     EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT)
 
     aws.assert_no_pending_responses()
+
+
+class Bus:
+    """Keeps the details of the events it is given."""
+
+    def __init__(self) -> None:
+        self.details: list[str] = []
+
+    def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        self.details += [entry["Detail"] for entry in Entries]
+        return {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}
+
+
+def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
+    # Given as many failures as an event lists, with reasons of four-byte characters, as long as it quotes
+    world, bus = World(), Bus()
+    batch, (group,) = world.batch(notices.LISTED)
+    world.ledger.fail([Failure(item, "\N{ONCOMING AUTOMOBILE}" * notices.QUOTED) for item in group])
+    world.ledger.close(batch.batch_id)
+    notices.announce(world.ports, world.ledger, world.row(batch), Kinds())
+    (event,) = world.memory.events.published
+
+    EventBridgeEvents(lambda: "bus", lambda: bus).publish(event)  # type: ignore[arg-type,return-value]
+
+    (detail,) = bus.details
+    assert len(json.loads(detail)["failures"]) == 100
+    assert 100 * 256 * 4 < len(detail.encode()) < 256 * 1024
+
+
+def test_half_a_surrogate_pair_stays_escaped() -> None:
+    bus = Bus()
+
+    EventBridgeEvents(lambda: "bus", lambda: bus).publish(  # type: ignore[arg-type,return-value]
+        Event("", "sold", {"n": "\ud83d é"}, 0)
+    )
+
+    assert bus.details == ['{"n":"\\ud83d é"}']
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,11 @@ class TestWhole:
         with pytest.raises(InvalidRequest, match=f"^n must be a whole number from 1 to 5, not '{value}'$"):
             limits.whole("n", value, 1, 5)
 
+    @pytest.mark.parametrize("value", [10**5_000, -(10**5_000), [10**5_000]], ids=["high", "low", "list"])
+    def test_a_number_too_long_to_be_written_is_refused_as_any_other(self, value: object) -> None:
+        with pytest.raises(InvalidRequest, match=r"^n must be a whole number from 1 to 5, not a number of"):
+            limits.whole("n", value, 1, 5)
+
     @pytest.mark.parametrize("value", [True, False, 1.0, float("nan"), "1", None, [1]])
     def test_only_an_integer_is_a_whole_number(self, value: object) -> None:
         with pytest.raises(InvalidRequest, match="n must be a whole number from 0 to 5"):

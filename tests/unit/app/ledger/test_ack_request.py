@@ -37,6 +37,16 @@ def test_everything_is_grouped_by_batch_in_the_order_it_is_named() -> None:
     assert list(shares) == [9, 7, 8]
 
 
+def test_batches_come_in_the_order_they_are_named_first_items_before_ranges_before_counts() -> None:
+    shares = parse_ack(
+        [item(OTHER, 3)],
+        [ItemRange(LATE.prefix, 10, 20), ItemRange(OTHER.prefix, 4, 5)],
+        [Count(5, 1), Count(7, 1), Count(3, 1)],
+    )
+
+    assert list(shares) == [9, 7, 5, 3]
+
+
 def test_a_share_knows_its_numbers() -> None:
     share = Share(7, (Named(EARLY, [14, 10, 14]), Named(LATE, [100])), (Span(LATE, 110, 120),), 3)
 

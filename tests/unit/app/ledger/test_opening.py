@@ -35,6 +35,15 @@ class TestOpen:
 
         assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (60, 60)
 
+    def test_a_batch_opened_closed_is_touched_in_the_steps_of_a_closed_one(self, world: World) -> None:
+        opened, closed = world.ledger.open(OpenBatch()), world.ledger.open(OpenBatch(size=3))
+
+        # A step is a tenth of the idle time: of 7,200 seconds open, and of 604,800 closed
+        now = world.clock.at
+        assert opened.touched_at == now - now % 720_000
+        assert closed.touched_at == now - now % 60_480_000
+        assert opened.touched_at != closed.touched_at
+
     def test_draws_again_when_the_id_is_taken(self, world: World) -> None:
         # Given a world of the same chance, and its first id taken by somebody else
         first, _ = World().batch()
@@ -54,6 +63,10 @@ class TestOpen:
             world.batch()
 
         assert caught.value.retry_after == 1
+
+    def test_a_deadline_too_long_to_be_written_is_refused_as_any_other(self, world: World) -> None:
+        with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):
+            world.batch(deadline=10**5_000)
 
     def test_sets_the_alarm_before_the_row(self, world: World) -> None:
         world.crash_at("batches.create", "before")

@@ -27,6 +27,7 @@ def scatter(**options: Any) -> Scatter:
         {"recipients": [Recipient("", "q")]},
         {"recipients": [Recipient("é" * 256, "q" * 1_024)]},
         {"recipients": [], "topic": "t" * 128, "where": {"kind": "van"}},
+        {"recipients": [], "topic": "t", "where": {f"{n}".zfill(64): "v" * 256 for n in range(16)}},
         {"type": "t" * 256},
         {"attributes": {f"{n}": "x" for n in range(6)}},
         {"attributes": {"n" * 256: "v" * 256}},
@@ -52,6 +53,18 @@ def test_a_request_within_all_limits_is_allowed(options: dict[str, Any]) -> None
     [
         ({"topic": "t"}, "a scatter goes to recipients or to a topic, not to both"),
         ({"where": {"kind": "van"}}, "where chooses among the registrations of a topic; name the topic"),
+        (
+            {"recipients": [], "topic": "t", "where": {f"{n}": "v" for n in range(17)}},
+            "where may have at most 16 pairs",
+        ),
+        (
+            {"recipients": [], "topic": "t", "where": {"n" * 65: "v"}},
+            "a key of where must be text of 1 to 64",
+        ),
+        (
+            {"recipients": [], "topic": "t", "where": {"kind": "v" * 257}},
+            "where['kind'] must be text of 0 to 256",
+        ),
         ({"recipients": [Recipient("n" * 257, "q")]}, "a recipient's name must be text of 0 to 256"),
         ({"recipients": [Recipient("", "")]}, "a recipient's channel must be text of 1 to 1024"),
         (

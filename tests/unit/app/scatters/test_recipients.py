@@ -97,6 +97,23 @@ def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pyt
     assert missing(fleet, scattered, 1) == [["car 9"], ["car 10"]]
 
 
+def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given windows of four recipients; two are missing in the first window, and two after it
+    monkeypatch.setattr("fanin.app.scatters.recipients._AT_ONCE", 4)
+    scattered = fleet.start(8)
+    fleet.work()
+    for n in (0, 2, 4, 5):
+        fleet.reply(n)
+
+    # When a page has room for exactly the first two, then it says that there are more
+    page = fleet.scatters.missing_recipients(scattered.batch.batch_id, limit=2)
+    assert [one.ordinal for one in page.recipients] == [1, 3]
+    assert page.cursor == "6"
+    assert missing(fleet, scattered, 2) == [["car 1", "car 3"], ["car 6", "car 7"]]
+
+
 def test_a_reply_between_two_pages_hides_nobody(fleet: Fleet) -> None:
     scattered = fleet.start(6)
     fleet.work()

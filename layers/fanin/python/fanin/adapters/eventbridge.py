@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ class EventBridgeEvents:
                         "EventBusName": bus,
                         "Source": event.source,
                         "DetailType": event.detail_type,
-                        "Detail": json.dumps(detail, separators=(",", ":")),
+                        "Detail": _json(detail),
                         "Time": datetime.fromtimestamp(event.time / 1000, UTC),
                     }
                 ]
@@ -56,3 +56,12 @@ class EventBridgeEvents:
                 raise Throttled(f"the bus throttles ({code}); try again later", retry_after=1)
             raise ServiceUnavailable(f"the bus did not accept event {event.id} ({code}); try again")
         return answer["Entries"][0]["EventId"]
+
+
+def _json(detail: Mapping[str, object]) -> str:
+    """Write a detail without ASCII escapes, which are longer: an entry may have 256 KB.
+
+    Only half a surrogate pair stays escaped, since it cannot be sent otherwise.
+    """
+    text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="backslashreplace").decode()

@@ -69,8 +69,16 @@ def whole(what: str, value: object, low: int, high: int) -> int:
         InvalidRequest: it is anything else.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidRequest(f"{what} must be a whole number from {low} to {high}, not {str(value)[:32]!r}")
+        raise InvalidRequest(f"{what} must be a whole number from {low} to {high}, not {shown(value)}")
     return value
+
+
+def shown(value: object) -> str:
+    """The beginning of a caller's value, for the message that refuses it."""
+    try:
+        return repr(str(value)[:32])
+    except ValueError:  # Python does not write a number of more than 4,300 digits
+        return "a number of thousands of digits"
 
 
 def text(what: str, value: object, most: int, *, least: int = 0) -> str:

@@ -127,7 +127,7 @@ class Opening:
         if request.deadline is not None and not now < request.deadline <= now + lifetime * 1000:
             raise InvalidRequest(
                 f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds;"
-                f" it is {request.deadline}, and now is {now}, in ms"
+                f" it is {limits.shown(request.deadline)}, and now is {now}, in ms"
             )
         if request.limit is not None:
             limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)

@@ -20,6 +20,7 @@ def check(scatter: Scatter) -> None:
         raise InvalidRequest("a scatter goes to recipients or to a topic, not to both; leave one of them out")
     if scatter.topic is None and scatter.where:
         raise InvalidRequest("where chooses among the registrations of a topic; name the topic, too")
+    limits.pairs("where", scatter.where)
     limits.at_most("recipients", scatter.recipients, limits.MAX_RECIPIENTS)
     for to in scatter.recipients:
         limits.text("a recipient's name", to.name, limits.MAX_USER_KEY)
