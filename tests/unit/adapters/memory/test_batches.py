@@ -142,3 +142,14 @@ def test_only_activity_that_was_seen_lets_a_batch_end(seen: int | None, moved: b
 
     assert done is moved
     assert (ended == BATCH) is not moved
+
+
+def test_a_batch_expires_once() -> None:
+    memory = Memory()
+    memory.batches.create(BATCH)
+    memory.batches.end(8, State.COMPLETE, now=3, sources=LIVE)
+    now = 1_790_000_000_000
+
+    assert memory.batches.expire(8, now=now)
+    assert not memory.batches.expire(8, now=now + 60_000)
+    assert len(memory.batches.changes) == 3

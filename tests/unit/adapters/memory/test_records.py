@@ -108,3 +108,15 @@ def test_a_full_last_page_has_no_cursor(memory: Memory) -> None:
     page = memory.records.page("71", limit=2)
 
     assert ([record.name for record in page.records], page.cursor) == (["a", "b"], None)
+
+
+def test_a_record_is_kept_as_json_and_apart_from_what_its_writer_holds(memory: Memory) -> None:
+    value = {"list": [1], "pair": (1, 2), "keys": {7: "a"}}
+    memory.directory.put("fleet", "a", value, expires_at=LATER)
+    memory.directory.put_all("fleet", {"b": value}, expires_at=LATER)
+    value["list"].append(2)
+
+    records = memory.directory.read("fleet", ["a", "b"])
+
+    kept = {"list": [1], "pair": [1, 2], "keys": {"7": "a"}}
+    assert [records[name].value for name in ("a", "b")] == [kept, kept]

@@ -162,3 +162,15 @@ def test_each_reports_those_that_failed() -> None:
 
     answer = each(handle)({"Records": [{"messageId": f"m{n}"} for n in range(3)]}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+
+
+@pytest.mark.parametrize(
+    "failures", [[{}], [{"id": "a"}], ["a"], "a", 7, [{"itemIdentifier": None}], [{"itemIdentifier": []}]]
+)
+def test_after_a_malformed_answer_all_messages_come_again(
+    store: QueueStore, queue: Queue, failures: Any
+) -> None:
+    for body in ("a", "b"):
+        queue.send(body, {})
+    exhaust(EventSource(store, queue.url, Handler({"batchItemFailures": failures})))
+    assert queue.counts() == (0, 2, 0)

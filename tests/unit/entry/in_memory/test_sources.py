@@ -49,6 +49,27 @@ class TestFeed:
         assert feed.due() is None
         assert not feed.run()
 
+    @pytest.mark.parametrize("crash", [SystemExit, KeyboardInterrupt])
+    def test_a_record_survives_the_end_of_the_process(
+        self, clock: FixedClock, dead: list[Dead], crash: type[BaseException]
+    ) -> None:
+        # Given a function that dies twice
+        seen: list[str] = []
+
+        def die_twice(record: str) -> None:
+            seen.append(record)
+            if len(seen) < 3:
+                raise crash
+
+        feed = Feed("f", ["a"], die_twice, clock, dead)
+        # When it is run, Then the crash goes on to the caller, and the record is not lost
+        for _ in range(2):
+            with pytest.raises(crash):
+                feed.run()
+            assert feed.due() == 0
+        exhaust(feed)
+        assert (seen, dead) == (["a", "a", "a"], [])
+
     def test_one_that_fails_is_tried_again_and_holds_up_nothing(
         self, clock: FixedClock, dead: list[Dead]
     ) -> None:

@@ -72,3 +72,37 @@ def test_attributes_are_told_as_they_were_set(sqs: Any) -> None:
         "FifoQueue": "true",
         "MessageRetentionPeriod": "345600",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("VisibilityTimeout", "abc"),
+        ("VisibilityTimeout", "43201"),
+        ("DelaySeconds", "-1"),
+        ("MessageRetentionPeriod", "59"),
+        ("ReceiveMessageWaitTimeSeconds", "21"),
+        ("MaximumMessageSize", "1023"),
+    ],
+)
+def test_an_attribute_out_of_bounds_is_refused_and_changes_nothing(
+    memory: InMemorySqs, name: str, value: str
+) -> None:
+    url = memory.create_queue(QueueName="work")["QueueUrl"]
+    before = memory.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+
+    with pytest.raises(ClientError) as error:
+        memory.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7", name: value})
+    assert code(error) == "InvalidAttributeValue"
+    assert memory.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]) == before
+
+    with pytest.raises(ClientError) as error:
+        memory.create_queue(QueueName="other", Attributes={name: value})
+    assert code(error) == "InvalidAttributeValue"
+
+
+@pytest.mark.parametrize("name", ["", "a" * 81, "a b", "a.b", ".fifo"])
+def test_a_queue_name_that_sqs_refuses_is_refused(memory: InMemorySqs, name: str) -> None:
+    with pytest.raises(ClientError) as error:
+        memory.create_queue(QueueName=name)
+    assert code(error) == "InvalidParameterValue"

@@ -78,6 +78,8 @@ def test_an_empty_redrive_policy_ends_it_and_other_attributes_leave_it(
         ({"RedrivePolicy": "not JSON"}, ValueError),
         (redrive("arn:aws:sqs:memory:000000000000:none"), KeyError),
         (redrive("arn:aws:sqs:memory:000000000000:jobs", "many"), ValueError),
+        (redrive("arn:aws:sqs:memory:000000000000:jobs", 0), ValueError),
+        (redrive("arn:aws:sqs:memory:000000000000:jobs", 1001), ValueError),
         ({"RedrivePolicy": '{"deadLetterTargetArn": "arn:aws:sqs:memory:000000000000:jobs"}'}, KeyError),
     ],
 )

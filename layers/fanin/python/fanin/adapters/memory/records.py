@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
@@ -65,7 +66,7 @@ class MemoryRecords:
             if if_version is not None and version != if_version:
                 self._accesses.refused[f"{self._table}.put"] += 1
                 return self._get(namespace, name), False
-            new = Record(name, dict(value), (old.version if old else 0) + 1, expires_at)
+            new = Record(name, _stored(value), (old.version if old else 0) + 1, expires_at)
             self._namespaces.setdefault(namespace, {})[name] = new
             self.changes.append((namespace, old, new))
             return new, True
@@ -77,7 +78,7 @@ class MemoryRecords:
             self._accesses.write(
                 f"{self._table}.put",
                 lambda: self._namespaces.setdefault(namespace, {}).update(
-                    {name: Record(name, dict(value), 1, expires_at)}  # noqa: B023
+                    {name: Record(name, _stored(value), 1, expires_at)}  # noqa: B023
                 ),
             )
 
@@ -98,3 +99,9 @@ class MemoryRecords:
 
     def _lives(self, record: Record) -> bool:
         return record.expires_at * 1000 > self._clock.now()
+
+
+def _stored(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A value as it comes back from a table: a copy, of what JSON knows."""
+    stored: dict[str, Any] = json.loads(json.dumps(value))
+    return stored

@@ -45,8 +45,8 @@ class LambdaContext:
 class EventSource:
     """Hands the messages of a queue to a function, ten at a time, and removes those that it handled.
 
-    Messages that the function reports, or all if it raises, come again when the queue's visibility timeout
-    is over.
+    Messages that the function reports, or all if it raises or its answer is malformed, come again when the
+    queue's visibility timeout is over.
 
     Args:
         store: has the queue.
@@ -95,7 +95,11 @@ class EventSource:
             logger.warning("%s failed: its messages come again", context.function_name, exc_info=True)
             return ids
         failures = answer.get("batchItemFailures") or [] if isinstance(answer, Mapping) else []
-        failed = {failure["itemIdentifier"] for failure in failures}
+        try:
+            failed = {failure["itemIdentifier"] for failure in failures}
+        except (KeyError, TypeError):
+            logger.warning("%s gave a malformed answer: its messages come again", context.function_name)
+            return ids
         if failed - ids:
             return ids  # as Lambda does when a function reports an unknown id
         return failed

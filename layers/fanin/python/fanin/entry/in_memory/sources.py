@@ -91,6 +91,9 @@ class Feed(Generic[T]):
                 self._dead.append(Dead(self._name, record))
             else:
                 self._again.append((self._clock.now() + (PAUSE_MS if tries else 0), tries + 1, record))
+        except BaseException:  # the process ends, and the record was not handled
+            self._again.append((self._clock.now(), tries, record))
+            raise
 
 
 class Alarms(Feed[int]):

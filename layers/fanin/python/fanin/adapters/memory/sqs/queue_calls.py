@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import requests
 from fanin.adapters.memory.sqs.queue import Queue
-from fanin.adapters.memory.sqs.store import ENDPOINT, QueueStore
+from fanin.adapters.memory.sqs.store import ENDPOINT, InvalidAttribute, QueueStore
 
 T = TypeVar("T")
 Answer: TypeAlias = dict[str, Any]
+_NAME: Final = re.compile(r"(?=.{1,80}\Z)[A-Za-z0-9_-]+(\.fifo)?", re.ASCII)
 
 
 class QueueCalls:
@@ -40,7 +42,12 @@ class QueueCalls:
         tags: Mapping[str, str] | None = None,
     ) -> Answer:
         def create() -> Answer:
-            with _redriving("CreateQueue"):
+            if not _NAME.fullmatch(QueueName):
+                message = (
+                    "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
+                )
+                raise requests.refusal("CreateQueue", "InvalidParameterValue", message)
+            with _changing("CreateQueue"):
                 return {"QueueUrl": self._store.create(QueueName, Attributes or {}, tags or {}).url}
 
         return self._call("create_queue", create)
@@ -82,7 +89,7 @@ class QueueCalls:
     def set_queue_attributes(self, *, QueueUrl: str, Attributes: Mapping[str, str]) -> Answer:
         def change() -> Answer:
             queue = self._queue("SetQueueAttributes", QueueUrl)
-            with _redriving("SetQueueAttributes"):
+            with _changing("SetQueueAttributes"):
                 self._store.change(queue, Attributes)
             return {}
 
@@ -122,10 +129,12 @@ class QueueCalls:
 
 
 @contextmanager
-def _redriving(operation: str) -> Iterator[None]:
-    """Refuse a redrive policy that cannot be read, as SQS does."""
+def _changing(operation: str) -> Iterator[None]:
+    """Refuse attributes that cannot be, as SQS does."""
     try:
         yield
+    except InvalidAttribute as error:
+        raise requests.refusal(operation, "InvalidAttributeValue", f"{error}.") from error
     except (KeyError, TypeError, ValueError) as error:
         message = f"Value for parameter RedrivePolicy is invalid: {error}."
         raise requests.refusal(operation, "InvalidParameterValue", message) from error

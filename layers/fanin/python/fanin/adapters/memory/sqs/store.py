@@ -14,6 +14,18 @@ ACCOUNT: Final = "000000000000"
 ENDPOINT: Final = "memory://sqs"
 REGION: Final = "memory"
 _REDRIVE: Final = "RedrivePolicy"
+_MOST_RECEIVES: Final = 1000
+_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "VisibilityTimeout": (0, 43_200),
+    "DelaySeconds": (0, 900),
+    "MessageRetentionPeriod": (60, 1_209_600),
+    "ReceiveMessageWaitTimeSeconds": (0, 20),
+    "MaximumMessageSize": (1024, 1_048_576),
+}
+
+
+class InvalidAttribute(Exception):
+    """An attribute is not a number within its bounds."""
 
 
 class QueueStore:
@@ -55,13 +67,21 @@ class QueueStore:
         """Set attributes of a queue.
 
         Raises:
-            ValueError: the redrive policy is not JSON.
+            InvalidAttribute: a number is none, or is out of its bounds.
+            ValueError: the redrive policy is not JSON, or its number of receives is out of bounds.
             KeyError: the policy lacks a field, or its queue does not exist.
         """
+        for name, (least, most) in _BOUNDS.items():
+            _check(name, str(attributes.get(name, least)), least, most)
         policy = json.loads(attributes.get(_REDRIVE) or "{}")
         if policy:
-            dead_letters, most = self.by_arn(policy["deadLetterTargetArn"]), int(policy["maxReceiveCount"])
-            queue.dead_letters, queue.max_receives = dead_letters, most
+            dead_letters, receives = (
+                self.by_arn(policy["deadLetterTargetArn"]),
+                int(policy["maxReceiveCount"]),
+            )
+            if not 1 <= receives <= _MOST_RECEIVES:
+                raise ValueError(f"maxReceiveCount must be between 1 and {_MOST_RECEIVES}")
+            queue.dead_letters, queue.max_receives = dead_letters, receives
         elif _REDRIVE in attributes:
             queue.dead_letters = None
         queue.attributes |= {name: str(value) for name, value in attributes.items()}
@@ -81,3 +101,8 @@ class QueueStore:
     def delete(self, url: str) -> None:
         """Delete a queue and its messages."""
         del self._queues[url]
+
+
+def _check(name: str, value: str, least: int, most: int) -> None:
+    if not (value.isascii() and value.isdecimal() and least <= int(value) <= most):
+        raise InvalidAttribute(f"{name} must be between {least} and {most}, not {value}")
