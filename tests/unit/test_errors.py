@@ -98,3 +98,8 @@ def test_a_bad_request_is_caught_whichever_it_is() -> None:
     for error in (errors.InvalidItemId, errors.RequestTooLarge, errors.IdempotencyKeyReused):
         with pytest.raises(errors.InvalidRequest):
             raise error("x")
+
+
+def test_the_reason_of_a_failed_item_can_be_sent() -> None:
+    assert errors.ItemFailed("no such customer: é").reason == "no such customer: é"
+    assert errors.ItemFailed("half a pair: \ud83d").reason == "half a pair: ?"

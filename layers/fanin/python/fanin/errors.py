@@ -160,6 +160,11 @@ class ItemFailed(FaninError):
 
     code = "item-failed"
 
+    @property
+    def reason(self) -> str:
+        """The text of the error, with what cannot be sent (half a surrogate pair) replaced by ``?``."""
+        return str(self).encode(errors="replace").decode()
+
 
 class LocalStackFailed(FaninError):
     code = "local-stack-failed"

@@ -189,7 +189,7 @@ class TestParent:
     def test_must_not_be_estimated(self, world: World) -> None:
         _, (group,) = world.batch(3, mode=Mode.ESTIMATED)
 
-        with pytest.raises(InvalidRequest, match="could count this one twice"):
+        with pytest.raises(InvalidRequest, match="may count it twice; open the parent batch in exact"):
             world.batch(parent_item=group[0])
 
 

@@ -42,7 +42,18 @@ def test_without_options_it_is_a_plain_batch(asked: list[FanOut]) -> None:
 
 def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> None:
     run(
-        *("--user-key", "mine", "--parent-item", "7:g:3", "--lifetime", "7200", "--idle-ttl", "600"),
+        *(
+            "--user-key",
+            "mine",
+            "--parent-item",
+            "7:g:3",
+            "--retry-of",
+            "9",
+            "--lifetime",
+            "7200",
+            "--idle-ttl",
+            "600",
+        ),
         *("--deadline", "2026-11-21T18:00:00Z", "--on-deadline", "complete"),
         *("--metadata", "a=b", "--metadata", "c=d=e"),
     )
@@ -50,6 +61,7 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> Non
     assert plan.request == OpenBatch(
         user_key="mine",
         parent_item="7:g:3",
+        retry_of=9,
         lifetime=7_200,
         idle_ttl=600,
         deadline=1_795_284_000_000,

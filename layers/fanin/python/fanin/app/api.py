@@ -108,11 +108,20 @@ class Ledger(Protocol):
         ...
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
-        """List the ranges of pending items, up to 1,000 a page. Only a None cursor marks the end."""
+        """List the ranges of pending items, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the batch is estimated, the cursor is not from this listing, or the limit is not
+                from 1 to 1,000.
+        """
         ...
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
-        """List failed items by ordinal, up to 1,000 a page. Only a None cursor marks the end."""
+        """List failed items by ordinal, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+        """
         ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
@@ -120,7 +129,11 @@ class Ledger(Protocol):
         ...
 
     def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        """List the batches in a state, up to 1,000 a page. Only a None cursor marks the end."""
+        """List the batches in a state, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+        """
         ...
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
@@ -196,13 +209,24 @@ class Scatters(Protocol):
         """Take up to 100 replies. The first reply of each recipient counts; a repeat does no harm.
 
         Raises:
+            InvalidRequest: a reply has both a payload and a claim, its claim was given for another item, or
+                nothing was uploaded under it; nothing was stored.
             InvalidItemId: an item was not issued by this service.
-            RequestTooLarge: a payload is too large; upload it with a claim check.
+            BatchNotFound: the batch of an item does not exist, or is not a scatter.
+            RequestTooLarge: there are too many replies, or a payload is too large; upload it with a claim
+                check.
         """
         ...
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        """Get a signed URL to upload a payload that is too large for a reply."""
+        """Get a signed URL to upload a payload that is too large for a reply; it lives for 15 minutes.
+
+        Raises:
+            InvalidRequest: the size is not from 1 byte to 5 GiB, or the content type is not 1 to 256
+                characters.
+            InvalidItemId: the item was not issued by this service.
+            BatchNotFound: the batch of the item does not exist, or is not a scatter.
+        """
         ...
 
 
@@ -227,9 +251,11 @@ class Frames(Protocol):
         ...
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
-        """Claim up to 1,000 envelopes for ``lease`` seconds each; one answer for each, in order.
+        """Claim up to 1,000 envelopes for ``lease`` seconds (1 to 43,200); one answer for each, in order.
 
         Raises:
+            InvalidRequest: the lease or an index is out of bounds, or an envelope is named twice.
+            RequestTooLarge: there are more than 1,000 envelopes.
             BatchNotFound: there is no such frame.
             BatchGone: it is past its lifetime.
         """

@@ -66,7 +66,7 @@ BATCH: Final = answer(
     deadline=or_null(TIME),
     on_deadline=one_of(OnDeadline),
     limit=or_null(NATURAL),
-    parent_item=or_null(TEXT),
+    parent_item=or_null(ITEM_ID),
     retry_of=or_null(BATCH_ID),
     metadata=string_map(),
 )

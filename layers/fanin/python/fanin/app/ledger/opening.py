@@ -148,7 +148,8 @@ class Opening:
         check_issued(block, parent)
         if parent.mode is Mode.ESTIMATED:
             raise InvalidRequest(
-                "the parent's batch is estimated, and could count this one twice; open that in exact mode"
+                "`parent_item` is in an estimated batch, which may count it twice;"
+                " open the parent batch in exact mode"
             )
         if parent.state.terminal:
             raise InvalidRequest(

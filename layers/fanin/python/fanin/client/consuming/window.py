@@ -37,7 +37,7 @@ class MessageWindow:
         try:
             self._handle(message)
         except ItemFailed as failed:
-            failure = str(failed).encode(errors="replace").decode()  # surrogates cannot be sent
+            failure = failed.reason
         # The reply may still come: marking its recipient done now would end the scatter without it.
         waits = message.expects_reply and failure is None
         if message.item is not None and not waits:

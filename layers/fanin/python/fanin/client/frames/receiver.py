@@ -147,7 +147,7 @@ class IdempotentReceiver:
         try:
             self._handle(Delivery(claim.item, claim.until, envelope))
         except ItemFailed as failed:
-            return ItemOutcome(claim.item, str(failed).encode(errors="replace").decode())
+            return ItemOutcome(claim.item, failed.reason)
         except Exception:  # whatever the handler raises, the queue delivers the envelope again
             logger.exception("envelope %s failed and comes again", claim.item)
             return None

@@ -64,6 +64,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--lifetime", type=int, metavar="SECONDS", help="hard end of the batch")
     add("--parent-item", metavar="ITEM", help="item of another batch that this one acknowledges at its end")
+    add("--retry-of", type=int, metavar="BATCH_ID", help="the batch whose failed items this batch retries")
     add(
         "--idle-ttl",
         type=int,
@@ -102,6 +103,7 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
             lifetime=options.lifetime,
             idle_ttl=options.idle_ttl,
             parent_item=options.parent_item,
+            retry_of=options.retry_of,
             metadata=dict(options.metadata),
         ),
         workers=options.workers,
