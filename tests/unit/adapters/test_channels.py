@@ -143,4 +143,4 @@ def test_a_queue_that_is_closed_to_us_is_refused_for_each_of_its_messages(code: 
 
         refused = channels(client).send([Outgoing(MISSING, body, {}) for body in "ab"])
 
-    assert refused == [f"the queue cannot be sent to ({code})"] * 2
+    assert refused == [f"the queue refuses messages ({code})"] * 2

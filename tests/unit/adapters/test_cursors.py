@@ -65,9 +65,9 @@ def test_a_cursor_of_the_last_release_is_still_read() -> None:
     ],
 )
 def test_what_no_listing_gave_is_refused(cursor: str) -> None:
-    with pytest.raises(InvalidRequest, match="start without one"):
+    with pytest.raises(InvalidRequest, match="start again without a cursor"):
         cursors.decode(LISTING, cursor, {1})
-    with pytest.raises(InvalidRequest, match="start without one"):
+    with pytest.raises(InvalidRequest, match="start again without a cursor"):
         cursors.decode_name(LISTING, cursor)
 
 

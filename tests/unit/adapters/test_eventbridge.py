@@ -8,7 +8,6 @@ from botocore.stub import Stubber
 
 from fanin.adapters.eventbridge import EventBridgeEvents
 from fanin.app.ledger import notices
-from fanin.app.ledger.kinds import Kinds
 from fanin.app.ports.events import Event
 from fanin.domain.acks import Failure
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
@@ -59,7 +58,7 @@ def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
     batch, (group,) = world.batch(notices.LISTED)
     world.ledger.fail([Failure(item, "\N{ONCOMING AUTOMOBILE}" * notices.QUOTED) for item in group])
     world.ledger.close(batch.batch_id)
-    notices.announce(world.ports, world.ledger, world.row(batch), Kinds())
+    world.ledger.announce(world.row(batch))
     (event,) = world.memory.events.published
 
     EventBridgeEvents(lambda: "bus", lambda: bus).publish(event)  # type: ignore[arg-type,return-value]
