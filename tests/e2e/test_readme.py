@@ -46,7 +46,7 @@ def shell(stack, stack_root):
 
 def test_a_batch_by_hand(shell):
     said = shell(session(". .venv/bin/activate"))
-    assert re.search(r"^ +2 +1000 +998 ", said, re.MULTILINE), said  # what was missing
+    assert re.search(r"^ +2\.\.1000 +998 ", said, re.MULTILINE), said  # what was missing
     assert re.search(r"done +1,?000 of 1,?000", said), said
 
 
