@@ -54,7 +54,8 @@ API = schemathesis.openapi.from_dict(document(ROUTES))
 
 @settings(max_examples=20, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
 def whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case, stack, sign) -> None:
-    # A take from a buffer that an earlier request defined waits for work, 20 s by default.
+    if case.path.endswith("/take") and isinstance(case.body, dict) and case.body.get("wait", 20) in range(21):
+        case.body["wait"] = 0  # an earlier request may have defined the buffer: a take would wait for work
     answer = case.call(base_url=stack.api_url, auth=sign, timeout=60)
     case.validate_response(answer, checks=CHECKS)
     # It was signed, so it must have reached the function; but the gateway itself answers OPTIONS.
