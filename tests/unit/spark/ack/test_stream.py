@@ -41,11 +41,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def test_each_micro_batch_has_folders_of_its_own(asked):
-    handle = stream.ack_stream(object(), work="/work", rejects="/rejects", batch_id=7)
+    handle = stream.ack_stream(object(), work="/scratch", rejects="/rejects", batch_id=7)
     handle(Rows(), 12)
     assert asked == [
         {
-            "work": "/work/epoch=12",
+            "work": "/scratch/epoch=12",
             "rejects": "/rejects/epoch=12",
             "batch_id": 7,
             "strategy": Strategy.PAGES,
@@ -54,14 +54,14 @@ def test_each_micro_batch_has_folders_of_its_own(asked):
 
 
 def test_rejects_stay_in_the_work_folder_unless_another_is_named(asked):
-    stream.ack_stream(object(), work="/work")(Rows(), 0)
+    stream.ack_stream(object(), work="/scratch")(Rows(), 0)
     assert asked[0]["rejects"] is None
 
 
 def test_the_caller_hears_what_each_micro_batch_did(asked):
     heard = []
     handle = stream.ack_stream(
-        object(), work="/work", on_done=lambda epoch, done: heard.append((epoch, done))
+        object(), work="/scratch", on_done=lambda epoch, done: heard.append((epoch, done))
     )
     handle(Rows(), 5)
     assert heard == [(5, DONE)]
@@ -74,5 +74,5 @@ def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):
     monkeypatch.setattr(stream, "acknowledge", broken)
     rows, heard = Rows(), []
     with pytest.raises(RuntimeError):
-        stream.ack_stream(object(), work="/work", on_done=lambda *done: heard.append(done))(rows, 5)
+        stream.ack_stream(object(), work="/scratch", on_done=lambda *done: heard.append(done))(rows, 5)
     assert (rows.kept, heard) == (False, [])

@@ -71,7 +71,7 @@ class DynamoRecords:
             self._table, [self._key(namespace, name) for name in dict.fromkeys(names)]
         )
         records = (self._record(row) for row in rows)
-        return {record.name: record for record in records if self._lives(record)}
+        return {record.name: record for record in records if record.lives(self._clock.now())}
 
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
@@ -95,7 +95,7 @@ class DynamoRecords:
         if cursor is not None:
             request["ExclusiveStartKey"] = self._key(namespace, cursors.decode_name(listing, cursor, prefix))
         rows, last = self._connection.query(request)
-        records = [record for record in map(self._record, rows) if self._lives(record)]
+        records = [record for record in map(self._record, rows) if record.lives(self._clock.now())]
         after = None if last is None else cursors.encode_name(listing, last[self._name_key]["S"])
         return RecordPage(records, after)
 
@@ -136,7 +136,7 @@ class DynamoRecords:
             request["ConditionExpression"] = "#version = :seen AND #expires > :now"
         done, row = self._connection.update(request)
         record = self._record(row) if row else None
-        return (record if record and self._lives(record) else None), done
+        return (record if record and record.lives(self._clock.now()) else None), done
 
     def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
         self._connection.put(
@@ -175,6 +175,3 @@ class DynamoRecords:
 
     def _record(self, row: Item) -> Record:
         return decode(row, self._name_key)
-
-    def _lives(self, record: Record) -> bool:
-        return record.expires_at * 1000 > self._clock.now()

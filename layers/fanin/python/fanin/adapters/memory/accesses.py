@@ -13,8 +13,8 @@ OnCall = Callable[[str, str], None]
 T = TypeVar("T")
 
 
-def _nothing(_call: str, _moment: str) -> None:
-    pass
+def nothing(_call: str, _moment: str) -> None:
+    """An ``OnCall`` that does nothing."""
 
 
 class Accesses:
@@ -30,7 +30,7 @@ class Accesses:
         sends: alarms and events handed over, by call.
     """
 
-    def __init__(self, on_call: OnCall = _nothing) -> None:
+    def __init__(self, on_call: OnCall = nothing) -> None:
         self.reads: Counter[str] = Counter()
         self.writes: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()

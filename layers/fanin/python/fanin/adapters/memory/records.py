@@ -46,7 +46,7 @@ class MemoryRecords:
         after = cursors.decode_name(listing, cursor, prefix) if cursor is not None else ""
         rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)
-        records = [rows[name] for name in found[:limit] if self._lives(rows[name])]
+        records = [rows[name] for name in found[:limit] if rows[name].lives(self._clock.now())]
         return RecordPage(
             records, cursors.encode_name(listing, found[limit - 1]) if len(found) > limit else None
         )
@@ -62,7 +62,7 @@ class MemoryRecords:
     ) -> tuple[Record | None, bool]:
         def write() -> tuple[Record | None, bool]:
             old = self._namespaces.get(namespace, {}).get(name)
-            version = old.version if old and self._lives(old) else 0
+            version = old.version if old and old.lives(self._clock.now()) else 0
             if if_version is not None and version != if_version:
                 self._accesses.refused[f"{self._table}.put"] += 1
                 return self._get(namespace, name), False
@@ -95,10 +95,7 @@ class MemoryRecords:
 
     def _get(self, namespace: str, name: str) -> Record | None:
         record = self._namespaces.get(namespace, {}).get(name)
-        return record if record and self._lives(record) else None
-
-    def _lives(self, record: Record) -> bool:
-        return record.expires_at * 1000 > self._clock.now()
+        return record if record and record.lives(self._clock.now()) else None
 
 
 def _stored(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Reading:
     def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._exact(batch_id)
-        start = _ordinal(cursor)
+        start = ordinal_of(cursor)
         if batch.all_done:
             return Missing(())
         walk = Walk(self._ports, batch, start=start, budget=self._budget)
@@ -92,7 +92,7 @@ class Reading:
         the root is a disagreement, and settling it again is the repair.
         """
         batch = self._exact(batch_id)
-        start = _ordinal(cursor)
+        start = ordinal_of(cursor)
         tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
         walk = Walk(self._ports, batch, start=start, budget=self._budget)
         pending, root_done = 0, batch.items == 0
@@ -190,7 +190,12 @@ class Reading:
         return batch
 
 
-def _ordinal(cursor: str | None) -> int:
+def ordinal_of(cursor: str | None) -> int:
+    """Read the ordinal that a page starts at from its cursor.
+
+    Raises:
+        InvalidRequest: the text is not such a cursor.
+    """
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 13:  # noqa: PLR2004

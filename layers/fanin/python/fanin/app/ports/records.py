@@ -24,6 +24,10 @@ class Record(NamedTuple):
     version: int
     expires_at: int
 
+    def lives(self, now: int) -> bool:
+        """Whether its time to live is not over at ``now``, in ms."""
+        return self.expires_at * 1000 > now
+
 
 class RecordPage(NamedTuple):
     """One page of records, by name."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.records import CHUNK, read_names
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.scatter import FailedRecipient, FailedRecipients, MissingRecipient, MissingRecipients
-from fanin.errors import BatchNotFound, InvalidRequest
+from fanin.errors import BatchNotFound
 
 _AT_ONCE: Final = 64 * CHUNK
 """Recipients whose bits are read at once: 100 words."""
-_DIGITS: Final = 13  # of the largest ordinal
 
 
 class Recipients:
@@ -34,7 +34,7 @@ class Recipients:
         """See ``Scatters.missing_recipients``."""
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatter(batch_id)
-        start = _ordinal(cursor)
+        start = ordinal_of(cursor)
         found: list[int] = []
         while start < batch.items and len(found) <= limit:
             found += sorted(self._ledger.pending(batch_id, start, start + _AT_ONCE))
@@ -61,11 +61,3 @@ class Recipients:
         if row.kind is not Kind.SCATTER:
             raise BatchNotFound(f"there is no scatter {batch_id}; check the id")
         return row
-
-
-def _ordinal(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > _DIGITS:
-        raise InvalidRequest(f"cursor {cursor[:32]!r} is not one this call gave; start again without it")
-    return int(cursor)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels
 from fanin.adapters.memory import Memory, OnCall
+from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 from fanin.adapters.queues import SqsQueues
 from fanin.adapters.sqs import SqsQueue
@@ -31,10 +32,6 @@ HIDDEN: Final = 360
 """Visibility timeout of the service's own queues, seconds."""
 DEAD_LETTERS: Final = "-dead-letters"
 _BUFFERS: Final = "fanin-buffer-"
-
-
-def _nothing(_call: str, _moment: str) -> None:
-    pass
 
 
 class Runtime:
@@ -60,7 +57,7 @@ class Runtime:
     """
 
     def __init__(self, clock: PassingClock, random: Random, on_call: OnCall | None = None) -> None:
-        self.on_call = on_call or _nothing
+        self.on_call = on_call or nothing
         self.memory = Memory(clock=clock, random=random, on_call=self._tell)
         self.queues = QueueStore(clock, random)
         self.dead: list[Dead] = []
