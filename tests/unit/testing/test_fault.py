@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.errors import ServiceUnavailable, Throttled
+from fanin.errors import InvalidRequest, ServiceUnavailable, Throttled
 from fanin.testing import Fault
 
 
@@ -24,3 +24,9 @@ def test_some_accesses_may_go_well_first() -> None:
     fault("words.clear", "before")
     with pytest.raises(Throttled):
         fault("words.clear", "before")
+
+
+@pytest.mark.parametrize(("call", "moment"), [("clear", "before"), ("words.clear", "during")])
+def test_a_fault_that_would_never_happen_is_refused(call: str, moment: str) -> None:
+    with pytest.raises(InvalidRequest):
+        Fault(call, moment)

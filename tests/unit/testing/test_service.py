@@ -25,7 +25,7 @@ from fanin import (
 )
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.domain.scatter import Recipient
-from fanin.errors import LimitReached, NotConfigured, ServiceUnavailable
+from fanin.errors import InvalidRequest, LimitReached, NotConfigured, ServiceUnavailable
 from fanin.testing import Fault, InMemoryService
 
 HOUR = timedelta(hours=1)
@@ -390,3 +390,32 @@ assert [event.detail_type for event in service.events] == ["Batch Completed"]
 assert Tracker.in_memory().open().state == "open"
 """
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
+
+
+class TestRefusals:
+    """What SQS and the clock would refuse is refused with what was expected and what came."""
+
+    def test_a_start_has_a_time_zone(self) -> None:
+        with pytest.raises(InvalidRequest, match="no time zone"):
+            InMemoryService(start=datetime(2030, 1, 1))  # noqa: DTZ001
+
+    @pytest.mark.parametrize("time", [timedelta(seconds=-1), 60])
+    def test_time_does_not_run_back(self, service: InMemoryService, time: Any) -> None:
+        before = service.now
+        with pytest.raises(InvalidRequest, match="timedelta"):
+            service.advance(time)
+        assert service.now == before
+
+    @pytest.mark.parametrize("of", [{"max_receives": 0}, {"visibility_timeout": 43_201}])
+    def test_a_queue_s_numbers_are_those_of_sqs(self, service: InMemoryService, of: dict[str, int]) -> None:
+        with pytest.raises(InvalidRequest, match=next(iter(of))):
+            service.queue("work", **of)
+
+    @pytest.mark.parametrize("batch_size", [0, 10_001])
+    def test_a_consumer_takes_some_messages(self, service: InMemoryService, batch_size: int) -> None:
+        with pytest.raises(InvalidRequest, match="batch_size"):
+            service.consume(service.queue(), lambda event, context: None, batch_size=batch_size)
+
+    def test_a_share_is_a_part_of_one(self, service: InMemoryService) -> None:
+        with pytest.raises(InvalidRequest, match="share"):
+            service.deliver_twice(service.queue(), share=2)

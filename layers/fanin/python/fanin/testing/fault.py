@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanin.errors import ServiceUnavailable
+from fanin.errors import InvalidRequest, ServiceUnavailable
 
 
 class Fault:
@@ -20,6 +20,9 @@ class Fault:
 
     Attributes:
         left: how often it will still raise.
+
+    Raises:
+        InvalidRequest: ``call`` has no dot, or ``moment`` is neither ``before`` nor ``after``.
     """
 
     def __init__(
@@ -31,6 +34,10 @@ class Fault:
         times: int = 1,
         skip: int = 0,
     ) -> None:
+        if "." not in call:
+            raise InvalidRequest(f"a fault's call is an access such as 'words.clear', not {call!r}")
+        if moment not in ("before", "after"):
+            raise InvalidRequest(f"a fault's moment is 'before' or 'after', not {moment!r}")
         self.left = times
         self._where = call, moment
         self._error = error or ServiceUnavailable("no answer, for a test")

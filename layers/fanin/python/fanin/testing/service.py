@@ -17,7 +17,7 @@ from fanin.entry.in_memory.clock import ServiceClock, StandingClock
 from fanin.entry.in_memory.event_source import LambdaHandler
 from fanin.entry.in_memory.runtime import Runtime
 from fanin.entry.in_memory.sources import Dead
-from fanin.errors import NotConfigured
+from fanin.errors import InvalidRequest, NotConfigured
 from fanin.names import CHANNEL_TAG
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 START: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
 """Where the clock stands at first, unless a test says otherwise."""
+
+MAX_RECEIVES: Final = 1000
+LONGEST_VISIBILITY: Final = timedelta(hours=12)
+LARGEST_WINDOW: Final = 10_000
+"""Limits of SQS and of its event source mappings."""
+
+
+def _within(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise InvalidRequest(f"{name} is a number from {least} to {most}, not {value!r}")
 
 
 class InMemoryService:
@@ -46,9 +56,14 @@ class InMemoryService:
         services: the six services behind the tracker.
         sqs: a client for its queues, with the calls of boto3's.
         dead: what could not be handled, each with the name of the function.
+
+    Raises:
+        InvalidRequest: ``start`` has no time zone.
     """
 
     def __init__(self, *, start: datetime = START, seed: int = 0, on_call: OnCall | None = None) -> None:
+        if start.tzinfo is None:
+            raise InvalidRequest(f"the start {start} has no time zone; use datetime(2030, 1, 1, tzinfo=UTC)")
         at = int(start.timestamp() * 1000)
         self._runtime = Runtime(StandingClock(at), SeededRandom(seed), on_call)
         self._names = count(1)
@@ -81,7 +96,12 @@ class InMemoryService:
 
         Deadlines are met, the reaper and the registrar come by every five minutes, messages come again or
         expire, and what failed is tried again.
+
+        Raises:
+            InvalidRequest: ``time`` is negative, or not a timedelta.
         """
+        if not isinstance(time, timedelta) or time < timedelta(0):
+            raise InvalidRequest(f"advance takes a timedelta that is not negative, not {time!r}")
         self.clock.sleep(time.total_seconds())
 
     @property
@@ -121,7 +141,13 @@ class InMemoryService:
 
         Returns:
             The queue's URL.
+
+        Raises:
+            InvalidRequest: a number is out of SQS's range.
         """
+        if max_receives is not None:
+            _within("max_receives", max_receives, 1, MAX_RECEIVES)
+        _within("visibility_timeout", visibility_timeout, 0, int(LONGEST_VISIBILITY.total_seconds()))
         named = name or f"queue-{next(self._names)}"
         suffix = ".fifo" if fifo and not named.endswith(".fifo") else ""
         more = {"VisibilityTimeout": str(visibility_timeout), **(attributes or {})}
@@ -137,11 +163,13 @@ class InMemoryService:
         Args:
             queue_url: of the queue.
             handler: such as ``@tracker.sqs_handler`` makes; called with an event and a context.
-            batch_size: most messages of one call.
+            batch_size: most messages of one call, 1 to 10,000.
 
         Raises:
             NotConfigured: there is no such queue.
+            InvalidRequest: the batch size is out of range.
         """
+        _within("batch_size", batch_size, 1, LARGEST_WINDOW)
         self._existing(queue_url)
         self._runtime.consume(queue_url, handler, most=batch_size)
         self._runtime.settle()
@@ -155,7 +183,9 @@ class InMemoryService:
 
         Raises:
             NotConfigured: there is no such queue.
+            InvalidRequest: the share is out of range.
         """
+        _within("share", share, 0, 1)
         self._existing(queue_url).duplicated = share
 
     def upload(self, key: str) -> None:
