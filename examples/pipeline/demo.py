@@ -96,7 +96,9 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         *("--from", "2013-W01", "--to", "2013-W52", "--title", "New York flights, 2013"),
         *("--timeout", str(timeout), "--max-retries", "0"),
     )
-    say(f"{len(crew.living)} aircraft answer, {len(crew.dead)} are dead; the report gives them {timeout} s")
+    say(
+        f"{len(crew.living)} aircraft answer, {len(crew.silent) + len(crew.scrapped)} are dead; the report gives them {timeout} s"
+    )
     with vehicles.answering(crew.living):
         reported, repeated = (job(report.JOB, *arguments) for _ in range(2))
     spark.stop()
@@ -113,7 +115,8 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         reported=reported,
         repeated=repeated,
         living=len(crew.living),
-        dead=len(crew.dead),
+        silent=len(crew.silent),
+        scrapped=len(crew.scrapped),
         unknown=len(crew.unknown),
         asked=Counter({name: times for name, times in vehicles.asked.items() if name in crew.living}),
     )
@@ -127,22 +130,24 @@ def sample(spark: SparkSession, file: Path, carriers: list[str], folder: Path) -
 
 
 class Crew(NamedTuple):
-    """Aircraft that answer, aircraft that are registered and do not, and aircraft that nobody registered."""
+    """Aircraft that answer, that do not, whose channel is gone, and that nobody registered."""
 
     living: list[str]
-    dead: list[str]
+    silent: list[str]
+    scrapped: list[str]
     unknown: list[str]
 
 
 def register(vehicles: Vehicles, flights: DataFrame) -> Crew:
     """Register the aircraft of each carrier but its last one; its first ones are dead."""
-    crew = Crew([], [], [])
+    crew = Crew([], [], [], [])
     pairs = flights.where("air_time <> 'NA'").select("carrier", "tailnum").distinct()
     for carrier, rows in groupby(pairs.orderBy("carrier", "tailnum").collect(), lambda row: row["carrier"]):
         aircraft = [row["tailnum"] for row in rows]
         vehicles.register(carrier, aircraft[:-1])
         vehicles.scrap(aircraft[0])
-        crew.dead.extend(aircraft[:DEAD])
+        crew.scrapped.append(aircraft[0])
+        crew.silent.extend(aircraft[1:DEAD])
         crew.living.extend(aircraft[DEAD:-1])
         crew.unknown.extend(aircraft[-1:])
     return crew

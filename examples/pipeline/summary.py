@@ -32,8 +32,10 @@ class Outcome:
         reported: summary of the report job.
         repeated: the same of its second run.
         living: aircraft that answer.
-        dead: aircraft that are in the directory and do not answer.
-        unknown: aircraft that are not in the directory.
+        silent: aircraft that are in the directory and do not answer.
+        scrapped: aircraft whose channel is gone. The registrar drops them from the directory when it finds out,
+            so they failed, or they are not registered any more.
+        unknown: aircraft that were never in the directory.
         asked: how often each aircraft handled a message.
     """
 
@@ -49,7 +51,8 @@ class Outcome:
     reported: Summary
     repeated: Summary
     living: int
-    dead: int
+    silent: int
+    scrapped: int
     unknown: int
     asked: Counter[str]
 
@@ -61,6 +64,7 @@ class Outcome:
     def checks(self) -> Iterator[tuple[str, bool]]:
         """The promises, each with whether it was kept."""
         batch, left = self.progress.batch, self.consumers["left"]
+        unreached = self.scrapped + self.unknown
         missing = self.reported["missing"]
         yield (
             f"every flight was sent as an item: {self.rows:,}",
@@ -98,9 +102,10 @@ class Outcome:
             self.received == self.living and set(self.asked.values()) == {1},
         )
         yield (
-            f"the report names {self.dead} that did not answer, and {self.unknown} that nobody could ask",
-            missing.get("silent", 0) + missing.get("failed", 0) == self.dead
-            and missing.get("unregistered", 0) == self.unknown,
+            f"the report names {self.silent} that did not answer, and {unreached} that nobody could ask",
+            missing.get("silent", 0) == self.silent
+            and missing.get("failed", 0) + missing.get("unregistered", 0) == unreached
+            and missing.get("unregistered", 0) >= self.unknown,
         )
         yield (
             "the report made again is the same, with the same answers",
@@ -137,7 +142,7 @@ def _figures(outcome: Outcome) -> Table:
         (f"{consumers['left']:,}", f"acknowledged by the ack job, in {acked['writes']:,} writes of words"),
         (f"{outcome.audited['batches']:,}", "batches audited, item by item"),
         (f"{reported['distance_m'] / 1000:,.0f} km", f"flown by {reported['vehicles']:,} aircraft"),
-        (f"{outcome.received}", f"of {outcome.living + outcome.dead} aircraft answered"),
+        (f"{outcome.received}", f"of {outcome.living + outcome.silent + outcome.scrapped} aircraft answered"),
     ):
         table.add_row(f"[bold]{value}", meaning)
     return table

@@ -49,7 +49,8 @@ def good() -> Outcome:
         reported=reported,
         repeated={**reported, "seconds": 2.9},
         living=8,
-        dead=2,
+        silent=1,
+        scrapped=1,
         unknown=1,
         asked=Counter({f"N{n}": 1 for n in range(8)}),
     )
@@ -66,6 +67,12 @@ def test_a_good_run_is_told_to_be_good() -> None:
     assert holds
     assert said.count("✓") == 12
     assert "p.html" in said
+
+
+def test_the_registrar_may_have_dropped_a_scrapped_aircraft() -> None:
+    # Given a run so slow that the registrar came by, when it is summed up, then every check holds
+    reported = {**good().reported, "missing": {"silent": 1, "unregistered": 2, "idle": 2}}
+    assert told(replace(good(), reported=reported, repeated=reported))[0]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,8 @@ def test_a_good_run_is_told_to_be_good() -> None:
         {"reported": {**good().reported, "rows": 99}, "repeated": {**good().reported, "rows": 99}},
         {"living": 9},
         {"asked": Counter({f"N{n}": 2 for n in range(8)})},
-        {"dead": 3},
+        {"silent": 2},
+        {"scrapped": 2},
         {"unknown": 2},
         {"repeated": {**good().reported, "distance_m": 1}},
     ],
