@@ -96,9 +96,8 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         *("--from", "2013-W01", "--to", "2013-W52", "--title", "New York flights, 2013"),
         *("--timeout", str(timeout), "--max-retries", "0"),
     )
-    say(
-        f"{len(crew.living)} aircraft answer, {len(crew.silent) + len(crew.scrapped)} are dead; the report gives them {timeout} s"
-    )
+    dead = len(crew.silent) + len(crew.scrapped)
+    say(f"{len(crew.living)} aircraft answer, {dead} are dead; the report gives them {timeout} s")
     with vehicles.answering(crew.living):
         reported, repeated = (job(report.JOB, *arguments) for _ in range(2))
     spark.stop()

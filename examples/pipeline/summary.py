@@ -33,8 +33,8 @@ class Outcome:
         repeated: the same of its second run.
         living: aircraft that answer.
         silent: aircraft that are in the directory and do not answer.
-        scrapped: aircraft whose channel is gone. The registrar drops them from the directory when it finds out,
-            so they failed, or they are not registered any more.
+        scrapped: aircraft whose channel is gone. The registrar drops them from the directory when it finds
+            out, so they failed, or they are not registered any more.
         unknown: aircraft that were never in the directory.
         asked: how often each aircraft handled a message.
     """
