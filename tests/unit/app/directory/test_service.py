@@ -8,7 +8,7 @@ from fanin import names
 from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
 from fanin.app.directory.service import TOPIC_PREFIX, DirectoryService
-from fanin.domain.directory import GRACE, Register
+from fanin.domain.directory import GRACE, Register, Registration
 from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
 from tests.unit.app.conftest import Crash, World
 
@@ -299,3 +299,15 @@ def test_instances_that_are_told_to_come_and_go_are_followed(directory: Director
 def test_a_malformed_detail_is_refused(directory: DirectoryService, detail) -> None:
     with pytest.raises(InvalidRequest):
         directory.follow(names.INSTANCE_CREATED, detail)
+
+
+def test_a_fifo_queue_cannot_be_registered_nor_kept(world: World, directory: DirectoryService) -> None:
+    # Given a registration of a FIFO queue that another version of fanin accepted
+    world.memory.channels.queues["q.fifo"] = []
+    old = Registration("cars", "a", "q.fifo", {}, 3_600, world.clock.at, world.clock.at + HOUR)
+    world.ports.directory.put("topic/cars", "a", old.value, expires_at=old.expires_at)
+
+    # When it is renewed, or another is made, Then both are refused
+    for name in "ab":
+        with pytest.raises(ChannelRefused, match="use a standard queue"):
+            directory.register(Register("cars", name, "q.fifo"))

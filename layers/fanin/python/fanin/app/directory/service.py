@@ -10,7 +10,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
 from fanin.domain import limits
-from fanin.domain.directory import Left, Register, Registration, Registrations, change
+from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from fanin.wire.directory import REGISTER, REGISTRATION
 
@@ -211,5 +211,6 @@ class DirectoryService:
 
 def _check(request: Register) -> None:
     limits.text("channel", request.channel, limits.MAX_CHANNEL, least=1)
+    check_channel(request.channel)  # also of a heartbeat, for which the queue is not looked up
     limits.pairs("attributes", request.attributes)
     limits.whole("lease", request.lease, limits.MIN_LEASE, limits.MAX_LEASE)
