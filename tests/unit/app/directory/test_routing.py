@@ -203,3 +203,27 @@ def test_an_event_that_may_not_be_is_refused(world: World, routing: RoutingServi
     with pytest.raises(InvalidRequest):
         routing.publish(event)
     assert not world.memory.events.published
+
+
+def test_a_pattern_that_eventbridge_no_longer_accepts_hides_no_other_route(
+    world: World, routing: RoutingService
+) -> None:
+    # Given a route, by name before another one, whose pattern was accepted once
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    row = world.ports.directory.read(NAMESPACE, ["orders"])["orders"]
+    world.ports.directory.put(NAMESPACE, "a", {**row.value, "pattern": {"source": "x"}}, expires_at=2**40)
+
+    assert routing.stray(EVENT) == Routed()
+    assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
+
+
+def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_alone(
+    world: World, routing: RoutingService
+) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    routing.put(PutRoute("first", PATTERN, "desk", Policy.FIRST))
+    world.memory.channels.refusing["q-a"] = "the queue refuses messages (KMS.Surprise)"
+
+    assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
+    assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
+    assert delivered(world) == {"q-b": 2, "q-c": 1}

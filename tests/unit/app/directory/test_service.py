@@ -311,3 +311,25 @@ def test_a_fifo_queue_cannot_be_registered_nor_kept(world: World, directory: Dir
     for name in "ab":
         with pytest.raises(ChannelRefused, match="use a standard queue"):
             directory.register(Register("cars", name, "q.fifo"))
+
+
+def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal(
+    world: World, directory: DirectoryService
+) -> None:
+    # Given such a row between two others
+    for name in "ac":
+        directory.register(Register("cars", name, "q1"))
+    world.ports.directory.put("topic/cars", "b", {"channel": "q1", "left": "who knows"}, expires_at=2**40)
+
+    # Then others find the rest, and the instance itself is not registered
+    assert [one.name for one in directory.members("cars")] == ["a", "c"]
+    assert directory.named(["cars/a"]).keys() == {"cars/a"}
+    for call in (lambda: directory.get("cars", "b"), lambda: directory.named(["cars/b"])):
+        with pytest.raises(NotRegistered):
+            call()
+
+    # And when it registers again, it is there, and the bus is told
+    world.memory.directory.changes.clear()
+    directory.register(Register("cars", "b", "q2"))
+    assert directory.get("cars", "b").channel == "q2"
+    assert announced(world, directory) == [names.INSTANCE_REGISTERED]

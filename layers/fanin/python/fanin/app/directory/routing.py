@@ -150,10 +150,19 @@ class RoutingService:
         return Routed(sent, len(answers) - sent, unrouted=not sent)
 
     def stray(self, event: Mapping[str, Any]) -> Routed:
-        """Check whether an event matches no route at all; if it matches one, that route's rule sends it."""
-        return Routed(
-            unrouted=not any(self._ports.rules.matches(route.pattern, event) for route in self._fresh())
-        )
+        """Check whether an event matches no route at all; if it matches one, that route's rule sends it.
+
+        Raises:
+            Throttled, ServiceUnavailable: EventBridge is overloaded; call again.
+        """
+        return Routed(unrouted=not any(self._matches(route, event) for route in self._fresh()))
+
+    def _matches(self, route: Route, event: Mapping[str, Any]) -> bool:
+        """Whether an event matches a route. A pattern that EventBridge no longer accepts matches nothing."""
+        try:
+            return self._ports.rules.matches(route.pattern, event)
+        except InvalidRequest:
+            return False
 
     def _first(
         self, chosen: Iterable[Registration], message: Callable[[Registration], Outgoing]

@@ -40,7 +40,7 @@ class DirectoryService:
         _check(request)
         for _ in range(TRIES):
             row = self._row(request.topic, request.name)
-            old = self._read(request.topic, row) if row else None
+            old = _readable(request.topic, row)
             new = self._renewed(request, old)
             self._list_topic(new)
             if self._put(new, row.version if row else 0):
@@ -60,7 +60,7 @@ class DirectoryService:
 
     def get(self, topic: str, name: str) -> Registration:
         row = self._row(topic, name)
-        found = self._read(topic, row) if row else None
+        found = _readable(topic, row)
         if found is None or not found.lives(self._ports.clock.now()):
             raise NotRegistered(f"nobody is registered as {name!r} in topic {topic!r}; register it first")
         return found
@@ -77,9 +77,10 @@ class DirectoryService:
             topics.setdefault(topic, []).append(name)
         now = self._ports.clock.now()
         found = {
-            f"{topic}/{row.name}": self._read(topic, row)
+            f"{topic}/{row.name}": one
             for topic, wanted in topics.items()
             for row in self._ports.directory.read(TOPIC_PREFIX + topic, wanted).values()
+            if (one := _readable(topic, row)) is not None
         }
         for place in places:
             if place not in found or not found[place].lives(now):
@@ -98,9 +99,9 @@ class DirectoryService:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=limit)
         now = self._ports.clock.now()
-        found = (self._read(topic, row) for row in page.records)
+        found = (_readable(topic, row) for row in page.records)
         return Registrations(
-            tuple(one for one in found if one.lives(now) and one.has(attributes or {})), page.cursor
+            tuple(one for one in found if one and one.lives(now) and one.has(attributes or {})), page.cursor
         )
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
@@ -145,7 +146,7 @@ class DirectoryService:
         Raises:
             Throttled, ServiceUnavailable: the bus did not accept the event; call again.
         """
-        changed = change(old and self._read(topic, old), new and self._read(topic, new))
+        changed = change(_readable(topic, old), new and _read(topic, new))
         row = new or old
         if changed is None or row is None:
             return
@@ -165,17 +166,13 @@ class DirectoryService:
 
         The row remains until its time to live removes it, and names the reason, which the stream reports.
         """
-        gone = self._read(topic, row).leave(reason, self._ports.clock.now())
+        gone = _read(topic, row).leave(reason, self._ports.clock.now())
         return self._put(gone, row.version)
 
     def _row(self, topic: str, name: str) -> Record | None:
         limits.name("topic", topic, limits.MAX_NAME)
         limits.name("name", name, limits.MAX_NAME)
         return self._ports.directory.read(TOPIC_PREFIX + topic, [name]).get(name)
-
-    @staticmethod
-    def _read(topic: str, row: Record) -> Registration:
-        return Registration.of(topic, row.name, row.value, row.expires_at)
 
     def _renewed(self, request: Register, old: Registration | None) -> Registration:
         now = self._ports.clock.now()
@@ -207,6 +204,21 @@ class DirectoryService:
             if_version=version,
         )
         return done
+
+
+def _read(topic: str, row: Record) -> Registration:
+    return Registration.of(topic, row.name, row.value, row.expires_at)
+
+
+def _readable(topic: str, row: Record | None) -> Registration | None:
+    """The registration of a row; None if there is no row, or one that cannot be read.
+
+    Such a row must not spoil its topic. The registrar reports it, and the instance's next heartbeat mends it.
+    """
+    try:
+        return None if row is None else _read(topic, row)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _check(request: Register) -> None:
