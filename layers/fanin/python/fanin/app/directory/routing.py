@@ -73,9 +73,10 @@ class RoutingService:
 
     def delete(self, name: str) -> bool:
         limits.name("route", name, limits.MAX_ROUTE)
-        deleted = self._ports.directory.delete(NAMESPACE, name)
+        was_there = self._row(name) is not None  # a delete that is repeated finds nothing any more
+        self._ports.directory.delete(NAMESPACE, name)
         self.settle(name)
-        return deleted
+        return was_there
 
     def get(self, name: str) -> Route:
         limits.name("route", name, limits.MAX_ROUTE)

@@ -38,9 +38,12 @@ class DirectoryService:
 
     def register(self, request: Register) -> Registration:
         _check(request)
+        new: Registration | None = None
         for _ in range(TRIES):
             row = self._row(request.topic, request.name)
             old = _readable(request.topic, row)
+            if old is not None and old == new:  # the try before was written, and its answer lost
+                return old
             new = self._renewed(request, old)
             self._list_topic(new)
             if self._put(new, row.version if row else 0):
@@ -50,12 +53,14 @@ class DirectoryService:
         )
 
     def deregister(self, topic: str, name: str) -> bool:
+        first: Record | None = None
         for _ in range(TRIES):
             row = self._row(topic, name)
-            if row is None:
-                return False
+            if row is None or (first is not None and _since(row) != _since(first)):
+                return first is not None  # an instance that was there has left, and maybe come back
             if self.drop(topic, row, Left.DEREGISTERED):
                 return True
+            first = first or row
         raise Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
 
     def get(self, topic: str, name: str) -> Registration:
@@ -219,6 +224,11 @@ def _readable(topic: str, row: Record | None) -> Registration | None:
         return None if row is None else _read(topic, row)
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _since(row: Record) -> object:
+    """What tells one stay of an instance from the next; a renewal keeps it."""
+    return row.value.get("since")
 
 
 def _check(request: Register) -> None:
