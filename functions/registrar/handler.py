@@ -16,6 +16,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     if event.get("detail-type") in bus.INSTANCE_EVENTS:
         bus.follow_instance(event, wiring.services().directory, wiring.park)
         return
-    swept = Registrar(wiring.ports()).sweep()
+    swept = Registrar(wiring.ports(), report=bus.report_unchecked).sweep()
     count(names.METRIC_DROPPED, swept.over + swept.gone)
     logger.info("swept", extra=asdict(swept))
+    bus.require_checked(swept)

@@ -37,15 +37,32 @@ def test_a_record_is_read_as_it_was_put(records: Records, namespace: str) -> Non
 
     record, wrote = records.put(namespace, "reply/1", value, expires_at=LATER)
 
-    assert (record, wrote) == (Record("reply/1", value, 1, LATER), True)
+    assert record is not None
+    assert (record, wrote) == (Record("reply/1", value, record.version, LATER), True)
     assert records.read(namespace, ["reply/1", "reply/2"]) == {"reply/1": record}
     assert records.read(namespace, []) == {}
 
 
-def test_every_write_raises_the_version(records: Records, namespace: str) -> None:
-    for version in (1, 2, 3):
-        record, wrote = records.put(namespace, "a", {"n": version}, expires_at=LATER)
-        assert (record, wrote) == (Record("a", {"n": version}, version, LATER), True)
+def test_every_write_raises_the_version(stores: Stores, records: Records, namespace: str) -> None:
+    start = stores.clock.now()
+    for n in (1, 2, 3):
+        record, wrote = records.put(namespace, "a", {"n": n}, expires_at=LATER)
+        assert (record, wrote) == (Record("a", {"n": n}, start + n, LATER), True)
+
+
+def test_a_record_that_is_made_again_has_a_version_that_none_before_it_had(
+    stores: Stores, records: Records, namespace: str
+) -> None:
+    # Given a record that was deleted, and made again by somebody else
+    first, _ = records.put(namespace, "a", {"by": 1}, expires_at=LATER)
+    assert first is not None
+    assert records.delete(namespace, "a", if_version=first.version)
+    stores.clock.advance(1)
+    again, _ = records.put(namespace, "a", {"by": 2}, expires_at=LATER, if_version=0)
+
+    # Then the delete, whose answer was lost and which is repeated, does not find it; nor does a put
+    assert records.delete(namespace, "a", if_version=first.version) is False
+    assert records.put(namespace, "a", {}, expires_at=LATER, if_version=first.version) == (again, False)
 
 
 def test_only_the_first_puts_what_must_not_be_there(records: Records, namespace: str) -> None:
@@ -58,37 +75,42 @@ def test_only_the_first_puts_what_must_not_be_there(records: Records, namespace:
 
 
 def test_only_who_saw_the_last_version_replaces_it(records: Records, namespace: str) -> None:
-    records.put(namespace, "a", {"n": 1}, expires_at=LATER)
-    second, wrote = records.put(namespace, "a", {"n": 2}, expires_at=LATER, if_version=1)
+    first, _ = records.put(namespace, "a", {"n": 1}, expires_at=LATER)
+    assert first is not None
+    seen = first.version
+    second, wrote = records.put(namespace, "a", {"n": 2}, expires_at=LATER, if_version=seen)
     assert wrote
 
-    assert records.put(namespace, "a", {"n": 3}, expires_at=LATER, if_version=1) == (second, False)
-    assert records.put(namespace, "none", {"n": 3}, expires_at=LATER, if_version=1) == (None, False)
+    assert records.put(namespace, "a", {"n": 3}, expires_at=LATER, if_version=seen) == (second, False)
+    assert records.put(namespace, "none", {"n": 3}, expires_at=LATER, if_version=seen) == (None, False)
 
 
 def test_what_is_past_its_time_is_as_good_as_not_there(
     stores: Stores, records: Records, namespace: str
 ) -> None:
     # Given a record whose time has passed
-    records.put(namespace, "a", {"n": 1}, expires_at=soon(stores))
+    first, _ = records.put(namespace, "a", {"n": 1}, expires_at=soon(stores))
+    assert first is not None
     stores.clock.advance(60_000)
 
     # Then nobody finds, deletes or follows it
     assert records.read(namespace, ["a"]) == {}
     assert records.page(namespace).records == []
     assert records.delete(namespace, "a") is False
-    assert records.put(namespace, "a", {"n": 2}, expires_at=LATER, if_version=1) == (None, False)
+    answer = records.put(namespace, "a", {"n": 2}, expires_at=LATER, if_version=first.version)
+    assert answer == (None, False)
 
     # And it is replaced as if it were not there, by a version that nobody has seen before
     record, wrote = records.put(namespace, "a", {"n": 3}, expires_at=LATER, if_version=0)
-    assert (record, wrote) == (Record("a", {"n": 3}, 2, LATER), True)
+    assert (record, wrote) == (Record("a", {"n": 3}, first.version + 1, LATER), True)
 
 
 def test_a_record_is_deleted_once(records: Records, namespace: str) -> None:
-    records.put(namespace, "a", {}, expires_at=LATER)
+    record, _ = records.put(namespace, "a", {}, expires_at=LATER)
+    assert record is not None
 
-    assert records.delete(namespace, "a", if_version=2) is False
-    assert records.delete(namespace, "a", if_version=1) is True
+    assert records.delete(namespace, "a", if_version=record.version + 1) is False
+    assert records.delete(namespace, "a", if_version=record.version) is True
     assert records.delete(namespace, "a") is False
     assert records.read(namespace, ["a"]) == {}
 

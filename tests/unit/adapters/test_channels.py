@@ -11,8 +11,8 @@ from moto import mock_aws
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels
-from fanin.app.ports.channels import Outgoing
-from fanin.errors import ChannelRefused, Throttled
+from fanin.app.ports.channels import Offered, Outgoing
+from fanin.errors import ChannelRefused, InvalidRequest, Throttled
 
 MISSING = "https://sqs.eu-west-1.amazonaws.com/123456789012/missing"
 
@@ -54,6 +54,42 @@ def test_a_queue_without_the_tag_or_none_at_all_is_refused(sqs: Any) -> None:
     for channel in (bare, MISSING, "arn:aws:sqs:eu-west-1:123456789012:missing"):
         with pytest.raises(ChannelRefused, match=names.CHANNEL_TAG):
             channels(sqs).resolve(channel)
+
+
+def test_a_fifo_queue_is_refused_since_nothing_can_be_sent_to_it(sqs: Any) -> None:
+    attributes = {"FifoQueue": "true"}
+    made = sqs.create_queue(QueueName="q.fifo", Attributes=attributes, tags={names.CHANNEL_TAG: ""})
+
+    with pytest.raises(ChannelRefused, match="is a FIFO queue, which cannot be a channel"):
+        channels(sqs).resolve(made["QueueUrl"])
+
+
+def test_a_queue_whose_tag_is_not_seen_yet_is_looked_at_once_more() -> None:
+    # Given a queue that was made just now
+    client, waits = boto3.client("sqs"), []
+    with Stubber(client) as stubber:
+        stubber.add_client_error("list_queue_tags", "AWS.SimpleQueueService.NonExistentQueue")
+        stubber.add_response("list_queue_tags", {"Tags": {names.CHANNEL_TAG: ""}})
+
+        assert SqsChannels(lambda: client, backoff=Backoff(sleep=waits.append)).resolve(MISSING) == MISSING
+        assert waits == [1.0]
+
+        # When somebody looks at a queue that was found before, Then one refusal is enough
+        stubber.add_response("list_queue_tags", {})
+        with pytest.raises(ChannelRefused):
+            channels(client).resolve(MISSING, new=False)
+        stubber.assert_no_pending_responses()
+
+
+def test_a_queue_that_cannot_be_looked_at_is_neither_there_nor_gone() -> None:
+    client = boto3.client("sqs")
+    with Stubber(client) as stubber:
+        stubber.add_client_error("list_queue_tags", "InvalidParameterValue")
+        with pytest.raises(InvalidRequest, match="InvalidParameterValue"):
+            channels(client).resolve(MISSING)
+        stubber.add_client_error("list_queue_tags", "ThrottlingException")
+        with pytest.raises(Throttled):
+            channels(client).resolve(MISSING)
 
 
 def test_messages_go_to_their_queues_with_their_attributes(sqs: Any) -> None:
@@ -135,8 +171,20 @@ def test_only_what_was_not_taken_is_sent_again() -> None:
         stubber.assert_no_pending_responses()
 
 
-@pytest.mark.parametrize("code", ["AccessDenied", "AWS.SimpleQueueService.NonExistentQueue"])
-def test_a_queue_that_is_closed_to_us_is_refused_for_each_of_its_messages(code: str) -> None:
+@pytest.mark.parametrize(
+    "code",
+    [
+        "AccessDenied",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "KMS.AccessDeniedException",
+        "KMS.DisabledException",
+        "MissingParameter",
+        "NobodyHasListedThis",
+    ],
+)
+def test_a_queue_that_refuses_for_any_reason_of_its_own_is_refused_for_each_of_its_messages(
+    code: str,
+) -> None:
     client = boto3.client("sqs")
     with Stubber(client) as stubber:
         stubber.add_client_error("send_message_batch", code)
@@ -144,3 +192,68 @@ def test_a_queue_that_is_closed_to_us_is_refused_for_each_of_its_messages(code: 
         refused = channels(client).send([Outgoing(MISSING, body, {}) for body in "ab"])
 
     assert refused == [f"the queue refuses messages ({code})"] * 2
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "tries"),
+    [
+        ("ThrottlingException", 400, 2),
+        ("KMS.ThrottlingException", 400, 2),
+        ("InternalError", 500, 1),
+        ("ExpiredToken", 403, 1),
+        ("InvalidClientTokenId", 403, 1),
+    ],
+)
+def test_what_is_temporary_or_about_this_process_lets_messages_wait(
+    code: str, status: int, tries: int
+) -> None:
+    client = boto3.client("sqs")
+    with Stubber(client) as stubber:
+        for _ in range(tries):
+            stubber.add_client_error("send_message_batch", code, http_status_code=status)
+
+        offered = channels(client).offer([Outgoing(MISSING, body, {}) for body in "ab"])
+
+        stubber.assert_no_pending_responses()
+    assert offered.refused == {}
+    assert offered.waiting.keys() == {0, 1}
+
+
+def test_an_entry_that_is_throttled_waits_whosever_fault_that_is_said_to_be() -> None:
+    busy = {"Id": "0", "SenderFault": True, "Code": "RequestThrottled", "Message": "slower"}
+
+    assert channels(answers(busy, busy)).offer([Outgoing(MISSING, "a", {})]).waiting == {0: "slower"}
+
+
+def test_a_message_of_which_the_answer_says_nothing_was_not_sent() -> None:
+    client = boto3.client("sqs")
+    with Stubber(client) as stubber:
+        for _ in range(2):
+            stubber.add_response("send_message_batch", {"Successful": [], "Failed": []})
+
+        assert channels(client).offer([Outgoing(MISSING, "a", {})]).waiting.keys() == {0}
+
+
+def test_what_nobody_foresaw_at_one_queue_spares_the_others(sqs: Any) -> None:
+    url = tagged(sqs)
+    send = sqs.send_message_batch
+
+    def fail(QueueUrl: str, Entries: Any) -> Any:  # noqa: N803
+        if QueueUrl == MISSING:
+            raise ValueError("surprise")
+        return send(QueueUrl=QueueUrl, Entries=Entries)
+
+    sqs.send_message_batch = fail
+
+    offered = channels(sqs).offer([Outgoing(MISSING, "a", {}), Outgoing(url, "b", {})])
+
+    assert (offered.refused, offered.waiting) == ({}, {0: "surprise"})
+    assert [m["Body"] for m in received(sqs, url)] == ["b"]
+
+
+def test_a_request_is_measured_in_bytes_as_sqs_does(sqs: Any) -> None:
+    """Three bytes a character: two such messages are over 256 KB together, though not in characters."""
+    url = tagged(sqs)
+    messages = [Outgoing(url, "€" * 40_000, {"kind": "€" * 10_000}) for _ in range(2)]
+
+    assert channels(sqs).offer(messages) == Offered({}, {})

@@ -14,7 +14,7 @@ from fanin.app.ports.records import Record
 from fanin.app.services import Services
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
-from fanin.entry import wiring
+from fanin.entry import bus, wiring
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.functions.conftest import Queue, load, metrics
 
@@ -83,6 +83,21 @@ def test_registrar_at_its_rate(services: Services, memory: Memory, capsys) -> No
     services.directory.register(Register("cars", "a", "q1", lease=60))
     memory.clock.advance(120_000)
     load("registrar").handler({"source": "aws.events", "detail-type": "Scheduled Event"}, CONTEXT)
+    assert metrics(capsys) == {names.METRIC_DROPPED: [1.0]}
+
+
+def test_registrar_that_could_not_check_everything_fails_at_its_end(
+    services: Services, memory: Memory, capsys
+) -> None:
+    # Given a row that nobody can read, before one whose lease is over
+    services.directory.register(Register("cars", "b", "q1", lease=60))
+    memory.directory.put("topic/cars", "a", {}, expires_at=2**40)
+    memory.clock.advance(120_000)
+
+    with pytest.raises(bus.Unchecked, match="1 registrations or topics"):
+        load("registrar").handler({"source": "aws.events", "detail-type": "Scheduled Event"}, CONTEXT)
+
+    assert not list(services.directory.members("cars"))
     assert metrics(capsys) == {names.METRIC_DROPPED: [1.0]}
 
 

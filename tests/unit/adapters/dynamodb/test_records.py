@@ -87,12 +87,12 @@ def test_a_put_raises_the_version_on_the_condition_that_it_was_the_one_seen(
         "TableName": "directory",
         "Key": KEY,
         "UpdateExpression": "SET #value = :value, #expires = :expires,"
-        " #version = if_not_exists(#version, :zero) + :one",
+        " #version = if_not_exists(#version, :start) + :one",
         "ExpressionAttributeNames": ALIASES,
         "ExpressionAttributeValues": {
             ":value": {"S": '{"n":1}'},
             ":expires": {"N": str(LATER)},
-            ":zero": {"N": "0"},
+            ":start": {"N": str(NOW * 1000)},
             ":one": {"N": "1"},
             **values,
         },

@@ -9,6 +9,8 @@ from fanin.errors import InvalidRequest
 
 NOW = 1_790_000_000
 LATER = 1_800_000_000
+FIRST = NOW * 1000 + 1
+"""Version of a record that was never there before."""
 
 
 @pytest.fixture
@@ -18,8 +20,8 @@ def memory() -> Memory:
 
 def test_changes_tell_the_record_before_and_after(memory: Memory) -> None:
     first, _ = memory.directory.put("fleet", "a", {"n": 1}, expires_at=LATER)
-    second, _ = memory.directory.put("fleet", "a", {"n": 2}, expires_at=LATER, if_version=1)
-    memory.directory.delete("fleet", "a", if_version=2)
+    second, _ = memory.directory.put("fleet", "a", {"n": 2}, expires_at=LATER, if_version=FIRST)
+    memory.directory.delete("fleet", "a", if_version=FIRST + 1)
 
     assert memory.directory.changes == [
         ("fleet", None, first),
@@ -45,7 +47,7 @@ def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Me
 
     new, wrote = memory.directory.put("fleet", "a", {}, expires_at=LATER, if_version=0)
 
-    assert (new, wrote) == (Record("a", {}, 2, LATER), True)
+    assert (new, wrote) == (Record("a", {}, FIRST + 1, LATER), True)
     assert memory.directory.changes[-1] == ("fleet", old, new)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
 from fanin.app.directory.service import TOPIC_PREFIX, TOPICS, DirectoryService
 from fanin.domain.directory import Left, Register
-from fanin.errors import NotRegistered, Throttled
+from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from tests.unit.app.conftest import Crash, World
 
 SECOND = 1_000
@@ -219,7 +220,9 @@ class TestRuns:
 
         assert sweep(world) == Swept(seen=2 if moment == "before" else 1)
 
-    def test_that_are_asked_to_slow_down_leave_the_rest_to_the_next(
+
+class TestFailure:
+    def test_of_one_registration_leaves_it_to_the_next_run_and_holds_up_no_other(
         self, world: World, directory: DirectoryService
     ) -> None:
         # Given three leases that are over, and a store that is busy at the second drop
@@ -231,8 +234,64 @@ class TestRuns:
 
         world.at("directory.put", "before", lambda: None)
         world.at("directory.put", "before", refuse)
-        with pytest.raises(Throttled):
-            sweep(world)
+        assert sweep(world) == Swept(seen=3, over=2, failed=1)
 
-        assert sweep(world) == Swept(seen=2, over=2)
-        assert [name for name, _ in drops(world)] == ["cars/0", "cars/1", "cars/2"]
+        assert sweep(world) == Swept(seen=1, over=1)
+        assert [name for name, _ in drops(world)] == ["cars/0", "cars/2", "cars/1"]
+
+    def test_is_reported_with_its_place(self, world: World, directory: DirectoryService) -> None:
+        # Given a row that nobody can read, and a queue that cannot be looked at
+        fill(directory, cars=1)
+        world.ports.directory.put(TOPIC_PREFIX + "cars", "a", {"left": "who knows"}, expires_at=2**40)
+        directory.register(Register("dogs", "b", "q2"))
+        resolve = world.memory.channels.resolve
+
+        def surprise(channel: str, **options: bool) -> str:
+            if channel == "q2":
+                raise InvalidRequest("SQS does not accept the channel")
+            return resolve(channel, **options)
+
+        world.memory.channels.resolve = surprise  # type: ignore[method-assign]
+        reports: list[tuple[str, str]] = []
+
+        swept = Registrar(
+            world.ports, report=lambda place, error: reports.append((place, type(error).__name__))
+        ).sweep()
+
+        assert swept == Swept(seen=3, failed=2)
+        assert reports == [("cars/a", "ValueError"), ("dogs/b", "InvalidRequest")]
+        assert directory.get("dogs", "b").channel == "q2"
+
+    def test_of_a_page_skips_its_topic(self, world: World, directory: DirectoryService) -> None:
+        fill(directory, bikes=1, cars=1)
+        world.at("directory.page", "before", lambda: None)  # the topics
+
+        def spoil() -> None:
+            raise ValueError("a row that cannot be decoded")
+
+        world.at("directory.page", "before", spoil)
+
+        assert sweep(world) == Swept(seen=1, failed=1)
+
+    @pytest.mark.parametrize(("ill", "swept"), [(9, Swept(seen=12, failed=9)), (10, None), (12, None)])
+    def test_of_ten_in_a_row_ends_the_run_and_the_next_goes_on_behind_their_page(
+        self,
+        world: World,
+        directory: DirectoryService,
+        page_of: Callable[[int], None],
+        *,
+        ill: int,
+        swept: Swept | None,
+    ) -> None:
+        page_of(12)
+        fill(directory, cars=12, dogs=2)
+        for i in range(ill):
+            world.ports.directory.put(TOPIC_PREFIX + "cars", f"-{i}", {}, expires_at=2**40)
+
+        first = sweep(world, budget=12)
+
+        if swept is None:
+            assert first == Swept(seen=10, failed=10, more=True)
+            assert sweep(world).seen == 14 - 12 + ill
+        else:
+            assert first == replace(swept, more=True)

@@ -12,6 +12,7 @@ from fanin.app.directory.service import DirectoryService
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
 PATTERN = {"source": ["shop"], "detail": {"kind": ["order"]}}
@@ -79,6 +80,29 @@ def test_a_crash_while_a_route_is_made_heals_by_the_stream(
     rows = [route.name for route in routing.page().routes]
     assert rows == list(world.memory.rules.patterns)
     assert bool(rows) == ((call, moment) != ("directory.put", "before"))
+
+
+def test_a_route_whose_deletion_lost_its_answer_was_deleted(world: World, routing: RoutingService) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    LostAnswers(world.memory).lose("directory.delete")
+
+    assert routing.delete("orders")
+    assert not world.memory.rules.patterns
+
+
+def test_a_rule_agrees_with_its_route_whatever_is_repeated_while_others_change_it(
+    world: World, routing: RoutingService
+) -> None:
+    # Given a change whose write is repeated after another change, and after a deletion
+    other = {"source": ["other"]}
+    answers = LostAnswers(world.memory)
+    answers.lose("directory.put", lambda: routing.put(PutRoute("orders", other, "desk")))
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    assert world.memory.rules.patterns == {"orders": routing.get("orders").pattern}
+
+    answers.lose("directory.put", lambda: routing.delete("orders"))
+    routing.put(PutRoute("orders", other, "desk"))
+    assert world.memory.rules.patterns == {"orders": routing.get("orders").pattern}
 
 
 def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(world: World, routing: RoutingService) -> None:
@@ -203,3 +227,27 @@ def test_an_event_that_may_not_be_is_refused(world: World, routing: RoutingServi
     with pytest.raises(InvalidRequest):
         routing.publish(event)
     assert not world.memory.events.published
+
+
+def test_a_pattern_that_eventbridge_no_longer_accepts_hides_no_other_route(
+    world: World, routing: RoutingService
+) -> None:
+    # Given a route, by name before another one, whose pattern was accepted once
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    row = world.ports.directory.read(NAMESPACE, ["orders"])["orders"]
+    world.ports.directory.put(NAMESPACE, "a", {**row.value, "pattern": {"source": "x"}}, expires_at=2**40)
+
+    assert routing.stray(EVENT) == Routed()
+    assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
+
+
+def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_alone(
+    world: World, routing: RoutingService
+) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    routing.put(PutRoute("first", PATTERN, "desk", Policy.FIRST))
+    world.memory.channels.refusing["q-a"] = "the queue refuses messages (KMS.Surprise)"
+
+    assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
+    assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
+    assert delivered(world) == {"q-b": 2, "q-c": 1}

@@ -8,8 +8,9 @@ from fanin import names
 from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
 from fanin.app.directory.service import TOPIC_PREFIX, DirectoryService
-from fanin.domain.directory import GRACE, Register
+from fanin.domain.directory import GRACE, Register, Registration
 from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
 HOUR = 3_600_000
@@ -105,6 +106,64 @@ def test_deregistering_twice_is_no_error(directory: DirectoryService) -> None:
     directory.register(Register("cars", "a", "q1"))
     assert directory.deregister("cars", "a")
     assert not directory.deregister("cars", "a")
+
+
+def test_an_end_whose_answer_was_lost_is_told_as_one(world: World, directory: DirectoryService) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    LostAnswers(world.memory).lose("directory.put")
+
+    assert directory.deregister("cars", "a")
+
+
+def test_an_end_whose_answer_was_lost_does_not_end_what_came_after_it(
+    world: World, directory: DirectoryService
+) -> None:
+    # Given an instance that comes back while its end is repeated
+    directory.register(Register("cars", "a", "q1"))
+    world.clock.advance(1)
+    LostAnswers(world.memory).lose("directory.put", lambda: directory.register(Register("cars", "a", "q2")))
+
+    assert directory.deregister("cars", "a")
+    assert directory.get("cars", "a").channel == "q2"
+
+
+def test_an_end_that_is_overtaken_by_a_heartbeat_still_ends_the_registration(
+    world: World, directory: DirectoryService
+) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    world.at("directory.put", "before", lambda: directory.register(Register("cars", "a", "q1", lease=90)))
+
+    assert directory.deregister("cars", "a")
+    assert not list(directory.members("cars"))
+
+
+def test_a_registration_whose_answer_was_lost_is_written_once(
+    world: World, directory: DirectoryService
+) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    world.memory.directory.changes.clear()
+    answers = LostAnswers(world.memory)
+    answers.lose("directory.put")
+
+    registered = directory.register(Register("cars", "a", "q2"))
+
+    assert answers.repeated
+    assert directory.get("cars", "a") == registered
+    assert len(world.memory.directory.changes) == 1
+
+
+def test_a_registration_whose_answer_was_lost_does_not_undo_what_others_wrote_silently(
+    world: World, directory: DirectoryService
+) -> None:
+    """The call is still under way, so it may count as the later one; but then it says so on the bus."""
+    directory.register(Register("cars", "a", "q1"))
+    other = Register("cars", "a", "q2", {"colour": "red"})
+    LostAnswers(world.memory).lose("directory.put", lambda: directory.register(other))
+
+    registered = directory.register(Register("cars", "a", "q1", {"colour": "blue"}))
+
+    assert directory.get("cars", "a") == registered
+    assert announced(world, directory) == [names.INSTANCE_REGISTERED, *[names.INSTANCE_MOVED] * 3]
 
 
 def test_a_topic_is_listed_by_name_and_attributes_in_pages(directory: DirectoryService) -> None:
@@ -299,3 +358,37 @@ def test_instances_that_are_told_to_come_and_go_are_followed(directory: Director
 def test_a_malformed_detail_is_refused(directory: DirectoryService, detail) -> None:
     with pytest.raises(InvalidRequest):
         directory.follow(names.INSTANCE_CREATED, detail)
+
+
+def test_a_fifo_queue_cannot_be_registered_nor_kept(world: World, directory: DirectoryService) -> None:
+    # Given a registration of a FIFO queue that another version of fanin accepted
+    world.memory.channels.queues["q.fifo"] = []
+    old = Registration("cars", "a", "q.fifo", {}, 3_600, world.clock.at, world.clock.at + HOUR)
+    world.ports.directory.put("topic/cars", "a", old.value, expires_at=old.expires_at)
+
+    # When it is renewed, or another is made, Then both are refused
+    for name in "ab":
+        with pytest.raises(ChannelRefused, match="use a standard queue"):
+            directory.register(Register("cars", name, "q.fifo"))
+
+
+def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal(
+    world: World, directory: DirectoryService
+) -> None:
+    # Given such a row between two others
+    for name in "ac":
+        directory.register(Register("cars", name, "q1"))
+    world.ports.directory.put("topic/cars", "b", {"channel": "q1", "left": "who knows"}, expires_at=2**40)
+
+    # Then others find the rest, and the instance itself is not registered
+    assert [one.name for one in directory.members("cars")] == ["a", "c"]
+    assert directory.named(["cars/a"]).keys() == {"cars/a"}
+    for call in (lambda: directory.get("cars", "b"), lambda: directory.named(["cars/b"])):
+        with pytest.raises(NotRegistered):
+            call()
+
+    # And when it registers again, it is there, and the bus is told
+    world.memory.directory.changes.clear()
+    directory.register(Register("cars", "b", "q2"))
+    assert directory.get("cars", "b").channel == "q2"
+    assert announced(world, directory) == [names.INSTANCE_REGISTERED]

@@ -13,6 +13,7 @@ from fanin.app.ports.records import Record
 from fanin.app.scatters import correlation
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.errors import CorrelationIdAlive, Throttled
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
 
 SALTS = st.binary(min_size=16, max_size=16)
@@ -62,9 +63,9 @@ class TestClaim:
         batch = drafted(world)
 
         assert correlation.claim(world.ports, "mine", batch) == world.clock.at
-        assert held(world) == Record(
-            "mine", {"batch_id": 7, "created_at": world.clock.at}, 1, batch.expires_at
-        )
+        now, owner = world.clock.at, correlation.derived_from(batch)
+        value = {"batch_id": 7, "created_at": now, "owner": owner}
+        assert held(world) == Record("mine", value, now + 1, batch.expires_at)
 
     @pytest.mark.parametrize("later", [0, 1, 29_999])
     def test_a_repeat_in_time_changes_nothing(self, world: World, later: int) -> None:
@@ -167,6 +168,53 @@ class TestClaim:
             assert refused.value.retry_after == 1
         assert world.happened
 
+    def test_a_claim_whose_answer_was_lost_is_this_batch_s_own(self, world: World) -> None:
+        # Given others who want the id while the claim is repeated
+        batch = drafted(world)
+
+        def other() -> None:
+            with pytest.raises(CorrelationIdAlive):
+                correlation.claim(world.ports, "mine", drafted(world, 8))
+
+        LostAnswers(world.memory).lose("directory.put", other)
+
+        assert correlation.claim(world.ports, "mine", batch) == world.clock.at
+        assert holder(world) == 7
+
+    def test_a_renewal_whose_answer_was_lost_is_this_batch_s_own(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world))
+        world.clock.advance(30_000)
+        LostAnswers(world.memory).lose("directory.put")
+
+        assert correlation.claim(world.ports, "mine", drafted(world)) == world.clock.at
+
+    def test_another_scatter_that_drew_the_same_batch_id_is_refused(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world))
+
+        with pytest.raises(CorrelationIdAlive):
+            correlation.claim(world.ports, "mine", replace(drafted(world), salt=b"t" * 16))
+
+    def test_a_record_of_the_version_before_names_no_owner(self, world: World) -> None:
+        value = {"batch_id": 7, "created_at": world.clock.at}
+        world.ports.directory.put(correlation.NAMESPACE, "mine", value, expires_at=2**40)
+
+        assert correlation.claim(world.ports, "mine", drafted(world)) == world.clock.at
+        correlation.check_held(world.ports, "mine", drafted(world))
+
+
+class TestCheckHeld:
+    def test_a_batch_that_holds_its_id_may_go_on_and_so_may_one_whose_record_is_gone(
+        self, world: World
+    ) -> None:
+        correlation.check_held(world.ports, "mine", drafted(world))
+        correlation.claim(world.ports, "mine", drafted(world))
+        correlation.check_held(world.ports, "mine", drafted(world))
+
+    def test_a_batch_whose_id_another_has_is_refused(self, world: World) -> None:
+        correlation.claim(world.ports, "mine", drafted(world, 8))
+        with pytest.raises(CorrelationIdAlive, match="scatter 8 of correlation id 'mine'"):
+            correlation.check_held(world.ports, "mine", drafted(world, 7))
+
 
 class TestCheckInTime:
     def test_a_batch_may_be_opened_within_half_a_minute(self, world: World) -> None:
@@ -198,6 +246,20 @@ class TestFree:
         correlation.free(world.ports, "mine", 8)
 
         assert held(world) == before
+
+    def test_an_id_that_another_took_while_the_answer_was_lost_stays(self, world: World) -> None:
+        # Given an end that frees the id, loses the answer, and repeats itself after another has claimed it
+        batch, other = opened(world), opened(world)
+        correlation.claim(world.ports, "mine", batch)
+        world.ledger.cancel(batch.batch_id)
+        world.clock.advance(1)
+        answers = LostAnswers(world.memory)
+        answers.lose("directory.delete", lambda: correlation.claim(world.ports, "mine", other))
+
+        correlation.free(world.ports, "mine", batch.batch_id)
+
+        assert answers.repeated == {"directory.delete": 1}
+        assert holder(world) == other.batch_id
 
     def test_an_id_that_was_taken_anew_meanwhile_stays(self, world: World) -> None:
         # Given another scatter that takes the id between the read and the delete

@@ -18,6 +18,7 @@ from fanin.domain.batch import Batch
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Scatter
 from fanin.errors import RequestTooLarge
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
 
 FOREVER = 2**60
@@ -161,6 +162,22 @@ def test_a_chunk_that_another_process_wrote_first_counts(world: World) -> None:
     assert world.happened
     assert count == 7
     assert listed(world, count) == [0, 1, 6, 8, 10, 12, 14]
+
+
+def test_a_chunk_whose_answer_was_lost_is_not_written_again_whoever_went_on_since(world: World) -> None:
+    # Given a process whose first write is repeated after another has listed two chunks more
+    register(world, *range(16))
+
+    def other() -> None:
+        register(world, 20)
+        assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
+        leave(world, 0)
+
+    LostAnswers(world.memory).lose("records.put", other)
+    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
+
+    assert count == 17
+    assert listed(world, count) == [*range(16), 20]
 
 
 def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: World) -> None:

@@ -161,7 +161,7 @@ class TestRecipients:
 
         found: dict[int, Recipient] = {}
         for chunk in scatter_records.chunks(count):
-            message, recipients = scatter_records.read_sending(records, 7, chunk)
+            message, recipients = scatter_records.read_sending(records, 7, chunk, 0)
             assert message == Scatter("body")
             assert len(recipients) <= 100
             found |= recipients
@@ -171,12 +171,25 @@ class TestRecipients:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(200))
         with pytest.raises(BatchNotFound, match=r"^chunk 2 of scatter 7 is past its time to live$"):
-            scatter_records.read_sending(records, 7, 2)
+            scatter_records.read_sending(records, 7, 2, 0)
 
     def test_a_chunk_without_its_message_is_refused(self, records: Records) -> None:
         scatter_records.put_recipients(records, BATCH, people(2))
         with pytest.raises(BatchNotFound, match=r"^chunk 0 of scatter 7 is past its time to live$"):
-            scatter_records.read_sending(records, 7, 0)
+            scatter_records.read_sending(records, 7, 0, 0)
+
+    def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(
+        self, records: Records
+    ) -> None:
+        scatter_records.put_message(records, BATCH, Scatter("body"))
+        scatter_records.put_recipients(records, BATCH, people(103))
+
+        scatter_records.put_asked(records, BATCH, 1, 2, [100])
+        scatter_records.put_asked(records, BATCH, 1, 2, [102])
+
+        assert scatter_records.read_sending(records, 7, 1, 2)[1].keys() == {101}
+        assert scatter_records.read_sending(records, 7, 1, 3)[1].keys() == {100, 101, 102}
+        assert len(scatter_records.read_sending(records, 7, 0, 2)[1]) == 100
 
     def test_names_are_read_by_number_and_one_that_is_not_there_is_empty(self, records: Records) -> None:
         scatter_records.put_recipients(records, BATCH, people(205))

@@ -103,6 +103,43 @@ def fleet() -> Fleet:
 
 
 class TestSending:
+    def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_fails_its_recipient_alone(
+        self, fleet: Fleet
+    ) -> None:
+        fleet.recipients(3)
+        fleet.memory.channels.refusing["https://sqs/car-1"] = "the queue refuses messages (KMS.Surprise)"
+        scattered = fleet.start(3)
+
+        fleet.work()
+
+        assert [len(fleet.got(i)) for i in range(3)] == [1, 0, 1]
+        (failed,) = fleet.scatters.failed_recipients(scattered.batch.batch_id).recipients
+        assert (failed.name, failed.reason) == ("car 1", "car 1: the queue refuses messages (KMS.Surprise)")
+
+    def test_a_job_that_comes_again_for_a_busy_queue_sends_no_copies_to_the_others(
+        self, fleet: Fleet
+    ) -> None:
+        # Given a queue that is busy, and one that is gone
+        channels = fleet.memory.channels
+        scattered = fleet.start(4)
+        channels.busy.add("https://sqs/car-1")
+        del channels.queues["https://sqs/car-3"]
+
+        # When the job is repeated until the queue takes messages again
+        for _ in range(3):
+            with pytest.raises(Throttled, match="1 messages"):
+                fleet.work()
+        assert [len(fleet.got(i)) for i in range(3)] == [1, 0, 1]
+        channels.busy.clear()
+        fleet.work()
+
+        # Then each of the others has one message, and the next wave goes to all who are missing
+        assert [len(fleet.got(i)) for i in range(3)] == [1, 1, 1]
+        assert fleet.scatters.status(scattered.batch.batch_id).failed == 1
+        fleet.ring(120)
+        fleet.work()
+        assert [len(fleet.got(i)) for i in range(3)] == [2, 2, 2]
+
     def test_every_recipient_gets_the_message_with_all_it_needs_to_reply(self, fleet: Fleet) -> None:
         scattered = fleet.start(3, type="weekly", attributes={"week": "47"}, correlation_id="mine")
 

@@ -25,6 +25,7 @@ from fanin.errors import (
     InvalidRequest,
     NotRegistered,
 )
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
 from tests.unit.app.scatters.test_service import Fleet
 
@@ -195,6 +196,69 @@ class TestKey:
         assert town.scatters.start(request, key="k").correlation_id == "mine"
         with pytest.raises(CorrelationIdAlive):
             town.start(1, correlation_id="mine")
+
+
+class TestSlowCaller:
+    def test_a_caller_who_pauses_before_the_last_write_loses_the_id_to_who_came_since(
+        self, town: Town
+    ) -> None:
+        # Given a process that stands still for a minute when all is checked, while another takes its id
+        others: list[Scattered] = []
+
+        def pause() -> None:
+            town.clock.advance(60_000)
+            others.append(town.start(1, correlation_id="mine"))
+
+        town.at("batches.create", "before", pause)
+
+        # When it goes on, Then its own scatter is cancelled before anybody hears of it
+        with pytest.raises(CorrelationIdAlive):
+            town.start(2, correlation_id="mine")
+        (other,) = others
+        (mine,) = town.opened - {other.batch.batch_id}
+        assert town.scatters.status(mine).batch.state is State.CANCELLED
+        assert not town.scatters.status(other.batch.batch_id).ready
+        assert {job["batch_id"] for job in town.memory.jobs.waiting} == {other.batch.batch_id}
+
+    def test_a_caller_whose_scatter_has_ended_meanwhile_is_not_refused(self, town: Town) -> None:
+        # Given a scatter to nobody, whose id another takes as soon as it has ended
+        def take() -> None:
+            row = next(iter(town.ports.batches.read(town.opened).values()))
+            town.fresh().announce(row)
+            town.start(1, correlation_id="mine")
+
+        town.at("batches.end", "after", take)
+        started = town.scatters.start(Scatter("x", [], correlation_id="mine"))
+
+        assert town.happened
+        assert started.ready
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    @pytest.mark.parametrize(
+        "call", ["directory.put", "records.put", "batches.create", "timers.set", "jobs.send"]
+    )
+    @pytest.mark.parametrize("nth", range(5))
+    def test_a_start_whose_answers_are_lost_is_one_start(
+        self, town: Town, call: str, nth: int, key: str | None
+    ) -> None:
+        # Given a start of which one write is repeated, after another scatter has started and been replied to
+        answers = LostAnswers(town.memory)
+        for _ in range(nth):
+            town.at(call, "after", lambda: None)
+
+        def others() -> None:
+            other = town.scatters.start(Scatter("other", town.recipients(1)))
+            town.ledger.cancel(other.batch.batch_id)
+
+        town.at(call, "before", lambda: answers.lose(call, others))
+
+        started = town.scatters.start(Scatter("mine", town.recipients(3), correlation_id="id"), key=key)
+        town.work()
+
+        for i in range(3):
+            assert [m.body for m in town.got(i) if m.body != "other"][:1] == ["mine"]
+            assert town.reply(i).first
+        assert town.scatters.status(started.batch.batch_id).received == 3
 
 
 @pytest.mark.usefixtures("small")

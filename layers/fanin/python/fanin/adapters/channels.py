@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -12,8 +12,9 @@ from botocore.exceptions import ClientError
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
-from fanin.app.ports.channels import Outgoing
-from fanin.errors import ChannelRefused, Throttled
+from fanin.app.ports.channels import Offered, Outgoing
+from fanin.domain.directory import check_channel
+from fanin.errors import ChannelRefused, FaninError, InvalidRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -22,6 +23,17 @@ _MOST_MESSAGES: Final = 10
 _MOST_BYTES: Final = 256 * 1024
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
+_BUSY: Final = {
+    "KMS.ThrottlingException",
+    "KmsThrottled",
+    "RequestThrottled",
+    "Throttling",
+    "ThrottlingException",
+}
+_OURS: Final = {"ExpiredToken", "InvalidSecurity", "RequestExpired", "SignatureDoesNotMatch"}
+_STRING: Final = "String"
+_SETTLES: Final = 1.0
+"""Seconds after which SQS shows a queue that was made or tagged just before."""
 
 
 class SqsChannels:
@@ -53,7 +65,17 @@ class SqsChannels:
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-channels")
 
-    def resolve(self, channel: str) -> str:
+    def resolve(self, channel: str, *, new: bool = True) -> str:
+        check_channel(channel)
+        try:
+            return self._look(channel)
+        except ChannelRefused:
+            if not new:
+                raise
+        self._backoff.sleep(_SETTLES)
+        return self._look(channel)
+
+    def _look(self, channel: str) -> str:
         with translated():
             try:
                 url = self._url(channel)
@@ -61,6 +83,11 @@ class SqsChannels:
             except ClientError as error:
                 if error_code(error) in _GONE | _DENIED:
                     raise _refused(channel) from error
+                if _is_final(error):
+                    raise InvalidRequest(
+                        f"SQS does not accept the channel {channel[:200]!r} ({error_code(error)});"
+                        " give the URL or ARN of a standard queue"
+                    ) from error
                 raise
         if names.CHANNEL_TAG not in tags:
             raise _refused(channel)
@@ -73,36 +100,75 @@ class SqsChannels:
         return self._client.get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
     def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        _ = self._client  # made here, before threads can race for it
-        refused: list[str | None] = [None] * len(messages)
-        groups = _groups(messages)
-        if len(groups) == 1:
-            self._send(messages, groups[0], refused)
-        else:
-            list(self._pool.map(lambda group: self._send(messages, group, refused), groups))
-        return refused
+        return self.offer(messages).answers(len(messages))
 
-    def _send(self, messages: Sequence[Outgoing], group: Sequence[int], refused: list[str | None]) -> None:
-        channel = messages[group[0]].channel
-        waiting = list(group)
+    def offer(self, messages: Sequence[Outgoing]) -> Offered:
+        groups = _groups(messages)
+        if groups:
+            _ = self._client  # made here, before threads can race for it
+        if len(groups) <= 1:
+            offered = [self._send(messages, group) for group in groups]
+        else:
+            offered = list(self._pool.map(lambda group: self._send(messages, group), groups))
+        return Offered(
+            {place: why for one in offered for place, why in one.refused.items()},
+            {place: why for one in offered for place, why in one.waiting.items()},
+        )
+
+    def _send(self, messages: Sequence[Outgoing], group: Sequence[int]) -> Offered:
+        refused: dict[int, str] = {}
+        waiting = dict.fromkeys(group, "")
         for _ in self._backoff:
-            entries = [_entry(index, messages[index]) for index in waiting]
-            with translated():
-                try:
-                    answer = self._client.send_message_batch(QueueUrl=channel, Entries=entries)
-                except ClientError as error:
-                    if error_code(error) not in _GONE | _DENIED:
-                        raise
-                    for index in waiting:
-                        refused[index] = f"the queue refuses messages ({error_code(error)})"
-                    return
-            for failed in answer.get("Failed", []):
-                if failed["SenderFault"]:
-                    refused[int(failed["Id"])] = failed.get("Message", failed["Code"])
-            waiting = [int(entry["Id"]) for entry in answer.get("Failed", []) if not entry["SenderFault"]]
-            if not waiting:
-                return
-        raise Throttled(f"a queue did not accept {len(waiting)} messages; try again later", retry_after=1)
+            entries = [_entry(place, messages[place]) for place in waiting]
+            try:
+                answer = self._client.send_message_batch(QueueUrl=messages[group[0]].channel, Entries=entries)
+            except ClientError as error:
+                if _is_final(error):
+                    why = f"the queue refuses messages ({error_code(error)})"
+                    return Offered(refused | dict.fromkeys(waiting, why), {})
+                waiting = dict.fromkeys(waiting, str(error))
+                if error_code(error) not in _BUSY:  # else botocore has tried again already
+                    break
+            except Exception as error:  # noqa: BLE001  whatever one queue brings to light must spare the others
+                waiting = dict.fromkeys(waiting, str(error))
+                break
+            else:
+                _sift(answer, refused, waiting)
+                if not waiting:
+                    break
+        return Offered(refused, waiting)
+
+
+def _sift(answer: Mapping[str, Any], refused: dict[int, str], waiting: dict[int, str]) -> None:
+    """Take those messages out of ``waiting`` of which an answer says that they were sent, or refused."""
+    for sent in answer.get("Successful", []):
+        waiting.pop(int(sent["Id"]), None)
+    for failed in answer.get("Failed", []):
+        place, why = int(failed["Id"]), failed.get("Message", failed["Code"])
+        if failed["SenderFault"] and failed["Code"] not in _BUSY:
+            waiting.pop(place, None)
+            refused[place] = why
+        else:
+            waiting[place] = why
+
+
+def _is_final(error: ClientError) -> bool:
+    """Whether a queue has refused for good: unless the error is temporary, or about this process itself.
+
+    AWS has more codes than can be listed here, such as those of keys, so one that is not known is final.
+    """
+    code = error_code(error)
+    if code in _GONE | _DENIED:
+        return True
+    if code in _BUSY | _OURS:
+        return False
+    try:
+        with translated():
+            raise error
+    except FaninError:
+        return False
+    except ClientError:
+        return True
 
 
 def _groups(messages: Sequence[Outgoing]) -> list[list[int]]:
@@ -110,7 +176,9 @@ def _groups(messages: Sequence[Outgoing]) -> list[list[int]]:
     open_groups: dict[str, tuple[list[int], int]] = {}
     groups: list[list[int]] = []
     for index, message in enumerate(messages):
-        size = len(message.body.encode()) + sum(len(n) + len(v) for n, v in message.attributes.items())
+        size = _bytes(message.body) + sum(
+            _bytes(name) + _bytes(value) + len(_STRING) for name, value in message.attributes.items()
+        )
         group, held = open_groups.get(message.channel, ([], 0))
         if not group or len(group) == _MOST_MESSAGES or held + size > _MOST_BYTES:
             group, held = [], 0
@@ -120,9 +188,13 @@ def _groups(messages: Sequence[Outgoing]) -> list[list[int]]:
     return groups
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
+
+
 def _entry(index: int, message: Outgoing) -> Any:
     attributes = {
-        name: {"DataType": "String", "StringValue": value}
+        name: {"DataType": _STRING, "StringValue": value}
         for name, value in message.attributes.items()
         if value
     }

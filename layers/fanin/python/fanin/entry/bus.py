@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from fanin import names
+from fanin.app.directory.registrar import Swept
 from fanin.app.directory.routing import RoutingService
 from fanin.app.directory.service import DirectoryService
 from fanin.entry.observe import count, logger
@@ -16,6 +17,11 @@ Event: TypeAlias = Mapping[str, Any]
 
 Keep: TypeAlias = Callable[[Event], None]
 """Sends an event to a queue for people to look at."""
+
+
+class Unchecked(Exception):
+    """The registrar could not check some registrations."""
+
 
 INSTANCE_EVENTS: Final = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
 """Detail types that ``follow_instance`` handles."""
@@ -37,6 +43,21 @@ def follow_instance(event: Event, directory: DirectoryService, park: Keep) -> No
         logger.warning("event refused", extra={"event_id": event.get("id"), "code": error.code})
         park(event)
         count(names.METRIC_PARKED)
+
+
+def report_unchecked(place: str, error: Exception) -> None:
+    """Log a registration, or a topic, that the registrar could not check."""
+    logger.warning("registration not checked", extra={"place": place}, exc_info=error)
+
+
+def require_checked(swept: Swept) -> None:
+    """End a run of the registrar that could not check everything as a failed one, which raises an alarm.
+
+    Raises:
+        Unchecked: something could not be checked.
+    """
+    if swept.failed:
+        raise Unchecked(f"{swept.failed} registrations or topics could not be checked; the log names them")
 
 
 def route(event: Event, routing: RoutingService, keep: Keep) -> None:

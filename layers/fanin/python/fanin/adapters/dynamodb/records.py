@@ -111,14 +111,14 @@ class DynamoRecords:
         values: dict[str, Any] = {
             ":value": attribute(json.dumps(value, separators=(",", ":"))),
             ":expires": attribute(expires_at),
-            ":zero": attribute(0),
+            ":start": attribute(self._clock.now()),
             ":one": attribute(1),
         }
         request: dict[str, Any] = {
             "TableName": self._table,
             "Key": self._key(namespace, name),
             "UpdateExpression": "SET #value = :value, #expires = :expires,"
-            " #version = if_not_exists(#version, :zero) + :one",
+            " #version = if_not_exists(#version, :start) + :one",
             "ExpressionAttributeNames": {
                 "#value": _VALUE,
                 "#expires": names.EXPIRES_AT,

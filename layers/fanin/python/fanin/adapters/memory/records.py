@@ -66,7 +66,8 @@ class MemoryRecords:
             if if_version is not None and version != if_version:
                 self._accesses.refused[f"{self._table}.put"] += 1
                 return self._get(namespace, name), False
-            new = Record(name, _stored(value), (old.version if old else 0) + 1, expires_at)
+            before = old.version if old else self._clock.now()
+            new = Record(name, _stored(value), before + 1, expires_at)
             self._namespaces.setdefault(namespace, {})[name] = new
             self.changes.append((namespace, old, new))
             return new, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
@@ -13,6 +14,8 @@ from fanin.errors import ChannelRefused, InvalidRequest
 
 PAGE: Final = 1_000
 """How many registrations a run checks before it records its place; each may mean a call to SQS."""
+GIVE_UP: Final = 10
+"""So many failures in a row mean that a service is ill, and not a registration: the run ends."""
 _NAMESPACE: Final = "registrar"
 _PLACE: Final = "place"
 _KEPT: Final = 30 * 86_400  # seconds
@@ -26,12 +29,14 @@ class Swept:
         seen: registrations checked.
         over: ended, because their lease is over.
         gone: ended, because their queue is gone or has lost its tag.
+        failed: pages and registrations that could not be checked. They are left as they are.
         more: whether the budget ended the run; the next run continues there.
     """
 
     seen: int = 0
     over: int = 0
     gone: int = 0
+    failed: int = 0
     more: bool = False
 
 
@@ -55,24 +60,28 @@ class Registrar:
     """One run.
 
     It records its place after each page, so that the next run continues there, whether the budget, the time
-    or a crash ended this one. A large topic is checked in several runs.
+    or a crash ended this one. A large topic is checked in several runs. A registration that cannot be
+    checked, for whatever reason, stays as it is and holds up no other.
 
     Args:
         ports: the directory and the channels.
         budget: how many registrations to check, rounded up to a page.
         turn_ms: milliseconds after which no further page is started.
+        report: called for each failure, with the topic, or ``topic/name``, and the error.
     """
 
     ports: Ports
     budget: int = 20_000
     turn_ms: int = 240_000
+    report: Callable[[str, Exception], None] = lambda _place, _error: None
+    _in_a_row: int = field(default=0, init=False)
     _channels: dict[str, bool] = field(default_factory=dict)
 
     def sweep(self) -> Swept:
         """Check one registration after another, from where the last run ended.
 
         Raises:
-            Throttled: DynamoDB or SQS is overloaded; the next run checks the rest.
+            Throttled: DynamoDB is overloaded; the next run checks the rest.
         """
         total, stop = Swept(), self.ports.clock.now() + self.turn_ms
         place = self._place()
@@ -88,23 +97,43 @@ class Registrar:
             self._remember(place)
             if place == _Place():
                 return total
-            if total.seen >= self.budget or self.ports.clock.now() >= stop:
+            ill = self._in_a_row >= GIVE_UP
+            if ill or total.seen >= self.budget or self.ports.clock.now() >= stop:
                 return replace(total, more=True)
 
     def _check(self, topic: str, cursor: str | None, total: Swept) -> tuple[Swept, str | None]:
         """Check one page of a topic."""
-        directory = DirectoryService(self.ports)
-        page = self.ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=PAGE)
+        try:
+            page = self.ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=PAGE)
+        except Exception as error:  # noqa: BLE001  whatever it is, the topics behind must be checked
+            return self._failed(topic, error, total), None
         for row in page.records:
-            reason = self._fault(topic, row)
-            dropped = reason is not None and directory.drop(topic, row, reason)
+            if self._in_a_row >= GIVE_UP:
+                break
+            total = replace(total, seen=total.seen + 1)
+            try:
+                left = self._ended(topic, row)
+            except Exception as error:  # noqa: BLE001  whatever it is, the registrations behind must be checked
+                total = self._failed(f"{topic}/{row.name}", error, total)
+                continue
+            self._in_a_row = 0
             total = replace(
                 total,
-                seen=total.seen + 1,
-                over=total.over + (dropped and reason is Left.LEASE_OVER),
-                gone=total.gone + (dropped and reason is Left.QUEUE_GONE),
+                over=total.over + (left is Left.LEASE_OVER),
+                gone=total.gone + (left is Left.QUEUE_GONE),
             )
         return total, page.cursor
+
+    def _failed(self, place: str, error: Exception, total: Swept) -> Swept:
+        self._in_a_row += 1
+        self.report(place, error)
+        return replace(total, failed=total.failed + 1)
+
+    def _ended(self, topic: str, row: Record) -> Left | None:
+        """End a registration if it has to; None if it stays, or has changed meanwhile."""
+        reason = self._fault(topic, row)
+        dropped = reason is not None and DirectoryService(self.ports).drop(topic, row, reason)
+        return reason if dropped else None
 
     def _fault(self, topic: str, row: Record) -> Left | None:
         registration = Registration.of(topic, row.name, row.value, row.expires_at)
@@ -116,7 +145,7 @@ class Registrar:
         """Whether a queue exists and carries the tag; checked once for all registrations that share it."""
         if channel not in self._channels:
             try:
-                self.ports.channels.resolve(channel)
+                self.ports.channels.resolve(channel, new=False)
             except ChannelRefused:
                 self._channels[channel] = False
             else:

@@ -73,9 +73,10 @@ class RoutingService:
 
     def delete(self, name: str) -> bool:
         limits.name("route", name, limits.MAX_ROUTE)
-        deleted = self._ports.directory.delete(NAMESPACE, name)
+        was_there = self._row(name) is not None  # a delete that is repeated finds nothing any more
+        self._ports.directory.delete(NAMESPACE, name)
         self.settle(name)
-        return deleted
+        return was_there
 
     def get(self, name: str) -> Route:
         limits.name("route", name, limits.MAX_ROUTE)
@@ -150,10 +151,19 @@ class RoutingService:
         return Routed(sent, len(answers) - sent, unrouted=not sent)
 
     def stray(self, event: Mapping[str, Any]) -> Routed:
-        """Check whether an event matches no route at all; if it matches one, that route's rule sends it."""
-        return Routed(
-            unrouted=not any(self._ports.rules.matches(route.pattern, event) for route in self._fresh())
-        )
+        """Check whether an event matches no route at all; if it matches one, that route's rule sends it.
+
+        Raises:
+            Throttled, ServiceUnavailable: EventBridge is overloaded; call again.
+        """
+        return Routed(unrouted=not any(self._matches(route, event) for route in self._fresh()))
+
+    def _matches(self, route: Route, event: Mapping[str, Any]) -> bool:
+        """Whether an event matches a route. A pattern that EventBridge no longer accepts matches nothing."""
+        try:
+            return self._ports.rules.matches(route.pattern, event)
+        except InvalidRequest:
+            return False
 
     def _first(
         self, chosen: Iterable[Registration], message: Callable[[Registration], Outgoing]

@@ -10,7 +10,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
 from fanin.domain import limits
-from fanin.domain.directory import Left, Register, Registration, Registrations, change
+from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from fanin.wire.directory import REGISTER, REGISTRATION
 
@@ -38,9 +38,12 @@ class DirectoryService:
 
     def register(self, request: Register) -> Registration:
         _check(request)
+        new: Registration | None = None
         for _ in range(TRIES):
             row = self._row(request.topic, request.name)
-            old = self._read(request.topic, row) if row else None
+            old = _readable(request.topic, row)
+            if old is not None and old == new:  # the try before was written, and its answer lost
+                return old
             new = self._renewed(request, old)
             self._list_topic(new)
             if self._put(new, row.version if row else 0):
@@ -50,17 +53,19 @@ class DirectoryService:
         )
 
     def deregister(self, topic: str, name: str) -> bool:
+        first: Record | None = None
         for _ in range(TRIES):
             row = self._row(topic, name)
-            if row is None:
-                return False
+            if row is None or (first is not None and _since(row) != _since(first)):
+                return first is not None  # an instance that was there has left, and maybe come back
             if self.drop(topic, row, Left.DEREGISTERED):
                 return True
+            first = first or row
         raise Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
 
     def get(self, topic: str, name: str) -> Registration:
         row = self._row(topic, name)
-        found = self._read(topic, row) if row else None
+        found = _readable(topic, row)
         if found is None or not found.lives(self._ports.clock.now()):
             raise NotRegistered(f"nobody is registered as {name!r} in topic {topic!r}; register it first")
         return found
@@ -77,9 +82,10 @@ class DirectoryService:
             topics.setdefault(topic, []).append(name)
         now = self._ports.clock.now()
         found = {
-            f"{topic}/{row.name}": self._read(topic, row)
+            f"{topic}/{row.name}": one
             for topic, wanted in topics.items()
             for row in self._ports.directory.read(TOPIC_PREFIX + topic, wanted).values()
+            if (one := _readable(topic, row)) is not None
         }
         for place in places:
             if place not in found or not found[place].lives(now):
@@ -98,9 +104,9 @@ class DirectoryService:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=limit)
         now = self._ports.clock.now()
-        found = (self._read(topic, row) for row in page.records)
+        found = (_readable(topic, row) for row in page.records)
         return Registrations(
-            tuple(one for one in found if one.lives(now) and one.has(attributes or {})), page.cursor
+            tuple(one for one in found if one and one.lives(now) and one.has(attributes or {})), page.cursor
         )
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
@@ -145,7 +151,7 @@ class DirectoryService:
         Raises:
             Throttled, ServiceUnavailable: the bus did not accept the event; call again.
         """
-        changed = change(old and self._read(topic, old), new and self._read(topic, new))
+        changed = change(_readable(topic, old), new and _read(topic, new))
         row = new or old
         if changed is None or row is None:
             return
@@ -165,17 +171,13 @@ class DirectoryService:
 
         The row remains until its time to live removes it, and names the reason, which the stream reports.
         """
-        gone = self._read(topic, row).leave(reason, self._ports.clock.now())
+        gone = _read(topic, row).leave(reason, self._ports.clock.now())
         return self._put(gone, row.version)
 
     def _row(self, topic: str, name: str) -> Record | None:
         limits.name("topic", topic, limits.MAX_NAME)
         limits.name("name", name, limits.MAX_NAME)
         return self._ports.directory.read(TOPIC_PREFIX + topic, [name]).get(name)
-
-    @staticmethod
-    def _read(topic: str, row: Record) -> Registration:
-        return Registration.of(topic, row.name, row.value, row.expires_at)
 
     def _renewed(self, request: Register, old: Registration | None) -> Registration:
         now = self._ports.clock.now()
@@ -209,7 +211,28 @@ class DirectoryService:
         return done
 
 
+def _read(topic: str, row: Record) -> Registration:
+    return Registration.of(topic, row.name, row.value, row.expires_at)
+
+
+def _readable(topic: str, row: Record | None) -> Registration | None:
+    """The registration of a row; None if there is no row, or one that cannot be read.
+
+    Such a row must not spoil its topic. The registrar reports it, and the instance's next heartbeat mends it.
+    """
+    try:
+        return None if row is None else _read(topic, row)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _since(row: Record) -> object:
+    """What tells one stay of an instance from the next; a renewal keeps it."""
+    return row.value.get("since")
+
+
 def _check(request: Register) -> None:
     limits.text("channel", request.channel, limits.MAX_CHANNEL, least=1)
+    check_channel(request.channel)  # also of a heartbeat, for which the queue is not looked up
     limits.pairs("attributes", request.attributes)
     limits.whole("lease", request.lease, limits.MIN_LEASE, limits.MAX_LEASE)

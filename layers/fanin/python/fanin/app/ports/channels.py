@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from fanin.errors import Throttled
+
 
 class Outgoing(NamedTuple):
     """A message for a channel.
@@ -20,19 +22,62 @@ class Outgoing(NamedTuple):
     attributes: Mapping[str, str]
 
 
-class Channels(Protocol):
-    """Users' queues: of registered instances, of recipients, of reply channels."""
+class Offered(NamedTuple):
+    """What became of some messages, by their places among them; those that are in neither were sent.
 
-    def resolve(self, channel: str) -> str:
-        """The URL of a queue that is given by URL or ARN, if fanin may use it.
+    Attributes:
+        refused: messages that their queue will never take, and why.
+        waiting: messages that their queue did not take for now, and why; send them again.
+    """
+
+    refused: Mapping[int, str]
+    waiting: Mapping[int, str]
+
+    def answers(self, messages: int) -> list[str | None]:
+        """For each of so many messages None, or why it was refused.
 
         Raises:
-            ChannelRefused: the queue does not exist, or does not carry the tag ``fanin:channel``.
+            Throttled: some messages wait.
+        """
+        if self.waiting:
+            why = next(iter(self.waiting.values()))
+            raise Throttled(
+                f"queues did not accept {len(self.waiting)} messages ({why}); try again later", retry_after=1
+            )
+        return [self.refused.get(place) for place in range(messages)]
+
+
+class Channels(Protocol):
+    """Users' queues: of registered instances, of recipients, of reply channels.
+
+    One queue harms no other: whatever it answers concerns its own messages alone.
+    """
+
+    def resolve(self, channel: str, *, new: bool = True) -> str:
+        """The URL of a queue that is given by URL or ARN, if fanin may use it.
+
+        Args:
+            channel: URL or ARN.
+            new: whether the queue may have been made or tagged a moment ago. SQS shows that a second later,
+                so a queue that is refused is looked at once more.
+
+        Raises:
+            ChannelRefused: the queue does not exist, is a FIFO queue, or does not carry the tag
+                ``fanin:channel``.
+            InvalidRequest: SQS refuses to look at it, for another reason.
+        """
+        ...
+
+    def offer(self, messages: Sequence[Outgoing]) -> Offered:
+        """Send messages in parallel, batched by queue, and say what became of each.
+
+        Only what is plainly temporary lets a message wait: throttling, a fault of the service, a lost
+        connection, or credentials of this process that have expired. Any other refusal is final.
         """
         ...
 
     def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        """Send messages in parallel, batched by queue.
+        """The same, for a caller who sends all of them again if some wait.
 
         Returns:
             For each message None, or the reason why its queue will never take it.

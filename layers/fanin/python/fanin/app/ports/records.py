@@ -15,7 +15,8 @@ class Record(NamedTuple):
     Attributes:
         name: its key within its namespace.
         value: JSON object.
-        version: grows by one with every write.
+        version: grows by one with every write. It begins with the time, ms, so that a record that is made
+            again has a version that none before it had: a delete or a put that is repeated late misses it.
         expires_at: time to live, seconds since the epoch; past it the record counts as absent.
     """
 

@@ -45,20 +45,17 @@ def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
     version = 0
     for _ in range(TRIES):
         now = ports.clock.now()
-        value = {"batch_id": batch.batch_id, "created_at": now}
+        value = {"batch_id": batch.batch_id, "created_at": now, "owner": derived_from(batch)}
         held, taken = ports.directory.put(
             NAMESPACE, correlation_id, value, expires_at=batch.expires_at, if_version=version
         )
         if taken:
             return now
-        mine = held is not None and held.value["batch_id"] == batch.batch_id
+        mine = held is not None and _is_of(held, batch)
         if mine and held is not None and _in_time(ports, int(held.value["created_at"])):
             return int(held.value["created_at"])
         if held is not None and not mine and _alive(ports, held):
-            raise CorrelationIdAlive(
-                f"scatter {held.value['batch_id']} of correlation id {correlation_id!r} has not ended;"
-                " wait for it, cancel it, or use another"
-            )
+            raise _alive_error(held, correlation_id)
         version = 0 if held is None else held.version
     raise Throttled(f"other calls are claiming correlation id {correlation_id!r}; try again", retry_after=1)
 
@@ -77,11 +74,37 @@ def check_in_time(ports: Ports, since: int) -> None:
         raise Throttled("writing the recipients took too long; try again", retry_after=1)
 
 
+def check_held(ports: Ports, correlation_id: str, batch: Batch) -> None:
+    """Refuse a batch that was opened so late that another scatter has taken its correlation id.
+
+    A process may pause for long between its last look at the clock and the write that opens its batch.
+
+    Raises:
+        CorrelationIdAlive: another scatter holds the id.
+    """
+    held = ports.directory.read(NAMESPACE, [correlation_id]).get(correlation_id)
+    if held is not None and not _is_of(held, batch):
+        raise _alive_error(held, correlation_id)
+
+
 def free(ports: Ports, correlation_id: str, batch_id: int) -> None:
     """Free an id, if the batch still holds it."""
     held = ports.directory.read(NAMESPACE, [correlation_id]).get(correlation_id)
     if held is not None and held.value["batch_id"] == batch_id:
         ports.directory.delete(NAMESPACE, correlation_id, if_version=held.version)
+
+
+def _is_of(held: Record, batch: Batch) -> bool:
+    """Whether a batch holds the id, and not another one that drew the same batch id."""
+    owner = derived_from(batch)  # a version of fanin before this one records no owner
+    return bool(held.value["batch_id"] == batch.batch_id and held.value.get("owner", owner) == owner)
+
+
+def _alive_error(held: Record, correlation_id: str) -> CorrelationIdAlive:
+    return CorrelationIdAlive(
+        f"scatter {held.value['batch_id']} of correlation id {correlation_id!r} has not ended;"
+        " wait for it, cancel it, or use another"
+    )
 
 
 def _in_time(ports: Ports, since: int) -> bool:

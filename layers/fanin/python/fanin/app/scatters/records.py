@@ -23,6 +23,7 @@ REPLIES: Final = "reply/"
 _PLAN: Final = "scatter"
 _MESSAGE: Final = "message"
 _SENT: Final = "sent"
+_ASKED: Final = "asked/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +160,34 @@ def read_message(records: Records, batch_id: int) -> Scatter:
     return Scatter(**record.value)
 
 
-def read_sending(records: Records, batch_id: int, chunk: int) -> tuple[Scatter, dict[int, Recipient]]:
-    """Read the message, and the recipients of a chunk by their ordinals.
+def read_sending(
+    records: Records, batch_id: int, chunk: int, wave: int
+) -> tuple[Scatter, dict[int, Recipient]]:
+    """Read the message, and by their ordinals the recipients of a chunk to which to send it.
+
+    Those of whom ``put_asked`` recorded that they got the message of this wave are left out.
 
     Raises:
         BatchNotFound: the records are past their time to live.
     """
-    read = records.read(str(batch_id), [_MESSAGE, _to(chunk)])
-    if len(read) < 2:  # noqa: PLR2004
+    asked = _asked(chunk, wave)
+    read = records.read(str(batch_id), [_MESSAGE, _to(chunk), asked])
+    if _MESSAGE not in read or _to(chunk) not in read:
         raise _lost(batch_id, chunk)
-    return Scatter(**read[_MESSAGE].value), _numbered(chunk, read[_to(chunk)].value)
+    recipients = _numbered(chunk, read[_to(chunk)].value)
+    done = set(read[asked].value["to"]) if asked in read else set()
+    return Scatter(**read[_MESSAGE].value), {n: to for n, to in recipients.items() if n not in done}
+
+
+def put_asked(records: Records, batch: Batch, chunk: int, wave: int, ordinals: Collection[int]) -> None:
+    """Record which recipients of a chunk got the message of a wave, because others have to wait for it.
+
+    The job comes again for the others. Whoever it is sent to meanwhile, by a repeat of the job, is added.
+    """
+    name = _asked(chunk, wave)
+    stored = records.read(_namespace(batch), [name]).get(name)
+    to = {*ordinals, *(stored.value["to"] if stored else ())}
+    records.put(_namespace(batch), name, {"to": sorted(to)}, expires_at=batch.expires_at)
 
 
 def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
@@ -210,6 +229,10 @@ def _namespace(batch: Batch) -> str:
 
 def _to(chunk: int) -> str:
     return f"to/{chunk:06}"
+
+
+def _asked(chunk: int, wave: int) -> str:
+    return f"{_ASKED}{wave:02}/{chunk:06}"
 
 
 def _numbered(chunk: int, value: Mapping[str, Any]) -> dict[int, Recipient]:

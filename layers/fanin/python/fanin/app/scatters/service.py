@@ -10,7 +10,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.recipients import Recipients
-from fanin.app.scatters.records import Plan, read_plan, read_sending, span
+from fanin.app.scatters.records import Plan, put_asked, read_plan, read_sending, span
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
@@ -102,7 +102,7 @@ class ScatterService:
         ended.
 
         Raises:
-            Throttled: a queue is overloaded; repeat the call.
+            Throttled: a queue is overloaded; repeat the call, which sends to those only who were not sent to.
         """
         batch = self._ports.batches.read([batch_id]).get(batch_id)
         if batch is None or batch.state.terminal or wave < batch.retries:
@@ -113,7 +113,7 @@ class ScatterService:
         if not pending:
             return Sent()
         plan = read_plan(self._ports.records, batch_id)
-        scatter, recipients = read_sending(self._ports.records, batch_id, chunk)
+        scatter, recipients = read_sending(self._ports.records, batch_id, chunk, wave)
         prefix = ids.issue(batch_id, 0, batch.items, batch.salt).prefix
         common = {
             **scatter.attributes,
@@ -121,20 +121,25 @@ class ScatterService:
             names.ATTRIBUTE_REPLY_TO: self._ports.defaults.reply_to,
             names.ATTRIBUTE_TYPE: scatter.type,
         }
-        missing = [(f"{prefix}:{ordinal}", recipients[ordinal]) for ordinal in sorted(pending)]
-        refusals = self._ports.channels.send(
+        missing = [(n, f"{prefix}:{n}", recipients[n]) for n in sorted(pending & recipients.keys())]
+        offered = self._ports.channels.offer(
             [
                 Outgoing(to.channel, scatter.body, {**common, names.ITEM_ATTRIBUTE: item})
-                for item, to in missing
+                for _, item, to in missing
             ]
         )
         failures = [
-            Failure(item, f"{to.name}: {refusal}"[: limits.MAX_REASON])
-            for (item, to), refusal in zip(missing, refusals, strict=True)
-            if refusal is not None
+            Failure(item, f"{to.name}: {offered.refused[place]}"[: limits.MAX_REASON])
+            for place, (_, item, to) in enumerate(missing)
+            if place in offered.refused
         ]
         if failures:
             self._ledger.fail(failures)
+        if offered.waiting:
+            unsent = offered.refused.keys() | offered.waiting.keys()
+            sent = [n for place, (n, _, _) in enumerate(missing) if place not in unsent]
+            put_asked(self._ports.records, batch, chunk, wave, sent)
+        offered.answers(len(missing))
         return Sent(len(missing) - len(failures), len(failures))
 
 

@@ -33,7 +33,7 @@ from fanin.app.scatters.records import (
 )
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State, touched
 from fanin.domain.scatter import Recipient, Scatter
-from fanin.errors import RequestTooLarge
+from fanin.errors import CorrelationIdAlive, RequestTooLarge
 from fanin.wire.scatters import SCATTER
 
 AT_ONCE: Final = 100
@@ -69,6 +69,7 @@ class Starting:
         reservation = None if key is None else self._reservation(scatter, key)
         if reservation is not None and (started := reservation.batch()) is not None:
             if not was_sent(self._ports.records, started):
+                self._check_held(scatter, started)
                 self._set_off(started)
             return started
         batch = self._open(scatter, reservation)
@@ -76,6 +77,7 @@ class Starting:
             reservation.keep()
             # Another process may have opened the batch first: then its row is used.
             batch = self._ports.batches.read([batch.batch_id])[batch.batch_id]
+        self._check_held(scatter, batch)
         self._set_off(batch)
         return batch
 
@@ -100,6 +102,20 @@ class Starting:
             if written is not None and (batch := opening.commit(written)) is not None:
                 return batch
         raise no_free_id()
+
+    def _check_held(self, scatter: Scatter, batch: Batch) -> None:
+        """Cancel a batch that was opened too late to keep the correlation id that its caller chose.
+
+        Raises:
+            CorrelationIdAlive: another scatter has it.
+        """
+        if scatter.correlation_id is None:
+            return
+        try:
+            correlation.check_held(self._ports, scatter.correlation_id, batch)
+        except CorrelationIdAlive:
+            if self._ledger.cancel(batch.batch_id).state is State.CANCELLED:
+                raise  # else it has ended already, and freed the id
 
     def _write_records(
         self, batch: Batch, scatter: Scatter, recipients: Sequence[Recipient] | None
