@@ -60,15 +60,16 @@ class Alarms(Construct):
         self._raise("ApiFaults", faults, FAULTS, "the API answers with 5xx errors")
         self._raise(
             "Stuck",
-            cloudwatch.Metric(
-                namespace=names.METRICS_NAMESPACE,
-                metric_name=names.METRIC_STUCK,
-                dimensions_map={"service": watched.settings.prefix},
-                period=Duration.minutes(watched.settings.reaper_rate_minutes),
-                statistic="Maximum",
-            ),
+            _of_the_reaper(names.METRIC_STUCK, watched),
             1,
             "closed batches were orphaned: some of their items were never acknowledged",
+        )
+        self._raise(
+            "Unreaped",
+            _of_the_reaper(names.METRIC_UNREAPED, watched),
+            1,
+            "the reaper keeps failing on a batch: its log names the batch and the reason",
+            periods=2,
         )
 
     def _raise(
@@ -92,3 +93,14 @@ class Alarms(Construct):
         )
         if self._action:
             alarm.add_alarm_action(self._action)
+
+
+def _of_the_reaper(metric: str, watched: Watched) -> cloudwatch.Metric:
+    """A metric that each run of the reaper writes once, also if it is zero."""
+    return cloudwatch.Metric(
+        namespace=names.METRICS_NAMESPACE,
+        metric_name=metric,
+        dimensions_map={"service": watched.settings.prefix},
+        period=Duration.minutes(watched.settings.reaper_rate_minutes),
+        statistic="Maximum",
+    )

@@ -51,10 +51,16 @@ def test_one_message_in_a_dead_end_raises_an_alarm(fanin, tracker):
 
 def test_stuck_batches_raise_an_alarm_under_the_name_the_reaper_uses(synthesize):
     fanin = synthesize(prefix="shop", reaper_rate_minutes=10)
-    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE)
-    assert alarm["MetricName"] == names.METRIC_STUCK
+    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_STUCK)
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
     assert alarm["Period"] == 600
+
+
+def test_a_batch_on_which_two_runs_of_the_reaper_fail_raises_an_alarm(synthesize):
+    fanin = synthesize(prefix="shop", reaper_rate_minutes=10)
+    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_UNREAPED)
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
+    assert (alarm["Period"], alarm["EvaluationPeriods"], alarm["Threshold"]) == (600, 2, 1)
 
 
 def test_no_data_is_no_alarm(fanin):

@@ -267,7 +267,7 @@ class World:
             while left:
                 left -= 1
                 self.scheduler.pause()
-                self.service().reap(budget=1000)
+                self.service().reap()
 
         return self.client(run)
 

@@ -50,7 +50,7 @@ def test_a_seed_replays_step_by_step() -> None:
 
     # When they are traced
     for lines in runs:
-        simulate(3, 4, lines.append)
+        simulate(3, 5, lines.append)
 
     # Then they took the same steps
     assert runs[0] == runs[1]

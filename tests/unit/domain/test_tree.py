@@ -199,5 +199,16 @@ class TestAncestors:
             assert low <= number * tree.width < high
         assert not above or above[-1].number == 0
 
+    @given(st.sampled_from([2, 4, 64]), st.integers(0, 3), st.integers(0, 10_000))
+    def test_begin_with_the_parent_s_bit_which_stands_for_the_items_of_the_word(
+        self, width: int, level: int, number: int
+    ) -> None:
+        tree = Tree(width)
+
+        parent = tree.parent(level, number)
+
+        assert parent.level == level + 1
+        assert items_below(tree, parent) == [(number * tree.span(level), (number + 1) * tree.span(level))]
+
     def test_of_a_tree_of_one_word_are_none(self) -> None:
         assert list(Tree(4).ancestors(0, 4)) == []

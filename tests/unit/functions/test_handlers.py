@@ -171,4 +171,45 @@ def test_reaper(ledger: LedgerService, memory: Memory, capsys) -> None:
     # none
     assert (first["orphaned"], first["stuck"]) == (2, 1)
     assert (written[names.METRIC_ORPHANED], written[names.METRIC_STUCK]) == ([2.0], [1.0])
-    assert metrics(capsys) == {names.METRIC_STUCK: [0.0]}
+    assert metrics(capsys) == {names.METRIC_STUCK: [0.0], names.METRIC_UNREAPED: [0.0]}
+
+
+def test_the_reaper_counts_and_names_what_it_cannot_handle(
+    ledger: LedgerService, memory: Memory, monkeypatch, capsys, caplog
+) -> None:
+    idle = [ledger.open(OpenBatch(idle_ttl=60)).batch_id for _ in range(3)]
+    memory.clock.advance(120_000)
+    end = memory.batches.end
+
+    def fail(batch_id: int, *arguments, **options):
+        if batch_id == idle[1]:
+            raise ValueError("nobody has foreseen this")
+        return end(batch_id, *arguments, **options)
+
+    monkeypatch.setattr(memory.batches, "end", fail)
+
+    reaped = load("reaper").handler({}, CONTEXT)
+
+    assert (reaped["orphaned"], reaped["failed"]) == (2, 1)
+    (error,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert (error.batch_id, error.exc_info[0]) == (idle[1], ValueError)
+    assert metrics(capsys)[names.METRIC_UNREAPED] == [1.0]
+
+
+def test_the_reaper_begins_no_batch_in_the_last_fifth_of_its_time(
+    ledger: LedgerService, memory: Memory, monkeypatch
+) -> None:
+    for _ in range(5):
+        ledger.open(OpenBatch(idle_ttl=60))
+    memory.clock.advance(120_000)
+    end = memory.batches.end
+
+    def slow(*arguments, **options):
+        memory.clock.advance(CONTEXT.get_remaining_time_in_millis() * 2 // 5)
+        return end(*arguments, **options)
+
+    monkeypatch.setattr(memory.batches, "end", slow)
+
+    reaped = load("reaper").handler({}, CONTEXT)
+
+    assert (reaped["seen"], reaped["more"]) == (2, True)

@@ -118,3 +118,39 @@ def test_a_cursor_that_this_listing_did_not_give_asks_nothing(
 ) -> None:
     with pytest.raises(InvalidRequest, match="cursor"):
         batches.page(State.OPEN, cursor=cursor)
+
+
+class TestDue:
+    """What is due is merged from the shards of both live states."""
+
+    def test_is_asked_of_every_shard_and_comes_the_longest_due_first(
+        self, batches: DynamoBatches, aws: Stubber, asked: Asked
+    ) -> None:
+        for number in range(16):
+            aws.add_response(
+                "query", {"Items": [place(number, 90 - number), place(number + 16, 200 + number)]}
+            )
+
+        assert list(batches.due(300)) == [*reversed(range(16)), *range(16, 32)]
+
+        assert [query["ExpressionAttributeValues"] for query in asked] == [
+            {":shard": {"S": f"{state}#{shard}"}, ":due_before": {"N": "300"}}
+            for state in ("open", "closed")
+            for shard in range(8)
+        ]
+
+    def test_goes_on_within_a_shard_when_it_comes_to_the_end_of_a_page(
+        self, batches: DynamoBatches, aws: Stubber, asked: Asked
+    ) -> None:
+        # Given a shard with two pages, and others with a batch each that is due later
+        aws.add_response("query", {"Items": [place(0, 1), place(8, 2)], "LastEvaluatedKey": place(8, 2)})
+        for shard in range(1, 16):
+            aws.add_response("query", {"Items": [place(shard, 50)]})
+        due = batches.due(300)
+
+        assert [next(due), next(due)] == [0, 8]
+        assert len(asked) == 16
+        aws.add_response("query", {"Items": [place(16, 3)]})
+        assert next(due) == 16
+        assert asked[-1]["ExclusiveStartKey"] == place(8, 2)
+        assert sorted(due) == list(range(1, 16))

@@ -10,10 +10,13 @@ import pytest
 from fanin import names
 from fanin.app.frames import notices
 from fanin.app.frames.notices import FrameNotices
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
+from fanin.app.services import patterns
 from fanin.domain import ids
 from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.frames import OpenFrame, is_marked
+from fanin.errors import AccessDenied, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import Crash, World
 
 CHANNEL = "https://sqs/replies"
@@ -42,6 +45,15 @@ def told(world: World) -> list[dict[str, Any]]:
     return [json.loads(message.body) for message in world.memory.channels.queues[CHANNEL]]
 
 
+def break_channel(world: World, error: Exception) -> None:
+    """Let the next message to the channel fail."""
+
+    def fail() -> None:
+        raise error
+
+    world.at("channels.send", "before", fail)
+
+
 def event(batch: Batch, detail_type: str) -> Event:
     return Event(id=f"{batch.batch_id}.x", detail_type=detail_type, detail={"items": batch.items}, time=7)
 
@@ -51,7 +63,7 @@ class TestEnded:
         frame = opened(world, 2)
         ack(world, frame, 0, 1)
 
-        retold = frames.ended(world.ledger, world.row(frame), event(frame, "Batch Completed"))
+        frames.announced(world.row(frame))
 
         (message,) = world.memory.channels.queues[CHANNEL]
         assert json.loads(message.body) == {
@@ -64,42 +76,42 @@ class TestEnded:
             names.ATTRIBUTE_TYPE: "Complete Frame",
             names.ATTRIBUTE_CORRELATION: str(frame.batch_id),
         }
-        assert retold == event(frame, "Frame Completed")
 
-    @pytest.mark.parametrize(
-        ("state", "was", "becomes"),
-        [
-            (State.TIMED_OUT, "Batch Timed Out", "Frame Timed Out"),
-            (State.CANCELLED, "Batch Cancelled", "Frame Cancelled"),
-            (State.ORPHANED, "Batch Orphaned", "Frame Orphaned"),
-        ],
-    )
+    @pytest.mark.parametrize("state", [State.TIMED_OUT, State.CANCELLED, State.ORPHANED])
     def test_any_other_end_is_told_with_its_state(
-        self, world: World, frames: FrameNotices, state: State, was: str, becomes: str
+        self, world: World, frames: FrameNotices, state: State
     ) -> None:
         frame = opened(world)
         world.ports.batches.end(frame.batch_id, state, now=world.clock.at, sources=(State.CLOSED,))
 
-        retold = frames.ended(world.ledger, world.row(frame), event(frame, was))
+        frames.announced(world.row(frame))
 
         (body,) = told(world)
         assert (body["type"], body["state"], body["size"]) == ("Frame Ended", state.value, 10)
-        assert retold == event(frame, becomes)
+
+    @pytest.mark.parametrize("end", ["Completed", "Timed Out", "Cancelled", "Orphaned"])
+    def test_its_event_is_that_of_a_batch_under_another_name(
+        self, world: World, frames: FrameNotices, end: str
+    ) -> None:
+        frame = opened(world)
+
+        retold = frames.ended(world.ledger, frame, event(frame, f"Batch {end}"))
+
+        assert retold == event(frame, f"Frame {end}")
+        assert told(world) == []
 
     def test_an_end_that_is_told_again_is_told_the_same(self, world: World, frames: FrameNotices) -> None:
         frame = opened(world)
         world.ledger.cancel(frame.batch_id)
 
-        retold = [
-            frames.ended(world.ledger, world.row(frame), event(frame, "Batch Cancelled")) for _ in range(2)
-        ]
+        for _ in range(2):
+            frames.announced(world.row(frame))
 
         first, second = world.memory.channels.queues[CHANNEL]
         assert first == second
-        assert retold[0] == retold[1]
 
     @pytest.mark.parametrize("reply_to", ["", CHANNEL])
-    def test_a_sender_who_cannot_be_reached_keeps_the_event_from_nobody(
+    def test_a_sender_who_cannot_be_reached_is_no_error(
         self, world: World, frames: FrameNotices, reply_to: str
     ) -> None:
         # Given a frame without a reply channel, or with one that is gone
@@ -107,10 +119,20 @@ class TestEnded:
         world.ledger.cancel(frame.batch_id)
         del world.memory.channels.queues[CHANNEL]
 
-        retold = frames.ended(world.ledger, world.row(frame), event(frame, "Batch Cancelled"))
+        frames.announced(world.row(frame))
 
-        assert retold.detail_type == "Frame Cancelled"
         assert world.accesses.sends["channels.send"] == bool(reply_to)
+
+    def test_a_channel_that_fails_keeps_the_event_from_nobody(self, world: World) -> None:
+        frame = opened(world)
+        world.ledger.cancel(frame.batch_id)
+        break_channel(world, ValueError("the queue wants something else"))
+        ledger = LedgerService(world.ports, patterns(world.ports))
+
+        with pytest.raises(ValueError, match="wants something else"):
+            ledger.announce(world.row(frame))
+
+        assert [event.detail_type for event in world.memory.events.published] == ["Frame Cancelled"]
 
 
 class TestIdle:
@@ -231,3 +253,65 @@ class TestIdle:
 
         assert frames.idle(world.ledger, world.row(frame)) is None
         assert frames.idle(world.ledger, world.row(frame)) is State.TIMED_OUT
+
+    @pytest.mark.parametrize("error", [ValueError(), AccessDenied("the key of the queue is another's")])
+    def test_gives_up_a_frame_whose_channel_fails_and_says_so(
+        self, world: World, frames: FrameNotices, error: Exception
+    ) -> None:
+        frame = opened(world)
+        world.clock.advance(STALE)
+        break_channel(world, error)
+
+        with pytest.raises(type(error)):
+            frames.idle(world.ledger, world.row(frame))
+
+        assert is_marked(world.row(frame))
+        assert frames.idle(world.ledger, world.row(frame)) is State.TIMED_OUT
+
+    @pytest.mark.parametrize("error", [Throttled("later"), ServiceUnavailable("no answer")])
+    def test_asks_again_where_the_channel_failed_for_now(
+        self, world: World, frames: FrameNotices, error: Exception
+    ) -> None:
+        frame = opened(world)
+        world.clock.advance(STALE)
+        break_channel(world, error)
+        with pytest.raises(type(error)):
+            frames.idle(world.ledger, world.row(frame))
+        assert not is_marked(world.row(frame))
+
+        assert frames.idle(world.ledger, world.row(frame)) is None
+        assert [body["type"] for body in told(world)] == ["Repeat Requested"]
+
+    @pytest.mark.parametrize("moment", ["before", "after"])
+    def test_is_asked_for_before_it_is_marked(self, world: World, frames: FrameNotices, moment: str) -> None:
+        """A frame that is marked and was not asked for would be given up without a word."""
+        frame = opened(world)
+        world.clock.advance(STALE)
+        world.crash_at("channels.send", moment)
+        with pytest.raises(Crash):
+            frames.idle(world.ledger, world.row(frame))
+
+        assert not is_marked(world.row(frame))
+        assert FrameNotices(world.ports).idle(world.fresh(), world.row(frame)) is None
+        assert len(told(world)) == 1 + (moment == "after")
+
+
+def test_a_frame_whose_channel_fails_harms_no_other_batch(world: World) -> None:
+    # Given a stale frame whose channel fails in a way that nobody has foreseen, and idle batches
+    process = LedgerService(world.ports, patterns(world.ports))
+    world.memory.channels.queues[CHANNEL] = []
+    frame = opened(world)
+    idle = [world.batch(1, idle_ttl=120, closed=True)[0] for _ in range(20)]
+    world.clock.advance(5 * STALE)
+    break_channel(world, KeyError("MessageGroupId"))
+    failed: list[int] = []
+
+    # When the reaper comes twice
+    first = process.reap(report=lambda batch_id, _: failed.append(batch_id))
+    world.clock.advance(5 * STALE)
+    second = process.reap()
+
+    # Then the others end, and so does the frame; what went wrong is reported
+    assert (first.orphaned, first.failed, failed) == (20, 1, [frame.batch_id])
+    assert {world.row(batch).state for batch in idle} == {State.ORPHANED}
+    assert (second.timed_out, world.row(frame).state) == (1, State.TIMED_OUT)

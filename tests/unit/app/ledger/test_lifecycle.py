@@ -196,6 +196,16 @@ class TestExpire:
         assert world.fresh().expire(State.CLOSED, idle_since=world.clock.at + 1) == Expired()
         assert world.row(batch).state is State.COMPLETE
 
+    def test_completes_a_batch_that_lost_a_bit_far_from_its_edge(self, world: World) -> None:
+        batch, (group,) = world.batch(100, closed=True)
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.fresh().ack(list(group[:4]))
+        world.fresh().ack(list(group[4:]))
+
+        assert world.fresh().expire(State.CLOSED, idle_since=world.clock.at + 1) == Expired()
+        assert world.row(batch).state is State.COMPLETE
+
     def test_leaves_a_batch_that_is_closed_meanwhile(self, world: World) -> None:
         batch, _ = world.batch(3)
         world.at("batches.end", "before", lambda: world.fresh().close(batch.batch_id))

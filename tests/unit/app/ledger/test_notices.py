@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger import notices
+from fanin.app.ledger.kinds import Kinds
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.errors import Throttled
 from tests.spans import spans
 from tests.unit.app.conftest import Crash, World
@@ -248,3 +251,66 @@ class TestParent:
         announced(world, middle)
 
         assert world.row(top).state is State.COMPLETE
+
+
+class TestSteps:
+    """Each step of an announcement is tried, whatever became of those before it."""
+
+    def given(self, world: World) -> tuple[Batch, Batch]:
+        """An ended frame with an alarm and a parent."""
+        parent, (group,) = world.batch(1, closed=True)
+        asked = OpenBatch(kind=Kind.FRAME, size=2, parent_item=group[0], deadline=world.clock.at + 1_000)
+        frame = world.ledger.open(asked)
+        world.ledger.cancel(frame.batch_id)
+        return world.row(frame), parent
+
+    def failing(self, world: World, *calls: str) -> None:
+        def fail() -> None:
+            raise ValueError
+
+        for call in calls:
+            world.at(call, "before", fail)
+
+    @pytest.mark.parametrize("broken", ["words.clear", "timers.clear", "events.publish", "channels.send"])
+    def test_one_that_fails_holds_up_no_other_and_is_an_error(self, world: World, broken: str) -> None:
+        frame, parent = self.given(world)
+        told: list[Batch] = []
+
+        def tell(batch: Batch) -> None:
+            world.ports.channels.send([Outgoing("https://sqs/x", "", {})])
+            told.append(batch)
+
+        ledger = LedgerService(world.ports, Kinds(announced={Kind.FRAME: tell}))
+        self.failing(world, broken)
+
+        with pytest.raises(ValueError):  # noqa: PT011
+            ledger.announce(frame)
+
+        happened = {
+            "words.clear": world.row(parent).state is State.COMPLETE,
+            "timers.clear": not world.memory.timers.alarms,
+            "events.publish": [event.id for event in world.memory.events.published]
+            == [f"{frame.batch_id}.cancelled"],
+            "channels.send": told == [frame],
+        }
+        assert [step for step, done in happened.items() if not done] == [broken]
+
+    def test_several_that_fail_are_raised_together(self, world: World) -> None:
+        frame, _ = self.given(world)
+        self.failing(world, "timers.clear", "events.publish")
+
+        with pytest.raises(ExceptionGroup, match=f"batch {frame.batch_id} is announced in part") as raised:
+            world.ledger.announce(frame)
+
+        assert len(raised.value.exceptions) == 2
+
+    def test_what_follows_from_an_end_comes_after_its_event(self, world: World) -> None:
+        frame, _ = self.given(world)
+        published: list[int] = []
+
+        def tell(_: Batch) -> None:
+            published.append(len(world.memory.events.published))
+
+        LedgerService(world.ports, Kinds(announced={Kind.FRAME: tell})).announce(frame)
+
+        assert published == [1]

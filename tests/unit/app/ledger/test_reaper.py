@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.reaper import Reaped
-from fanin.domain.batch import RETENTION, OnDeadline, State
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, WordKey
+from fanin.domain.batch import RETENTION, Batch, OnDeadline, State
+from fanin.names import SHARDS
 from tests.unit.app.conftest import Crash, World
 
 MINUTE = 60_000
@@ -184,21 +192,209 @@ class TestDeadline:
         assert world.row(batch).state is State.TIMED_OUT
 
 
-class TestBudget:
-    def test_ends_a_run_and_the_next_goes_on(self, world: World) -> None:
-        for _ in range(250):
-            world.batch(1)
-        world.clock.advance(2 * HOUR)
+class TestLostBits:
+    """A process died between a word and its parent, far from the edge, and nobody came after it."""
 
-        runs = [world.ledger.reap(budget=100) for _ in range(4)]
+    def lose(self, world: World, **request: object) -> Batch:
+        batch, (group,) = world.batch(100, **request)
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.fresh().ack(list(group[:4]))
+        world.fresh().ack(list(group[4:]))
+        assert world.ledger.close(batch.batch_id).state is State.CLOSED
+        return batch
 
-        assert [run.seen for run in runs] == [100, 100, 50, 0]
-        assert [run.more for run in runs] == [True, True, False, False]
-        assert sum(run.orphaned for run in runs) == 250
+    def test_are_found_within_minutes(self, world: World) -> None:
+        batch = self.lose(world)
+        world.clock.advance(16 * MINUTE)
 
-    def test_covers_open_and_closed_batches(self, world: World) -> None:
-        world.batch(1)
-        world.batch(1, closed=True)
+        assert world.fresh().reap() == Reaped(seen=1, settled=1)
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_are_found_before_a_batch_counts_as_idle(self, world: World) -> None:
+        batch = self.lose(world)
         world.clock.advance(8 * DAY)
 
-        assert world.ledger.reap() == Reaped(seen=2, orphaned=2, stuck=1)
+        assert world.fresh().reap() == Reaped(seen=1, settled=1)
+        assert world.row(batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("on_deadline", OnDeadline)
+    def test_are_found_before_a_deadline_is_met(self, world: World, on_deadline: OnDeadline) -> None:
+        batch = self.lose(world, deadline=world.clock.at + HOUR, on_deadline=on_deadline)
+        world.clock.advance(2 * HOUR)
+
+        assert world.fresh().reap() == Reaped(seen=1, settled=1)
+        assert (world.row(batch).state, world.row(batch).partial) == (State.COMPLETE, False)
+
+    @pytest.mark.parametrize("deadline", [None, HOUR])
+    def test_that_are_too_many_for_one_run_end_nothing(
+        self, world: World, deadline: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a batch of which only the leaves are done, and another one that is idle
+        monkeypatch.setitem(inspect.__kwdefaults__, "budget", 300)
+        batch, _ = world.batch(4**6, closed=True, deadline=deadline and world.clock.at + deadline)
+        leaves = world.ports.tree.marks(range(4**6)).items()
+        world.ports.words.clear(
+            [Clear(WordKey(batch.batch_id, 0, number), mask, batch.expires_at) for number, mask in leaves]
+        )
+        world.clock.advance(8 * DAY)
+        runs = [world.fresh().reap() for _ in range(2)]
+        world.batch(1)
+        world.clock.advance(3 * HOUR)
+
+        # When the reaper comes again and again
+        while not world.row(batch).state.terminal:
+            world.clock.advance(5 * MINUTE)
+            runs.append(world.fresh().reap())
+
+        # Then it ends the idle one at once, and the other when it knows that it is complete
+        assert runs[:3] == [
+            Reaped(seen=1, unfinished=1),
+            Reaped(),
+            Reaped(seen=2, unfinished=1, orphaned=1),
+        ]
+        assert runs[-1] == Reaped(seen=1, settled=1)
+        assert (world.row(batch).state, world.row(batch).partial) == (State.COMPLETE, False)
+
+
+class TestTime:
+    def test_ends_a_run_and_the_next_goes_on(self, world: World) -> None:
+        # Given a store that takes a second for each end
+        for _ in range(25):
+            world.batch(1)
+        world.clock.advance(2 * HOUR)
+        for _ in range(25):
+            world.at("batches.end", "after", lambda: world.clock.advance(1_000))
+
+        runs = [world.ledger.reap(stop_at=world.clock.at + 10_000) for _ in range(4)]
+
+        assert [(run.seen, run.orphaned, run.more) for run in runs] == [
+            (10, 10, True),
+            (10, 10, True),
+            (5, 5, False),
+            (0, 0, False),
+        ]
+
+    def test_is_taken_once_so_that_a_run_ends(self, world: World) -> None:
+        """What becomes due during a run is left to the next."""
+        first, _ = world.batch(1)
+        world.clock.advance(1_000 + HOUR // 5)
+        second, _ = world.batch(1)
+        world.clock.at = world.row(first).idle_at + 1
+        world.at("batches.end", "before", lambda: world.clock.advance(HOUR))
+
+        assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
+        assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
+        assert world.row(second).state is State.ORPHANED
+
+    def test_is_shared_by_all_states_and_shards_the_longest_due_first(self, world: World) -> None:
+        """A run that has time for one batch takes the one that is due the longest, wherever it is listed."""
+        batches: list[int] = []
+        for number in range(3 * SHARDS):
+            batches.append(world.batch(1, idle_ttl=60, closed=bool(number % 2))[0].batch_id)
+            world.clock.advance(10_000)
+        world.clock.advance(HOUR)
+        ended: list[int] = []
+
+        for _ in batches:
+            world.at("batches.end", "after", lambda: world.clock.advance(1_000))
+            assert world.fresh().reap(stop_at=world.clock.at + 1_000).more is (len(ended) + 1 < len(batches))
+            ended.append(world.memory.batches.changes[-1][1].batch_id)
+
+        assert ended == batches
+
+
+class Reads:
+    """A store whose reads are replaced."""
+
+    def __init__(self, store: object, read: Callable[..., object]) -> None:
+        self._store = store
+        self.read = read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class Poison(Exception):
+    """Nobody has foreseen this."""
+
+
+class TestFailure:
+    """One batch cannot be handled."""
+
+    def poison(self, world: World, *batches: Batch, call: str = "words.read") -> LedgerService:
+        """A process that cannot read the tree or the row of some batches."""
+        poisoned = {batch.batch_id for batch in batches}
+        words, rows = world.ports.words, world.ports.batches
+
+        def read_words(keys: Collection[WordKey]) -> dict[WordKey, int]:
+            if call == "words.read" and poisoned & {key.batch_id for key in keys}:
+                raise Poison
+            return words.read(keys)
+
+        def read_rows(batch_ids: Collection[int]) -> dict[int, Batch]:
+            if call == "batches.read" and poisoned & set(batch_ids):
+                raise Poison
+            return rows.read(batch_ids)
+
+        return LedgerService(
+            replace(
+                world.ports,
+                words=Reads(words, read_words),  # type: ignore[arg-type]
+                batches=Reads(rows, read_rows),  # type: ignore[arg-type]
+            )
+        )
+
+    @pytest.mark.parametrize("call", ["words.read", "batches.read"])
+    def test_is_reported_and_harms_no_other(self, world: World, call: str) -> None:
+        poisoned, *others = [world.batch(1, closed=True)[0] for _ in range(20)]
+        world.clock.advance(8 * DAY)
+        reports: list[tuple[int, Exception]] = []
+
+        reaped = self.poison(world, poisoned, call=call).reap(report=lambda *told: reports.append(told))
+
+        assert reaped == Reaped(seen=20, orphaned=19, stuck=19, failed=1)
+        assert [(batch_id, type(error)) for batch_id, error in reports] == [(poisoned.batch_id, Poison)]
+        assert {world.row(batch).state for batch in others} == {State.ORPHANED}
+        assert world.row(poisoned).state is State.CLOSED
+
+    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(self, world: World) -> None:
+        first, second, last = [world.batch(1, closed=True)[0] for _ in range(3)]
+        world.clock.advance(8 * DAY)
+
+        with pytest.raises(ExceptionGroup, match="2 of the batches that are due") as raised:
+            self.poison(world, first, second).reap()
+
+        assert [type(error) for error in raised.value.exceptions] == [Poison, Poison]
+        assert world.row(last).state is State.ORPHANED
+
+    def test_comes_again_in_the_next_run_behind_all_others(self, world: World) -> None:
+        """Batches that always fail do not use up the time of those that do not."""
+        poisoned = [world.batch(1, closed=True)[0] for _ in range(10)]
+        world.clock.advance(DAY)
+        others = [world.batch(1, closed=True)[0] for _ in range(10)]
+        world.clock.advance(8 * DAY)
+        failed: list[int] = []
+
+        def report(batch_id: int, _: Exception) -> None:
+            failed.append(batch_id)
+            world.clock.advance(1_000)
+
+        ledger = self.poison(world, *poisoned)
+        first = ledger.reap(stop_at=world.clock.at + 10_000, report=report)
+        second = ledger.reap(stop_at=world.clock.at + 10_000, report=report)
+        third = self.poison(world).reap()
+
+        assert first == Reaped(seen=10, failed=10, more=True)
+        assert second == Reaped(seen=20, failed=10, orphaned=10, stuck=10)
+        assert {world.row(batch).state for batch in others} == {State.ORPHANED}
+        assert sorted(failed) == sorted([batch.batch_id for batch in poisoned] * 2)
+        assert third.orphaned == 10
+
+
+def test_covers_open_and_closed_batches(world: World) -> None:
+    world.batch(1)
+    world.batch(1, closed=True)
+    world.clock.advance(8 * DAY)
+
+    assert world.ledger.reap() == Reaped(seen=2, orphaned=2, stuck=1)

@@ -308,10 +308,25 @@ def test_the_deadline_of_a_batch_that_nobody_opened_changes_nothing(world: World
     assert world.written() == 0
 
 
-def test_a_run_of_the_reaper_ends_with_its_budget(world: World) -> None:
-    for _ in range(150):
+def test_a_run_of_the_reaper_ends_with_its_time(world: World) -> None:
+    for _ in range(15):
         world.batch(idle_ttl=60)
     world.clock.advance(2 * MINUTE)
+    world.at("batches.end", "after", lambda: world.clock.advance(1))
 
-    assert world.ledger.reap(budget=1) == Reaped(seen=100, orphaned=100, more=True)
-    assert world.ledger.reap() == Reaped(seen=50, orphaned=50)
+    assert world.ledger.reap(stop_at=world.clock.at + 1) == Reaped(seen=1, orphaned=1, more=True)
+    assert world.ledger.reap() == Reaped(seen=14, orphaned=14)
+
+
+def test_what_the_reaper_cannot_handle_is_reported(world: World) -> None:
+    batch, _ = world.batch(idle_ttl=60)
+    world.clock.advance(2 * MINUTE)
+    reports: list[int] = []
+
+    def fail() -> None:
+        raise ValueError
+
+    world.at("batches.end", "before", fail)
+
+    assert world.ledger.reap(report=lambda batch_id, _: reports.append(batch_id)).failed == 1
+    assert reports == [batch.batch_id]

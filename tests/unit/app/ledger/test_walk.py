@@ -194,6 +194,29 @@ class TestBudget:
         assert (walks == 1) == (budget == 10_000)
 
 
+class TestChunk:
+    def test_of_one_reads_the_words_on_the_way_to_the_first_item_only(self, world: World) -> None:
+        batch, _ = world.batch(64)
+        steps = Walk(world.ports, batch, budget=100, chunk=1)
+
+        found = [next(iter_) for iter_ in [iter(steps)] for _ in range(3)]
+
+        assert found == [(2, 0, FULL), (1, 0, FULL), (0, 0, FULL)]
+        assert steps.reads == world.accesses.reads["words.read"] == 3
+
+    def test_may_grow_on_the_way(self, world: World) -> None:
+        batch, _ = world.batch(64)
+        steps = Walk(world.ports, batch, budget=100, chunk=1)
+        found = iter(steps)
+        first = [next(found) for _ in range(3)]
+
+        steps.chunk = CHUNK
+        rest = [number for level, number, _ in found if level == 0]
+
+        assert (first[-1], rest) == ((0, 0, FULL), list(range(1, 16)))
+        assert steps.reads == 21
+
+
 def test_words_are_read_only_when_the_walk_comes_to_them(world: World) -> None:
     """Whoever has seen enough stops iterating, and pays for no more."""
     batch, _ = world.batch(3_000)

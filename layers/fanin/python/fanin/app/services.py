@@ -25,6 +25,7 @@ def patterns(ports: Ports) -> Kinds:
     frames, gather = FrameNotices(ports), Gather(ports)
     return Kinds(
         ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.ended},
+        announced={Kind.FRAME: frames.announced},
         due={Kind.SCATTER: gather.postpone},
         idle={Kind.FRAME: frames.idle},
     )

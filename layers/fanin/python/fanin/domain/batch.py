@@ -37,6 +37,9 @@ RETENTION: Final = 86_400
 FIRST_LOOK: Final = 15 * 60_000
 """Milliseconds from the close of a batch until the reaper first checks whether it is done."""
 
+ALARM_LATE: Final = 60_000
+"""Milliseconds from a deadline until the reaper stands in for its alarm."""
+
 LIVE: Final = (State.OPEN, State.CLOSED)
 
 
@@ -128,7 +131,7 @@ class Batch:
     @property
     def due_at(self) -> int:
         """When the reaper should look: once idle, or a minute past the deadline, in case its alarm failed."""
-        return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + 60_000)
+        return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + ALARM_LATE)
 
     def look_at(self, now: int) -> int:
         """When the reaper should look next, if nothing happens until then.

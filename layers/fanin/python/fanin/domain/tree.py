@@ -120,6 +120,11 @@ class Tree:
     def _run(self, low: int, high: int) -> int:
         return (1 << high) - (1 << low)
 
+    def parent(self, level: int, number: int) -> Mark:
+        """The bit that stands for a word in the word above it."""
+        above, bit = divmod(number, self.width)
+        return Mark(level + 1, above, self.bits[bit])
+
     def ancestors(self, number: int, n: int) -> Iterator[Mark]:
         """The bits that stand for a word of level 0 in the words above it, in a tree of n items.
 
@@ -130,9 +135,10 @@ class Tree:
         Yields:
             One mark of one bit on each level from 1 to the root, lowest first.
         """
-        for level in range(1, self.root_level(n) + 1):
-            number, bit = divmod(number, self.width)
-            yield Mark(level, number, self.bits[bit])
+        for level in range(self.root_level(n)):
+            mark = self.parent(level, number)
+            number = mark.number
+            yield mark
 
     def marks(self, ordinals: Sequence[int]) -> dict[int, int]:
         """Group items by their word of level 0.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from heapq import merge
 from typing import Any, Final
 
 from fanin import names
@@ -11,7 +12,7 @@ from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
 from fanin.app.ports.batches import Activity, Page
-from fanin.domain.batch import Batch, Kind, Mode, State
+from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
 
@@ -19,6 +20,9 @@ _IS_OPEN: Final = "#state = :open"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
 _OPEN: Final[Mapping[str, Value]] = {"open": State.OPEN}
 _LIVE: Final[Mapping[str, Value]] = {"open": State.OPEN, "closed": State.CLOSED}
+
+_DUE: Final = 100
+"""How many rows of one shard of the index are read at a time."""
 
 
 class DynamoBatches:
@@ -157,10 +161,24 @@ class DynamoBatches:
             if last is None:
                 shard, after = shard + 1, []
             else:
-                after = [int(last[names.DUE_AT]["N"]), int(last[names.BATCH_ID]["N"])]
+                after = list(_place(last))
         now = self.read(found)
         batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
         return Page(batches, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None)
+
+    def due(self, before: int) -> Iterator[int]:
+        shards = [self._due(state, shard, before) for state in LIVE for shard in range(names.SHARDS)]
+        return (batch_id for _, batch_id in merge(*shards))
+
+    def _due(self, state: State, shard: int, before: int) -> Iterator[tuple[int, int]]:
+        after: list[int] = []
+        while True:
+            request = _query(state, shard, before, after) | {"Limit": _DUE}
+            rows, last = self._connection.query({"TableName": self._table, **request})
+            yield from map(_place, rows)
+            if last is None:
+                return
+            after = list(_place(last))
 
     def _update(self, batch_id: int, change: Change) -> tuple[Batch | None, bool]:
         request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
@@ -215,6 +233,11 @@ def _first_answer(used: Item, n: int, key: str) -> int:
             f"idempotency key {key!r} was used for {count} items; use a new key for {n}"
         )
     return int(used["first"]["N"])
+
+
+def _place(row: Item) -> tuple[int, int]:
+    """Where a row stands in its shard of the index."""
+    return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
 
 
 def _query(state: State, shard: int, due_before: int | None, after: list[int]) -> dict[str, Any]:

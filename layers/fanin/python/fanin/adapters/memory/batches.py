@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from fanin import names
@@ -196,6 +196,13 @@ class MemoryBatches:
         rows = self.read([batch_id for _, _, batch_id in places[:limit]])
         batches = [row for row in rows.values() if row.state is state]
         return Page(batches, cursors.encode(listing, *places[limit - 1]) if len(places) > limit else None)
+
+    def due(self, before: int) -> Iterator[int]:
+        def query() -> list[tuple[int, int]]:
+            live = [batch_id for batch_id, row in self._rows.items() if row.state in LIVE]
+            return sorted((at, batch_id) for batch_id in live if (at := self._due[batch_id]) < before)
+
+        return (batch_id for _, batch_id in self._accesses.read("batches.due", query))
 
     def next_due(self) -> int | None:
         """When the next live batch is due for the reaper, ms; None if no batch is live."""

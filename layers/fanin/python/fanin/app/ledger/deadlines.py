@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.domain.batch import LIVE, Batch, OnDeadline, State
@@ -27,14 +28,15 @@ def meet_deadline(
         postpone: moves the deadline or ends the batch, and returns the row; None ends it here.
 
     Returns:
-        The row afterwards; None if there is no such batch.
+        The row afterwards; None if there is no such batch. It is still live if its pattern postponed it, or
+        if more must be repaired than one inspection may: the reaper goes on with it.
     """
     batch = ports.batches.read([batch_id]).get(batch_id)
     now = ports.clock.now()
     if batch is None or batch.state.terminal or batch.deadline is None or now < batch.deadline - EARLY_MS:
         return batch
-    batch = settler.finish(batch)
-    if batch.state.terminal:
+    batch, certain = inspect(ports, settler, batch)
+    if batch.state.terminal or not certain:
         return batch
     if (later := postpone(batch)) is not None:
         return later

@@ -18,6 +18,9 @@ OnEnd: TypeAlias = Callable[[Ledger, Batch, Event], Event]
 """Called with an ended batch, a ledger that can read it even if it was removed since, and its event; returns
 the event to publish."""
 
+OnAnnounced: TypeAlias = Callable[[Batch], None]
+"""Called with an ended batch after its event was published. If it raises, all of it is done again later."""
+
 OnDue: TypeAlias = Callable[[Ledger, Batch], Batch | None]
 """Called with a live, settled batch whose deadline has come. Returns the row after postponing the deadline or
 ending the batch; None lets the ledger end it."""
@@ -35,10 +38,12 @@ class Kinds:
 
     Attributes:
         ended: change the event of a batch that has ended.
+        announced: do what else follows from the end, such as a message to those who wait for it.
         due: may postpone a deadline that has come.
         idle: decide how a batch without activity ends; a plain one is orphaned.
     """
 
     ended: Mapping[Kind, OnEnd] = field(default_factory=dict)
+    announced: Mapping[Kind, OnAnnounced] = field(default_factory=dict)
     due: Mapping[Kind, OnDue] = field(default_factory=dict)
     idle: Mapping[Kind, OnIdle] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
@@ -80,7 +81,8 @@ class Lifecycle:
             return self._ports.batches.expire(batch.batch_id, now=now)
         if batch.kind is Kind.BUFFER:
             return False  # an idle buffer is still wanted
-        if self._settler.finish(batch).state.terminal:
+        batch, certain = inspect(self._ports, self._settler, batch)
+        if batch.state.terminal or not certain:
             return False
         _, moved = self._ports.batches.end(
             batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at

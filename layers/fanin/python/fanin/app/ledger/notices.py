@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 
 from fanin import names
 from fanin.app.api import Ledger
@@ -29,8 +30,8 @@ COUNTED = 100
 def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch done or failed, delete the alarm, and publish the event.
 
-    Every step may be repeated: the acknowledgement is idempotent, and the event's id consists of batch and
-    state, so that a consumer can drop a repeat.
+    Every step is tried, whatever became of those before it. Every step may be repeated: the acknowledgement
+    is idempotent, and the event's id consists of batch and state, so that a consumer can drop a repeat.
 
     Args:
         ports: the bus and the alarms.
@@ -42,20 +43,37 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
     Raises:
         Throttled: a store or the bus is overloaded; call again.
         ServiceUnavailable: the bus did not accept the event; call again.
+        ExceptionGroup: several steps failed.
     """
+    steps: list[Callable[[], object]] = []
     if batch.parent_item is not None:
-        _acknowledge_parent(ledger, batch, batch.parent_item)
+        steps.append(partial(_acknowledge_parent, ledger, batch, batch.parent_item))
     if batch.deadline is not None:
-        ports.timers.clear(batch.batch_id)
+        steps.append(partial(ports.timers.clear, batch.batch_id))
+    steps.append(lambda: ports.events.publish(_event(ports, ended, batch, kinds)))
+    if tell := kinds.announced.get(batch.kind):
+        steps.append(partial(tell, batch))
+    errors: list[Exception] = []
+    for step in steps:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001  one broken step must not hold up the others
+            errors.append(error)
+    if len(errors) > 1:
+        raise ExceptionGroup(f"the end of batch {batch.batch_id} is announced in part", errors)
+    if errors:
+        raise errors[0]
+
+
+def _event(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     event = Event(
         id=f"{batch.batch_id}.{batch.state}",
         detail_type=names.DETAIL_TYPES[batch.state],
         detail=_detail(ended, batch),
         time=batch.ended_at or ports.clock.now(),
     )
-    if on_end := kinds.ended.get(batch.kind):
-        event = on_end(ended, batch, event)
-    ports.events.publish(event)
+    on_end = kinds.ended.get(batch.kind)
+    return on_end(ended, batch, event) if on_end else event
 
 
 def _acknowledge_parent(ledger: Ledger, batch: Batch, item: str) -> None:

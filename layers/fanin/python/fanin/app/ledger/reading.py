@@ -96,7 +96,7 @@ class Reading:
         tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
         walk = Walk(self._ports, batch, start=start, budget=self._budget)
         pending, root_done = 0, batch.items == 0
-        stale: dict[WordKey, int] = {}
+        stale: list[WordKey] = []
         found: list[str] = []
         for level, number, word in walk:
             if level == 0:
@@ -107,8 +107,7 @@ class Reading:
                 continue
             if level < root:
                 found.append(f"word {level}/{number} is done, but its parent's bit is pending")
-                parent = WordKey(batch_id, level + 1, number // tree.width)
-                stale[parent] = stale.get(parent, 0) | tree.bits[number % tree.width]
+                stale.append(WordKey(batch_id, level, number))
             else:
                 root_done = True
         if root_done and batch.state is State.CLOSED:
@@ -118,7 +117,7 @@ class Reading:
             found.append(f"the batch is complete, but {pending} items are pending")
         repaired = bool(repair and found and not unrepairable)
         if repaired:
-            self._settler.settle(stale)
+            self._settler.resettle(batch, stale)
             batch = self._settler.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
         return Verdict(batch, pending, tuple(found), repaired, at)

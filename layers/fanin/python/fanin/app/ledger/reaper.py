@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from fanin.app.ledger.deadlines import meet_deadline
+from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
-from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.batch import ALARM_LATE, Batch, State
+
+Report: TypeAlias = Callable[[int, Exception], None]
+"""Called with the id of a batch that could not be handled, and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,9 @@ class Reaped:
         orphaned: ended because they were idle, or past their lifetime.
         spared: idle, but kept by their pattern, such as frames whose sender was asked to repeat.
         stuck: how many of the orphaned were closed, so that their producers may be waiting for them.
-        more: whether the budget ended the run, and more may be due.
+        unfinished: had more to repair than one inspection may; the next run goes on with them.
+        failed: could not be handled; the next run tries them again.
+        more: whether time ended the run, and more are due.
     """
 
     seen: int = 0
@@ -32,6 +41,8 @@ class Reaped:
     orphaned: int = 0
     spared: int = 0
     stuck: int = 0
+    unfinished: int = 0
+    failed: int = 0
     more: bool = False
 
 
@@ -41,61 +52,106 @@ def reap(
     postpone: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
     *,
-    budget: int = 1_000,
+    stop_at: int | None = None,
+    report: Report | None = None,
 ) -> Reaped:
-    """Check about ``budget`` due batches, whole pages at a time; the next run finds the rest.
+    """Check the batches that are due, the longest due first; the next run finds the rest.
+
+    Each batch is handled on its own. One that cannot be handled is due again in the next run, behind all that
+    are due now.
 
     Args:
         ports: the stores.
         settler: completes batches whose items are all done.
         postpone: see ``meet_deadline``.
         end_of: gives the state in which an idle batch ends, or None if its pattern spares it.
-        budget: how many batches to check.
+        stop_at: time after which no further batch is begun, ms; None checks all of them.
+        report: told of each batch that could not be handled; None raises their errors at the end of the run.
+
+    Raises:
+        ExceptionGroup: some batches could not be handled, and there is no ``report``.
     """
-    total = Reaped()
-    for state in LIVE:
-        cursor: str | None = None
-        while True:
-            page = ports.batches.page(state, due_before=ports.clock.now(), cursor=cursor)
-            for batch in page.batches:
-                total = _reap(
-                    ports, settler, postpone, end_of, batch=batch, total=replace(total, seen=total.seen + 1)
-                )
-            cursor = page.cursor
-            if cursor is None:
-                break
-            if total.seen >= budget:
-                return replace(total, more=True)
-    return total
+    run = _Run(ports, settler, postpone, end_of)
+    counts: Counter[str] = Counter()
+    errors: list[Exception] = []
+    more = False
+    for batch_id in ports.batches.due(ports.clock.now()):
+        if more := stop_at is not None and ports.clock.now() >= stop_at:
+            break
+        try:
+            counts.update(run.handle(batch_id))
+        except Exception as error:  # noqa: BLE001  whatever it is, the batches behind must go on
+            counts.update(("seen", "failed"))
+            if report is None:
+                errors.append(error)
+            else:
+                report(batch_id, error)
+    if errors:
+        raise ExceptionGroup(f"the reaper could not handle {len(errors)} of the batches that are due", errors)
+    return Reaped(**counts, more=more)
 
 
-def _reap(
-    ports: Ports,
-    settler: Settler,
-    postpone: Callable[[Batch], Batch | None],
-    end_of: Callable[[Batch], State | None],
-    *,
-    batch: Batch,
-    total: Reaped,
-) -> Reaped:
-    now = ports.clock.now()
-    if batch.deadline is not None and batch.deadline + 60_000 <= now:
-        after = meet_deadline(ports, settler, batch.batch_id, postpone)
-        ended = after is not None and after.state.terminal
-        return replace(total, timed_out=total.timed_out + ended)
-    if settler.finish(batch).state.terminal:
-        return replace(total, settled=total.settled + 1)
-    if batch.idle_at > now:
-        ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
-        return total
-    state = end_of(batch)
-    if state is None:
-        return replace(total, spared=total.spared + 1)
-    # Only from the state that was checked: after a close in between, the batch has not been idle for long.
-    _, moved = ports.batches.end(
-        batch.batch_id, state, now=now, sources=(batch.state,), touched_at=batch.touched_at
-    )
-    if state is State.TIMED_OUT:
-        return replace(total, timed_out=total.timed_out + moved)
-    stuck = moved and batch.state is State.CLOSED
-    return replace(total, orphaned=total.orphaned + moved, stuck=total.stuck + stuck)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one run works with; its methods return the fields of ``Reaped`` in which a batch counts."""
+
+    ports: Ports
+    settler: Settler
+    postpone: Callable[[Batch], Batch | None]
+    end_of: Callable[[Batch], State | None]
+
+    def handle(self, batch_id: int) -> Sequence[str]:
+        """Complete, end or spare a batch that the index lists as due, as its row is now."""
+        batch = self.ports.batches.read([batch_id]).get(batch_id)
+        if batch is None or batch.state.terminal:
+            return ()  # the index lags behind the rows
+        try:
+            return "seen", *self._handle(batch)
+        except Exception:
+            with suppress(Exception):  # then it is due as before, and the first of the next run
+                self._queue_again(batch)
+            raise
+
+    def _handle(self, batch: Batch) -> Sequence[str]:
+        now = self.ports.clock.now()
+        if batch.deadline is not None and batch.deadline + ALARM_LATE <= now:
+            return self._meet_deadline(batch)
+        batch, certain = inspect(self.ports, self.settler, batch)
+        if batch.state.terminal:
+            return ("settled",)
+        if not certain:
+            return self._go_on_later(batch)
+        if batch.idle_at > now:
+            self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
+            return ()
+        return self._end(batch, now)
+
+    def _meet_deadline(self, batch: Batch) -> Sequence[str]:
+        after = meet_deadline(self.ports, self.settler, batch.batch_id, self.postpone)
+        if after is None or after.state is State.CANCELLED:
+            return ()
+        if after.state.terminal:
+            return ("settled",) if after.state is State.COMPLETE and not after.partial else ("timed_out",)
+        return () if after.deadline != batch.deadline else self._go_on_later(batch)
+
+    def _end(self, batch: Batch, now: int) -> Sequence[str]:
+        state = self.end_of(batch)
+        if state is None:
+            return ("spared",)
+        # Only from the state that was checked: after a close in between, the batch was not idle for long.
+        _, moved = self.ports.batches.end(
+            batch.batch_id, state, now=now, sources=(batch.state,), touched_at=batch.touched_at
+        )
+        if not moved:
+            return ()
+        if state is State.TIMED_OUT:
+            return ("timed_out",)
+        return ("orphaned", "stuck") if batch.state is State.CLOSED else ("orphaned",)
+
+    def _go_on_later(self, batch: Batch) -> Sequence[str]:
+        self._queue_again(batch)
+        return ("unfinished",)
+
+    def _queue_again(self, batch: Batch) -> None:
+        """Make the batch due now, and so the last of all that are due, so that it holds up no other."""
+        self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, self.ports.clock.now()))

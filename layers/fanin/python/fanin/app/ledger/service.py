@@ -14,7 +14,7 @@ from fanin.app.ledger.marking import Marked, Marking
 from fanin.app.ledger.notices import announce
 from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reading import Reading
-from fanin.app.ledger.reaper import Reaped, reap
+from fanin.app.ledger.reaper import Reaped, Report, reap
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.words import WordKey
@@ -130,9 +130,9 @@ class LedgerService:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
         return meet_deadline(self.ports, self._settler, batch_id, self._postpone)
 
-    def reap(self, *, budget: int = 1_000) -> Reaped:
+    def reap(self, *, stop_at: int | None = None, report: Report | None = None) -> Reaped:
         """Check due batches; see ``reaper.reap``."""
-        return reap(self.ports, self._settler, self._postpone, self._end_of, budget=budget)
+        return reap(self.ports, self._settler, self._postpone, self._end_of, stop_at=stop_at, report=report)
 
     def _postpone(self, batch: Batch) -> Batch | None:
         postpone = self._kinds.due.get(batch.kind)

@@ -96,6 +96,20 @@ class Settler:
             self._rise(edge, self._ports.words.read(edge))
         return self._known.cached(batch.batch_id) or batch
 
+    def resettle(self, batch: Batch, done: Collection[WordKey]) -> Batch:
+        """Carry up words that a reader found done below a pending bit.
+
+        Args:
+            batch: the row.
+            done: its words; a root among them completes the batch, if it is closed.
+
+        Returns:
+            The row as it is afterwards.
+        """
+        self._known.remember(batch)
+        self.settle(self._above(done))
+        return self._known.cached(batch.batch_id) or batch
+
     def heal(self, finished: Collection[WordKey]) -> None:
         """Settle finished words again, as the stream of the words table reports them.
 
@@ -168,8 +182,9 @@ class Settler:
                 if batch.state is State.CLOSED:
                     self._complete(key.batch_id)
                 continue
-            parent = WordKey(key.batch_id, key.level + 1, key.number // tree.width)
-            parents[parent] = parents.get(parent, 0) | tree.bits[key.number % tree.width]
+            level, number, mask = tree.parent(key.level, key.number)
+            parent = WordKey(key.batch_id, level, number)
+            parents[parent] = parents.get(parent, 0) | mask
         return parents
 
     def _complete(self, batch_id: int) -> Batch:

@@ -25,20 +25,30 @@ class Walk:
         start: first ordinal of interest; words entirely before it are not visited.
         stop: one past the last; words entirely after it are not visited. None for the end.
         budget: how many words to read at most, rounded up to a chunk.
+        chunk: how many words to read at a time.
 
     Attributes:
+        chunk: as given; whoever iterates may change it. With 1, the walk reads only the words on its way.
         reads: words read so far.
         stopped_at: ordinal to continue from, if the budget ended the walk; everything before it was visited.
     """
 
     def __init__(
-        self, ports: Ports, batch: Batch, *, start: int = 0, stop: int | None = None, budget: int
+        self,
+        ports: Ports,
+        batch: Batch,
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        budget: int,
+        chunk: int = CHUNK,
     ) -> None:
         self._ports = ports
         self._batch = batch
         self._start = start
         self._stop = batch.items if stop is None else min(stop, batch.items)
         self._budget = budget
+        self.chunk = chunk
         self.reads = 0
         self.stopped_at: int | None = None
 
@@ -48,7 +58,7 @@ class Walk:
 
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[tuple[int, int, int]]:
         tree, batch = self._ports.tree, self._batch
-        while chunk := list(islice(numbers, CHUNK)):
+        while chunk := list(islice(numbers, self.chunk)):
             if self.stopped_at is None and self.reads >= self._budget:
                 self.stopped_at = max(self._start, chunk[0] * tree.span(level))
             if self.stopped_at is not None:

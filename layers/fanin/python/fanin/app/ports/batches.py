@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from fanin.domain.batch import Batch, State
@@ -178,6 +178,14 @@ class BatchStore(Protocol):
 
         Raises:
             InvalidRequest: the cursor is not from a listing of this state.
+        """
+        ...
+
+    def due(self, before: int) -> Iterator[int]:
+        """List the live batches whose ``due_at`` is before a time, through the index (eventually consistent).
+
+        Returns:
+            Their ids, the longest due first, whatever their state and shard; read as they are taken.
         """
         ...
 

@@ -1,0 +1,62 @@
+"""Inspecting a closed batch before it is ended: is an item missing, or did only the word of it get lost?
+
+A process that dies between a word and its parent leaves a done word below a pending bit. If nobody repeats
+its write and the stream's record is lost as well, the batch looks unfinished from above, although every item
+is done. So whoever ends a batch otherwise than complete first looks for an item that really is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.walk import CHUNK, Walk
+from fanin.app.ports import Ports
+from fanin.app.ports.words import WordKey
+from fanin.domain.batch import Batch, Mode, State
+
+BUDGET: Final = 10_000
+"""How many words one inspection reads at most, rounded up to a chunk."""
+
+
+class Inspected(NamedTuple):
+    """What an inspection found.
+
+    Attributes:
+        batch: the row afterwards; complete if all its items are done.
+        certain: False if the budget ended the inspection; then the batch must not be ended yet.
+    """
+
+    batch: Batch
+    certain: bool
+
+
+def inspect(ports: Ports, settler: Settler, batch: Batch, *, budget: int = BUDGET) -> Inspected:
+    """Walk down to the first missing item, repair what is on the way; complete the batch if none is missing.
+
+    A batch with a missing item and nothing to repair costs one read for each level of its tree. What was
+    repaired is not visited again, so a further call goes on where the budget ended this one.
+
+    Args:
+        ports: the stores.
+        settler: carries up what is done.
+        batch: the row; an open batch is not complete whatever is done, so nothing is read of it.
+        budget: how many words to read at most.
+
+    Returns:
+        The row afterwards, and whether an end of it, or its being live, is beyond doubt.
+    """
+    if batch.state is not State.CLOSED or batch.mode is Mode.ESTIMATED or batch.items == 0:
+        return Inspected(settler.finish(batch), certain=True)
+    walk = Walk(ports, batch, budget=budget, chunk=1)
+    done: list[WordKey] = []
+    missing = False
+    for level, number, word in walk:
+        if word == ports.tree.residue(level, number, batch.items):
+            done.append(WordKey(batch.batch_id, level, number))
+            walk.chunk = CHUNK  # where one was lost there may be many
+        elif level == 0:
+            missing = True
+            break
+    batch = settler.resettle(batch, done)
+    return Inspected(batch, certain=missing or batch.state.terminal)

@@ -1,0 +1,145 @@
+"""Before a batch is ended, an item must be missing; what was lost on the way to it is repaired."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from fanin.app.ledger.inspection import Inspected, inspect
+from fanin.app.ledger.walk import CHUNK, Walk
+from fanin.app.ports.words import Clear, WordKey
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.tree import Mark
+from tests.unit.app.conftest import Crash, World
+
+
+def look(world: World, batch: Batch, budget: int = 10_000) -> Inspected:
+    ledger = world.fresh()
+    return inspect(world.ports, ledger._settler, world.row(batch), budget=budget)
+
+
+def clear(world: World, batch: Batch, *marks: tuple[int, int, int]) -> None:
+    """Clear bits, as a process does that dies before it writes anything above."""
+    world.ports.words.clear(
+        [Clear(WordKey(batch.batch_id, *mark[:2]), mark[2], batch.expires_at) for mark in marks]
+    )
+
+
+def leaves(world: World, n: int, *, but: int | None = None) -> list[Mark]:
+    """The bits of n items on level 0, those of one word left out."""
+    masks = world.ports.tree.marks(range(n))
+    return [Mark(0, number, mask) for number, mask in masks.items() if number != but]
+
+
+class TestComplete:
+    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 63, 64, 65, 200])
+    def test_is_a_batch_of_which_only_the_leaves_are_done(self, world: World, n: int) -> None:
+        batch, _ = world.batch(n, closed=True)
+        clear(world, batch, *leaves(world, n))
+
+        assert look(world, batch) == Inspected(world.row(batch), certain=True)
+        assert world.row(batch).state is State.COMPLETE
+        assert world.ledger.verify(batch.batch_id).disagreements == ()
+
+    @pytest.mark.parametrize("level", [0, 1, 2])
+    @pytest.mark.parametrize("where", ["first", "middle", "last"])
+    def test_is_a_batch_that_lost_one_bit_of_a_parent(self, world: World, level: int, where: str) -> None:
+        # Given 200 items, all done, and one word whose parent was not told, nor any word above that
+        n, tree = 200, world.ports.tree
+        batch, _ = world.batch(n, closed=True)
+        number = {"first": 0, "middle": tree.last(level, n) // 2, "last": tree.last(level, n)}[where]
+        masks = {
+            (at, word): tree.full & ~tree.residue(at, word, n)
+            for at in range(tree.root_level(n) + 1)
+            for word in range(tree.last(at, n) + 1)
+        }
+        for _ in range(level, tree.root_level(n)):
+            level, number, bit = tree.parent(level, number)
+            masks[level, number] &= ~bit
+        clear(world, batch, *[(*word, mask) for word, mask in masks.items() if mask])
+        assert world.ledger.verify(batch.batch_id, repair=False).pending == 0
+
+        assert look(world, batch).batch.state is State.COMPLETE
+
+    def test_is_a_batch_of_which_only_the_verdict_is_missing(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True)
+        world.crash_at("batches.end", "before")
+        with pytest.raises(Crash):
+            world.ledger.ack(list(group))
+
+        assert look(world, batch).batch.state is State.COMPLETE
+
+    @pytest.mark.parametrize("mode", Mode)
+    def test_is_an_empty_batch(self, world: World, mode: Mode) -> None:
+        batch, _ = world.batch(mode=mode)
+        world.ports.batches.close(batch.batch_id, now=world.clock.at)
+
+        assert look(world, batch).batch.state is State.COMPLETE
+
+
+class TestMissing:
+    @pytest.mark.parametrize("n", [1, 4, 5, 64, 65, 4**5])
+    def test_costs_one_read_a_level_where_nothing_was_lost(self, world: World, n: int) -> None:
+        batch, (group,) = world.batch(n, closed=True)
+        world.ledger.ack(list(group[: n - 1]))
+        before, written = world.accesses.reads["words.read"], world.written()
+
+        found = look(world, batch)
+
+        assert found == Inspected(world.row(batch), certain=True)
+        assert found.batch.state is State.CLOSED
+        assert world.accesses.reads["words.read"] - before == world.ports.tree.root_level(n) + 1
+        assert world.written() == written
+
+    @pytest.mark.parametrize("missing", [0, 7, 15])
+    def test_is_certain_and_all_that_is_on_the_way_to_it_is_repaired(
+        self, world: World, missing: int
+    ) -> None:
+        batch, _ = world.batch(64, closed=True)
+        clear(world, batch, *leaves(world, 64, but=missing))
+
+        found = look(world, batch)
+
+        assert (found.batch.state, found.certain) == (State.CLOSED, True)
+        assert {(r.start, r.stop) for r in world.ledger.missing(batch.batch_id).ranges} == {
+            (missing * 4, missing * 4 + 4)
+        }
+        visited = [number for level, number, _ in Walk(world.ports, batch, budget=100) if level == 0]
+        assert visited[0] == missing
+
+    def test_is_not_asked_of_an_open_batch(self, world: World) -> None:
+        batch, (group,) = world.batch(4)
+        world.ledger.ack(list(group))
+        reads = world.accesses.reads["words.read"]
+
+        assert look(world, batch) == Inspected(world.row(batch), certain=True)
+        assert world.row(batch).state is State.OPEN
+        assert world.accesses.reads["words.read"] == reads
+
+    def test_of_an_estimated_batch_is_what_was_not_counted(self, world: World) -> None:
+        batch, _ = world.batch(4, closed=True, mode=Mode.ESTIMATED)
+
+        assert look(world, batch) == Inspected(world.row(batch), certain=True)
+        world.ports.batches.count(batch.batch_id, 4, activity=None)
+        assert look(world, batch).batch.state is State.COMPLETE
+
+
+class TestBudget:
+    def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world: World) -> None:
+        # Given many words that nobody carried up
+        n = 4**6
+        batch, _ = world.batch(n, closed=True)
+        clear(world, batch, *leaves(world, n))
+        reads = [world.accesses.reads["words.read"]]
+        looks: list[Inspected] = []
+
+        while not looks or not looks[-1].certain:
+            looks.append(look(world, batch, budget=300))
+            reads.append(world.accesses.reads["words.read"])
+
+        # Then each inspection reads what it may, ends nothing, and they come to an end
+        assert 2 < len(looks) < 10
+        assert {found.batch.state for found in looks[:-1]} == {State.CLOSED}
+        assert looks[-1].batch.state is State.COMPLETE
+        assert max(b - a for a, b in pairwise(reads)) < 300 + 2 * CHUNK
