@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from fanin import names
-from fanin.app.buffers import service as buffers
 from fanin.app.buffers import slots as buffer_slots
 from fanin.domain import limits
 
@@ -29,7 +28,7 @@ def test_it_has_the_limits() -> None:
 def test_it_has_the_times() -> None:
     assert buffer_slots.MARGIN_MS == 15 * 60_000
     assert "a quarter of an hour" in TEXT
-    assert buffers.SEND_MS == 5 * 60_000
+    assert buffer_slots.SEND_MS == 5 * 60_000
     assert "over five minutes" in TEXT
     assert f"after {(buffer_slots.LIFETIME - buffer_slots.RENEWAL) // 86_400} days" in TEXT
 

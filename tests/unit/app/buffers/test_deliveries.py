@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.adapters.memory import MemoryQueues
+from fanin.adapters.memory import FixedClock, MemoryQueues
 from fanin.app.buffers import receipts
-from fanin.app.buffers.deliveries import Deliveries
+from fanin.app.buffers.deliveries import SIFT_MS, Deliveries
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import Received
+from fanin.domain.batch import Kind
 from fanin.domain.buffer import Buffer, Work
 from fanin.errors import BufferNotFound, ChannelRefused
 from tests.unit.app.conftest import Crash, World
@@ -126,6 +127,15 @@ class Noting(MemoryQueues):
         return super().receive(queue, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
 
+class Slow(MemoryQueues):
+    """Queues that take a second for each receive."""
+
+    def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
+        assert isinstance(self._clock, FixedClock)
+        self._clock.advance(SECOND)
+        return super().receive(queue, most=most, wait=wait, visibility_timeout=visibility_timeout)
+
+
 def test_the_queue_waits_for_the_first_message_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
     queues = Noting(world.memory.channels, world.accesses, world.clock)
     queues.waits = []
@@ -143,6 +153,18 @@ class TestVoid:
 
         assert desk.payloads() == ["a", "c"]
         assert desk.kept == ["a", "c"]
+
+    def test_does_not_make_a_receive_wait_anew(self, world: World, desk: Desk) -> None:
+        desk.ledger.ack(desk.put("a", "b"))
+        queues = Noting(world.memory.channels, world.accesses, world.clock)
+        queues.waits = []
+        ports = replace(world.ports, queues=queues)
+        for _ in range(2):
+            world.at("queues.remove", "after", lambda: world.clock.advance(7 * SECOND))
+
+        Deliveries(ports, world.fresh(), BufferRecords(ports)).receive(desk.buffer, 1, 17, None)
+
+        assert queues.waits == [17, 10, 3]
 
     def test_does_not_count_as_received(self, desk: Desk) -> None:
         # Given two void messages before one that is not
@@ -208,6 +230,16 @@ class TestVoid:
         assert world.happened
         assert desk.kept == []
 
+    @pytest.mark.parametrize("ended", ["cancelled", "cancelled and replaced"])
+    def test_is_work_of_a_batch_that_was_cancelled(self, desk: Desk, ended: str) -> None:
+        desk.put("a")
+        desk.ledger.cancel(desk.buffer.batch_id)
+        if ended == "cancelled and replaced":
+            desk.put("b")
+
+        assert "a" not in desk.payloads()
+        assert "a" not in desk.kept
+
 
 class TestForeign:
     @pytest.mark.parametrize(
@@ -226,13 +258,41 @@ class TestForeign:
 
         assert desk.payloads(most=1) == ["a"]
 
-    def test_items_are_void(self, world: World, desk: Desk) -> None:
-        # Given a message that carries an item of a batch that is not this buffer's
-        _, (group,) = world.batch(1)
+    @pytest.mark.parametrize("state", ["open", "cancelled", "unknown"])
+    @pytest.mark.parametrize("kind", [Kind.BATCH, Kind.BUFFER, Kind.SCATTER])
+    def test_items_are_left_to_those_who_sent_them(
+        self, world: World, desk: Desk, kind: Kind, state: str
+    ) -> None:
+        # Given a message that carries an item of a batch that was never this buffer's
+        _, (group,) = world.batch(1, kind=kind, user_key="jobs" if kind is not Kind.BUFFER else "others")
+        if state == "cancelled":
+            world.ledger.cancel(group.batch_id)
+        if state == "unknown":
+            del world.memory.batches._rows[group.batch_id]
+        desk.send("strange", {names.ITEM_ATTRIBUTE: group[0]})
+        desk.put("a")
+
+        assert desk.payloads() == ["a"]
+        assert desk.kept == ["strange", "a"]
+
+    def test_work_of_a_batch_of_this_buffer_that_lives_is_left(self, world: World, desk: Desk) -> None:
+        # Given a batch that might be its next one, or that of another service with the same names
+        _, (group,) = world.batch(1, kind=Kind.BUFFER, user_key="jobs")
         desk.send("strange", {names.ITEM_ATTRIBUTE: group[0]})
 
         assert desk.payloads() == []
-        assert world.ledger.pending(group.batch_id, 0, 1) == {0}
+        assert desk.kept == ["strange"]
+
+    def test_messages_do_not_hold_a_receive_up_for_long(self, world: World, desk: Desk) -> None:
+        for _ in range(100):
+            desk.send("foreign", {})
+        queues = Slow(world.memory.channels, world.accesses, world.clock)
+        ports = replace(world.ports, queues=queues)
+        started = world.clock.at
+
+        assert Deliveries(ports, world.fresh(), BufferRecords(ports)).receive(desk.buffer, 1, 0, None) == []
+
+        assert world.clock.at - started == SIFT_MS + SECOND
 
 
 def test_a_buffer_that_was_deleted_meanwhile_is_not_found(world: World, desk: Desk) -> None:

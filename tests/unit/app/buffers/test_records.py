@@ -6,14 +6,16 @@ import json
 
 import pytest
 
-from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.records import GRAVE, NAMESPACE, BufferRecords, Entry, check_name, entry_of
 from fanin.app.fresh import FRESH_MS
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain.buffer import Buffer
 from fanin.errors import BufferNotFound, InvalidRequest
 from tests.unit.app.conftest import World
 
-ENTRY = Entry(Buffer("jobs", 3, "https://sqs/jobs", owned=True, batch_id=7), renew_at=1_000, retention=60)
+ENTRY = Entry(
+    Buffer("jobs", 3, "https://sqs/jobs", owned=True, batch_id=7), renew_at=1_000, retention=60, born=5
+)
 
 
 @pytest.fixture
@@ -29,6 +31,14 @@ def other(world: World) -> BufferRecords:
 
 def reads(world: World) -> int:
     return world.accesses.reads["directory.read"]
+
+
+def written(records: BufferRecords, entry: Entry) -> Entry:
+    """Write a record, which nobody has changed meanwhile."""
+    now, wrote = records.write(entry)
+    assert wrote
+    assert now is not None
+    return now
 
 
 def limited(entry: Entry, limit: int) -> Entry:
@@ -58,6 +68,7 @@ class TestEntry:
             ENTRY,
             ENTRY._replace(marks=((10, 2), (20, 5))),
             ENTRY._replace(going=True),
+            ENTRY._replace(going=True, buried=True),
             ENTRY._replace(buffer=Buffer("x", 1_000_000, "https://mine", owned=False, batch_id=2**53 - 1)),
         ],
     )
@@ -66,48 +77,79 @@ class TestEntry:
 
         assert entry_of(Record(entry.buffer.name, stored, 4, FOREVER)) == entry._replace(version=4)
 
+    def test_of_an_earlier_version_is_read(self) -> None:
+        # Given a record from before buffers had a birth and a grave
+        value = {
+            "name": "jobs",
+            "limit": 3,
+            "queue": "https://sqs/jobs",
+            "owned": True,
+            "batch_id": 7,
+            "renew_at": 1_000,
+            "retention": 60,
+            "marks": [[10, 2]],
+            "going": False,
+        }
+
+        expected = ENTRY._replace(marks=((10, 2),), born=7, version=4)
+        assert entry_of(Record("jobs", value, 4, FOREVER)) == expected
+
 
 class TestWrite:
     def test_keeps_a_record_for_ever_and_says_its_version(self, world: World, records: BufferRecords) -> None:
         first = world.clock.at + 1
-        written = records.write(ENTRY)
+        now = written(records, ENTRY)
         world.clock.advance(10 * 366 * 86_400_000)
 
-        assert written == ENTRY._replace(version=first)
-        assert records.refresh("jobs") == written
+        assert now == ENTRY._replace(version=first)
+        assert records.refresh("jobs") == now
 
     def test_over_the_version_that_was_read_succeeds_once(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:
         # Given two processes that read the same record
-        seen = records.write(ENTRY)
-        assert seen is not None
+        seen = written(records, ENTRY)
         assert other.refresh("jobs") == seen
 
-        # When both write, then the second is refused, and again when it repeats itself
-        assert records.write(limited(seen, 4)) == limited(seen, 4)._replace(version=seen.version + 1)
-        assert other.write(limited(seen, 5)) is None
-        assert other.write(limited(seen, 5)) is None
-        assert records.refresh("jobs").buffer.limit == 4
+        # When both write, then the second learns what is there, and again when it repeats itself
+        first = limited(seen, 4)._replace(version=seen.version + 1)
+        assert records.write(limited(seen, 4)) == (first, True)
+        assert other.write(limited(seen, 5)) == (first, False)
+        assert other.write(limited(seen, 5)) == (first, False)
+        assert records.refresh("jobs") == first
+
+    def test_that_is_repeated_after_its_answer_was_lost_meets_itself(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        seen = written(records, ENTRY)
+        mine = limited(seen, 4)
+        stored = written(records, mine)
+        theirs = written(other, stored._replace(marks=((10, 2),)))
+
+        # Whose write is stored, the record says, not the answer
+        now, wrote = records.write(mine)
+        assert (now, wrote) == (theirs, False)
+        assert theirs.buffer == mine.buffer
 
     def test_of_a_new_buffer_does_not_replace_one_that_is_there(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:
-        first = records.write(ENTRY)
+        first = written(records, ENTRY)
 
-        assert other.write(limited(ENTRY, 9)) is None
+        assert other.write(limited(ENTRY, 9)) == (first, False)
         assert other.refresh("jobs") == first
 
-    def test_that_is_refused_makes_the_process_look_again(
-        self, records: BufferRecords, other: BufferRecords
+    def test_that_is_refused_tells_the_process_what_is_there(
+        self, world: World, records: BufferRecords, other: BufferRecords
     ) -> None:
-        seen = records.write(ENTRY)
-        assert seen is not None
-        theirs = other.write(limited(seen, 4))
+        seen = written(records, ENTRY)
+        theirs = written(other, limited(seen, 4))
 
         assert records.fresh("jobs") == seen
-        assert records.write(limited(seen, 5)) is None
+        assert records.write(limited(seen, 5)) == (theirs, False)
+        before = reads(world)
         assert records.fresh("jobs") == theirs
+        assert reads(world) == before
 
     def test_lists_the_buffer_under_its_name(self, world: World, records: BufferRecords) -> None:
         records.write(ENTRY)
@@ -121,9 +163,8 @@ class TestRemembering:
         self, world: World, records: BufferRecords, other: BufferRecords
     ) -> None:
         # Given a process that knows a record, and another that writes it
-        seen = records.write(ENTRY)
-        assert seen is not None
-        theirs = other.write(limited(seen, 4))
+        seen = written(records, ENTRY)
+        theirs = written(other, limited(seen, 4))
         before = reads(world)
 
         # Then the first works with what it knows, until that is too old
@@ -138,9 +179,8 @@ class TestRemembering:
     def test_a_look_at_the_record_is_remembered(
         self, world: World, records: BufferRecords, other: BufferRecords, look: str
     ) -> None:
-        seen = records.write(ENTRY)
-        assert seen is not None
-        theirs = other.write(limited(seen, 4))
+        seen = written(records, ENTRY)
+        theirs = written(other, limited(seen, 4))
 
         assert getattr(records, look)("jobs") == theirs
         before = reads(world)
@@ -150,12 +190,13 @@ class TestRemembering:
     def test_a_record_that_others_deleted_is_forgotten_with_the_first_look(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:
-        seen = records.write(ENTRY)
-        assert seen is not None
-        other.delete(seen)
+        seen = written(records, ENTRY)
+        other.bury(seen)
 
         assert records.fresh("jobs") == seen
-        assert records.read("jobs") is None
+        buried = records.read("jobs")
+        assert buried is not None
+        assert buried.buried
         with pytest.raises(BufferNotFound):
             records.fresh("jobs")
 
@@ -170,32 +211,58 @@ class TestAbsent:
     def test_a_buffer_being_deleted_is_not_found_but_can_be_read(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:
-        going = other.write(ENTRY._replace(going=True))
+        going = written(other, ENTRY._replace(going=True))
 
         with pytest.raises(BufferNotFound, match="jobs"):
             records.refresh("jobs")
         assert records.read("jobs") == going
 
+    def test_a_buffer_being_deleted_is_not_remembered(self, records: BufferRecords) -> None:
+        seen = written(records, ENTRY)
+        written(records, seen._replace(going=True))
 
-class TestDelete:
-    def test_removes_a_record_once(self, records: BufferRecords) -> None:
-        seen = records.write(ENTRY)
-        assert seen is not None
-
-        records.delete(seen)
-        records.delete(seen)
-
-        assert records.read("jobs") is None
         with pytest.raises(BufferNotFound):
             records.fresh("jobs")
+        assert records.read("jobs") is not None
+        with pytest.raises(BufferNotFound):
+            records.fresh("jobs")
+
+
+class TestBury:
+    def test_deletes_a_record_once_and_keeps_its_version_for_a_while(
+        self, world: World, records: BufferRecords
+    ) -> None:
+        seen = written(records, ENTRY)
+
+        records.bury(seen)
+        records.bury(seen)
+
+        assert records.read("jobs") == seen._replace(going=True, buried=True, version=seen.version + 1)
+        with pytest.raises(BufferNotFound):
+            records.fresh("jobs")
+        world.clock.advance(GRAVE * 1000)
+        assert records.read("jobs") is None
 
     def test_leaves_a_record_that_has_changed_since(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:
-        seen = records.write(ENTRY)
-        assert seen is not None
-        theirs = other.write(limited(seen, 4))
+        seen = written(records, ENTRY)
+        theirs = written(other, limited(seen, 4))
 
-        records.delete(seen)
+        records.bury(seen)
 
         assert records.fresh("jobs") == theirs
+
+    def test_keeps_a_slow_call_from_writing_over_a_new_buffer_of_that_name(
+        self, records: BufferRecords, other: BufferRecords
+    ) -> None:
+        # Given a call that has read a record, and a buffer that is deleted and defined anew meanwhile
+        seen = written(records, ENTRY)
+        other.bury(seen)
+        buried = other.read("jobs")
+        assert buried is not None
+        anew = written(other, limited(ENTRY, 9)._replace(version=buried.version))
+
+        # Then neither its write nor a first write that is repeated is stored
+        assert records.write(limited(seen, 4)) == (anew, False)
+        assert records.write(ENTRY) == (anew, False)

@@ -7,13 +7,23 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.buffers.records import BufferRecords, Entry
-from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, MARKS, RENEWAL, TRIES, Slots, renew_at
+from fanin.app.buffers.slots import (
+    LIFETIME,
+    MARGIN_MS,
+    MARKS,
+    RENEWAL,
+    SEND_MS,
+    TRIES,
+    Slots,
+    renew_at,
+)
 from fanin.app.fresh import FRESH_MS
 from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
-from fanin.errors import BatchNotFound, LimitReached, Throttled
-from tests.unit.app.conftest import World
+from fanin.errors import BatchNotFound, BufferNotFound, LimitReached, Throttled
+from tests.unit.app.buffers.conftest import lose_answer
+from tests.unit.app.conftest import Crash, World
 
 MINUTE = 60_000
 UNKNOWN = 2**53 - 1
@@ -32,11 +42,15 @@ class Process:
         queue = self.world.ports.queues.create("jobs")
         batch = self.slots.open("jobs", limit)
         buffer = Buffer("jobs", limit, queue, owned=True, batch_id=batch.batch_id)
-        entry = self.records.write(
-            Entry(buffer, renew_at(batch), self.world.ports.queues.state(queue).retention)
-        )
-        assert entry is not None
-        return entry
+        retention = self.world.ports.queues.state(queue).retention
+        return self.write(Entry(buffer, renew_at(batch), retention, born=batch.batch_id))
+
+    def write(self, entry: Entry) -> Entry:
+        """Write the buffer's record."""
+        now, wrote = self.records.write(entry)
+        assert wrote
+        assert now is not None
+        return now
 
     def marked(self, items: int) -> Entry:
         """Mark the buffer, and read its record."""
@@ -204,6 +218,85 @@ class TestRenewal:
         assert refused.value.retry_after == 1
         assert batches(world) == [State.CANCELLED] * (TRIES + 1)
 
+    def test_goes_on_where_another_change_of_the_record_came_first(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        # Given a limit that changes between a renewal's batch and its record
+        process.slots.cancel(entry.buffer.batch_id)
+        other = Process(world)
+        grown = entry._replace(buffer=replace(entry.buffer, limit=4))
+        world.at("batches.create", "after", lambda: other.write(grown))
+
+        renewed, _ = process.slots.admit(entry, 4, None)
+
+        assert renewed.buffer.limit == 4
+        assert process.pending(renewed) == 4
+        assert sorted(batches(world)) == [State.CANCELLED, State.CANCELLED, State.OPEN]
+
+    def test_whose_answer_was_lost_keeps_the_batch_in_which_others_have_put_work(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        # Given a renewal whose record is stored, and a process that goes on with it before the SDK repeats
+        process.slots.cancel(entry.buffer.batch_id)
+        other, theirs = Process(world), list[Entry]()
+
+        def put() -> None:
+            theirs.append(other.slots.admit(entry, 1, None)[0])
+            other.slots.mark(theirs[0], 1)
+
+        lose_answer(world.memory, "directory.put", put)
+        mine, group = process.slots.admit(entry, 1, None)
+
+        # Then both have slots of that batch
+        assert mine.buffer == theirs[0].buffer
+        assert group.batch_id == mine.buffer.batch_id
+        assert batches(world) == [State.CANCELLED, State.OPEN]
+
+    def test_whose_answer_was_lost_ends_in_the_batch_that_followed_its_own(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        process.slots.cancel(entry.buffer.batch_id)
+        other = Process(world)
+
+        def put() -> None:
+            once, _ = other.slots.admit(entry, 1, None)
+            other.slots.cancel(once.buffer.batch_id)
+            other.slots.admit(once, 1, None)
+
+        lose_answer(world.memory, "directory.put", put)
+        mine, _ = process.slots.admit(entry, 1, None)
+
+        assert process.pending(mine) == 2
+        assert batches(world) == [State.CANCELLED, State.CANCELLED, State.OPEN]
+
+    def test_of_a_buffer_that_is_deleted_meanwhile_ends_its_batch(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        process.slots.cancel(entry.buffer.batch_id)
+        other = Process(world)
+        world.at("batches.create", "after", lambda: other.write(entry._replace(going=True)))
+
+        with pytest.raises(BufferNotFound, match="jobs"):
+            process.slots.admit(entry, 1, None)
+
+        assert batches(world) == [State.CANCELLED, State.CANCELLED]
+
+    def test_completes_a_batch_whose_last_consumer_died_before_it_could(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        # Given a buffer that drains, and a consumer that dies between its last bit and the end of the batch
+        _, group = process.slots.admit(entry, 3, None)
+        process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4)))
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            Process(world).ledger.ack(list(group))
+        assert batches(world) == [State.CLOSED]
+
+        renewed, _ = Process(world).slots.admit(entry, 3, None)
+
+        assert renewed.buffer.batch_id != entry.buffer.batch_id
+        assert batches(world) == [State.COMPLETE, State.OPEN]
+
 
 class TestMark:
     def test_notes_when_there_were_how_many_items(self, world: World, process: Process, entry: Entry) -> None:
@@ -242,7 +335,7 @@ class TestMark:
     def test_of_a_record_that_changed_meanwhile_is_left_out(
         self, world: World, process: Process, entry: Entry
     ) -> None:
-        theirs = Process(world).records.write(entry._replace(renew_at=7))
+        theirs = Process(world).write(entry._replace(renew_at=7))
 
         process.slots.mark(entry, 5)
 
@@ -293,8 +386,7 @@ class TestFollow:
         assert batches(world) == [State.OPEN]
 
     def test_leaves_the_new_limit_to_the_next_batch(self, process: Process, entry: Entry) -> None:
-        grown = process.records.write(entry._replace(buffer=replace(entry.buffer, limit=4)))
-        assert grown is not None
+        grown = process.write(entry._replace(buffer=replace(entry.buffer, limit=4)))
         process.slots.follow(grown)
 
         renewed, _ = process.slots.admit(grown, 4, None)
@@ -408,3 +500,89 @@ class TestReclaim:
         process.slots.admit(entry, 5, None)
 
         assert len(process.ledger.failures(entry.buffer.batch_id).failures) == 5
+
+    def test_is_possible_where_no_put_has_ever_been_accepted(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        # Given a buffer that was filled by producers that died, so that nobody has marked it
+        process.slots.admit(entry, 3, None)
+        with pytest.raises(LimitReached):
+            Process(world).slots.admit(entry, 1, None)
+
+        # Then the put that found it full has
+        marked = process.records.refresh("jobs")
+        assert marked.marks == ((world.clock.at, 3),)
+        world.clock.at = self.horizon(marked)
+        assert Process(world).slots.admit(marked, 3, None)
+
+    def test_marks_a_full_buffer_seldom(self, world: World, process: Process, entry: Entry) -> None:
+        process.slots.admit(entry, 3, None)
+        before = world.accesses.writes["directory.put"]
+        for _ in range(100):
+            with pytest.raises(LimitReached):
+                Process(world).slots.admit(entry, 1, None)
+            world.clock.advance(MINUTE)
+
+        assert world.accesses.writes["directory.put"] == before + 1
+
+    @pytest.mark.parametrize("how", ["a changed limit", "a batch near its end"])
+    def test_ends_a_drain_once_the_retention_has_passed_since_it_began(
+        self, world: World, process: Process, entry: Entry, how: str
+    ) -> None:
+        # Given a slot without a message, in a buffer that drains
+        process.slots.admit(entry, 1, None)
+        if how == "a changed limit":
+            process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4)))
+        else:
+            world.clock.at = entry.renew_at
+        for wait in (0, entry.retention * 1000 + MARGIN_MS - 1):
+            world.clock.advance(wait)
+            with pytest.raises(LimitReached, match="until the 1 items in it are done"):
+                Process(world).slots.admit(entry, 1, None)
+
+        # When no message can exist any more, then the buffer goes on
+        world.clock.advance(1)
+        renewed, _ = Process(world).slots.admit(entry, 3, None)
+        assert renewed.buffer.batch_id != entry.buffer.batch_id
+        assert batches(world) == [State.COMPLETE, State.OPEN]
+
+
+class TestLate:
+    def test_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        _, group = process.slots.admit(entry, 2, None)
+        _, after = process.slots.admit(entry, 1, None)
+        marked = process.marked(2)
+        world.clock.advance(SEND_MS)
+        assert not process.slots.late(marked, group)
+
+        world.clock.advance(1)
+        assert process.slots.late(marked, group)
+        assert not process.slots.late(marked, after)
+        assert not process.slots.late(entry, group)
+
+    def test_are_slots_of_a_batch_that_was_closed_as_long_ago(
+        self, world: World, process: Process, entry: Entry
+    ) -> None:
+        _, group = process.slots.admit(entry, 1, None)
+        closed = process.ledger.close(entry.buffer.batch_id)
+        world.clock.advance(SEND_MS)
+        assert not process.slots.late(entry, group, closed)
+
+        world.clock.advance(1)
+        assert process.slots.late(entry, group, closed)
+
+
+def test_slots_are_given_up_as_often_as_one_likes(world: World, process: Process, entry: Entry) -> None:
+    _, group = process.slots.admit(entry, 2, None)
+
+    for _ in range(2):
+        process.slots.give_up(list(group), "for a reason")
+        assert process.pending(entry) == 0
+    assert [failed.reason for failed in process.ledger.failures(entry.buffer.batch_id).failures] == [
+        "for a reason"
+    ] * 2
+
+    del world.memory.batches._rows[entry.buffer.batch_id]
+    Process(world).slots.give_up(list(group), "for a reason")

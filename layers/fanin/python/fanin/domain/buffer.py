@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from fanin.domain import limits
+from fanin.errors import InvalidRequest
+
+_UNSENDABLE: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that are not of XML 1.0: SQS refuses them in a message, or replaces them."""
 
 
 class Outcome(StrEnum):
@@ -98,3 +107,23 @@ class BufferPage:
 
     buffers: tuple[Buffer, ...]
     cursor: str | None = None
+
+
+def check_payloads(payloads: Sequence[str]) -> None:
+    """Refuse payloads that a queue can never take.
+
+    Raises:
+        InvalidRequest: there are none, or one is empty, not text, or has a character that SQS does not take.
+        RequestTooLarge: there are too many, or they have too many bytes together.
+    """
+    limits.at_most("payloads", payloads, limits.MAX_WORK)
+    if not payloads:
+        raise InvalidRequest("no payloads were given; put 1 to 10")
+    for number, payload in enumerate(payloads):
+        limits.text("a payload", payload, limits.MAX_PAYLOAD, least=1)
+        if found := _UNSENDABLE.search(payload):
+            raise InvalidRequest(
+                f"payload {number} has U+{ord(found[0]):04X} at {found.start()}, which no SQS message may"
+                " carry; encode it, for example as JSON or base64"
+            )
+    limits.at_most("bytes of payloads", "".join(payloads).encode(), limits.MAX_PAYLOAD)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from fanin import names
 from fanin.app.buffers import receipts
@@ -10,8 +11,12 @@ from fanin.app.buffers.records import BufferRecords
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.queues import Received
+from fanin.domain.batch import Batch, Kind
 from fanin.domain.buffer import Buffer, Work
 from fanin.errors import BatchGone, BatchNotFound
+
+SIFT_MS: Final = 5_000
+"""Milliseconds by which a receive may outlast its wait, while it meets nothing but messages without work."""
 
 
 class Deliveries:
@@ -29,42 +34,65 @@ class Deliveries:
         self._records = records
 
     def receive(self, buffer: Buffer, most: int, wait: int, visibility_timeout: int | None) -> list[Work]:
-        """Receive work, waiting ``wait`` seconds for the first message; void messages do not count."""
-        queues = self._ports.queues
+        """Receive work, waiting ``wait`` seconds in all; messages without work do not count."""
+        queues, now = self._ports.queues, self._ports.clock.now
+        until = now() + wait * 1000
+        left = wait
         while received := queues.receive(
-            buffer.queue, most=most, wait=wait, visibility_timeout=visibility_timeout
+            buffer.queue, most=most, wait=left, visibility_timeout=visibility_timeout
         ):
             work, void = self._sift(buffer, received)
             if void:
                 queues.remove(buffer.queue, void)
-            if work:
+            if work or now() > until + SIFT_MS:
                 return work
+            left = max(0, (until - now()) // 1000)
         return []
 
     def _sift(self, buffer: Buffer, received: Sequence[Received]) -> tuple[list[Work], list[str]]:
         """Split messages into work, and the handles of void messages.
 
-        A message without an item id was not put by this service; it is left in the queue for its sender.
+        All others are left in the queue for those who sent them: messages without an item id, and messages
+        whose items are not known to have been this buffer's.
         """
+        found = [(message, message.attributes.get(names.ITEM_ATTRIBUTE, "")) for message in received]
+        ours = [(message, item, at) for message, item in found if (at := receipts.ordinal(item))]
+        if any(at.batch_id != buffer.batch_id for _, _, at in ours):
+            buffer = self._records.refresh(buffer.name).buffer
+        batches = {batch_id: self._batch(batch_id) for batch_id in {at.batch_id for _, _, at in ours}}
         now, work, void = self._ports.clock.now(), [], []
-        for message in received:
-            item = message.attributes.get(names.ITEM_ATTRIBUTE, "")
-            ordinal = receipts.ordinal(item)
-            if ordinal is None:
-                continue
-            if ordinal.batch_id != buffer.batch_id:
-                buffer = self._records.refresh(buffer.name).buffer
-            if self._is_pending(buffer, ordinal):
+        for message, item, at in ours:
+            if self._is_pending(buffer, at, batches):
                 waited = max(0, now - message.sent_at)
                 work.append(Work(message.body, receipts.write(item, message.handle), waited))
-            else:
+            elif at.batch_id == buffer.batch_id or _was_its(buffer, batches[at.batch_id]):
                 void.append(message.handle)
         return work, void
 
-    def _is_pending(self, buffer: Buffer, item: receipts.Ordinal) -> bool:
-        if item.batch_id != buffer.batch_id:
+    def _is_pending(
+        self, buffer: Buffer, item: receipts.Ordinal, batches: Mapping[int, Batch | None]
+    ) -> bool:
+        batch = batches[item.batch_id]
+        if item.batch_id != buffer.batch_id or batch is None or batch.state.terminal:
             return False
         try:
             return bool(self._ledger.pending(item.batch_id, item.number, item.number + 1))
         except (BatchNotFound, BatchGone):
             return False
+
+    def _batch(self, batch_id: int) -> Batch | None:
+        """A batch as it is now; None if it is gone."""
+        try:
+            return self._ledger.refresh([batch_id])[batch_id]
+        except (BatchNotFound, BatchGone):
+            return None
+
+
+def _was_its(buffer: Buffer, batch: Batch | None) -> bool:
+    """Whether a batch was an earlier one of a buffer of this name, and has ended."""
+    return (
+        batch is not None
+        and batch.kind is Kind.BUFFER
+        and batch.user_key == buffer.name
+        and batch.state.terminal
+    )

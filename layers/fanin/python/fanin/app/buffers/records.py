@@ -15,6 +15,12 @@ from fanin.wire.buffers import BUFFER
 
 NAMESPACE: Final = "/buffers"
 """In the directory table; names of topics do not contain a slash."""
+GRAVE: Final = 3_600
+"""Seconds for which the record of a deleted buffer stays: longer than any call works with what it has read.
+
+A record that were deleted at once would begin again at version 1 when the name is defined anew, and a slow
+call could write over it what it had read of the buffer before.
+"""
 
 
 def check_name(name: str) -> None:
@@ -38,6 +44,8 @@ class Entry(NamedTuple):
         retention: of the queue when the buffer was defined, seconds; only the pace of marks depends on it.
         marks: (time in ms, how many items the batch had before it), ascending.
         going: whether the buffer is being deleted.
+        buried: whether it has been deleted, and the record only keeps its version.
+        born: id of its first batch, which tells it from a deleted buffer of the same name.
         version: of the record.
     """
 
@@ -46,6 +54,8 @@ class Entry(NamedTuple):
     retention: int
     marks: tuple[tuple[int, int], ...] = ()
     going: bool = False
+    buried: bool = False
+    born: int = 0
     version: int = 0
 
     def value(self) -> dict[str, Any]:
@@ -55,6 +65,8 @@ class Entry(NamedTuple):
             "retention": self.retention,
             "marks": [list(mark) for mark in self.marks],
             "going": self.going,
+            "buried": self.buried,
+            "born": self.born,
         }
 
 
@@ -66,6 +78,8 @@ def entry_of(record: Record) -> Entry:
         value["retention"],
         tuple((at, items) for at, items in value["marks"]),
         value["going"],
+        value.get("buried", False),  # these two are not in the records of earlier versions
+        value.get("born", value["batch_id"]),
         record.version,
     )
 
@@ -98,25 +112,37 @@ class BufferRecords:
         return entry
 
     def read(self, name: str) -> Entry | None:
-        """The record as it is now, even of a buffer that is being deleted; None if it does not exist."""
+        """The record as it is now, also of a buffer that is being or was deleted; None if there is none."""
         record = self._ports.directory.read(NAMESPACE, [name]).get(name)
-        self._known.forget(name)
-        return None if record is None else self._remember(entry_of(record))
+        return self._remember(name, record)
 
-    def write(self, entry: Entry) -> Entry | None:
-        """Write a record over the version from which it was made; None if another process was faster."""
+    def write(self, entry: Entry) -> tuple[Entry | None, bool]:
+        """Write a record over the version from which it was made.
+
+        The SDK repeats a write whose answer was lost, and others may have written after its first try. So
+        *not written* does not say that the write was never there: look at what the record says now.
+
+        Returns:
+            The record as it is now, and whether this call wrote it.
+        """
+        return self._write(entry, FOREVER)
+
+    def bury(self, entry: Entry) -> None:
+        """Delete a record, unless it has changed since it was read; its version outlives it for a while."""
+        until = self._ports.clock.now() // 1000 + GRAVE
+        self._write(entry._replace(going=True, buried=True), until)
+
+    def _write(self, entry: Entry, expires_at: int) -> tuple[Entry | None, bool]:
         name = entry.buffer.name
         record, wrote = self._ports.directory.put(
-            NAMESPACE, name, entry.value(), expires_at=FOREVER, if_version=entry.version
+            NAMESPACE, name, entry.value(), expires_at=expires_at, if_version=entry.version
         )
-        self._known.forget(name)
-        return self._remember(entry_of(record)) if wrote and record else None
+        return self._remember(name, record), wrote
 
-    def _remember(self, entry: Entry) -> Entry:
-        return self._known.remember(entry.buffer.name, entry)
-
-    def delete(self, entry: Entry) -> None:
-        """Delete a record, if it has not changed since it was read."""
-        name = entry.buffer.name
-        self._ports.directory.delete(NAMESPACE, name, if_version=entry.version)
-        self._known.forget(name)
+    def _remember(self, name: str, record: Record | None) -> Entry | None:
+        """Remember a record, except of a buffer that takes no more work."""
+        entry = None if record is None else entry_of(record)
+        if entry is None or entry.going:
+            self._known.forget(name)
+            return entry
+        return self._known.remember(name, entry)

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from fanin import names
 from fanin.app.buffers import receipts
 from fanin.app.buffers.deliveries import Deliveries
+from fanin.app.buffers.puts import Puts
 from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
+from fanin.app.buffers.waiters import Waiters
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
-from fanin.domain import ids, limits
-from fanin.domain.acks import Failure
+from fanin.app.ports.records import RecordPage
+from fanin.domain import limits
 from fanin.domain.batch import State
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Outcome, Released, Work
-from fanin.errors import ChannelRefused, FaninError, InvalidRequest, Throttled
-
-SEND_MS: Final = 300_000
-"""Milliseconds that a put may take from its slot to its message; a slower one is not accepted."""
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work, check_payloads
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 
 
 class BufferService:
@@ -40,6 +36,8 @@ class BufferService:
         self._ledger = ledger
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
+        self._waiters = Waiters(ports)
+        self._puts = Puts(ports, ledger, self._records, self._slots, self._waiters)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
@@ -48,33 +46,37 @@ class BufferService:
         url = None if queue is None else self._ports.channels.resolve(queue)
         for _ in range(TRIES):
             entry = self._records.read(name)
-            if entry is None:
-                entry = self._make(name, limit, url)
-            elif url not in {None, entry.buffer.queue}:
+            if entry is None or entry.buried:
+                made = self._make(name, limit, url, over=0 if entry is None else entry.version)
+                if made is not None:
+                    return made.buffer
+                continue
+            if url not in {None, entry.buffer.queue}:
                 raise InvalidRequest(
                     f"buffer {name} has another queue, {entry.buffer.queue};"
                     " name that one, or delete the buffer first"
                 )
-            elif entry.buffer.limit != limit:
-                entry = self._records.write(entry._replace(buffer=replace(entry.buffer, limit=limit)))
-            if entry is not None and not entry.going:
+            wrote = False
+            if entry.buffer.limit != limit and not entry.going:
+                resized = entry._replace(buffer=replace(entry.buffer, limit=limit))
+                entry, wrote = self._records.write(resized)
+            if entry is not None and not entry.going and (wrote or entry.buffer.limit == limit):
                 self._slots.follow(entry)
                 return entry.buffer
         raise contended(name)
 
     def delete(self, name: str) -> None:
+        born: int | None = None
         for _ in range(TRIES):
             entry = self._records.read(name)
-            if entry is None:
+            if entry is None or entry.buried or born not in {None, entry.born}:
+                return  # what is there now, if anything, was defined after this call began
+            born, wrote = entry.born, entry.going
+            if not wrote:
+                entry, wrote = self._records.write(entry._replace(going=True))
+            if wrote and entry is not None:
+                self._end(entry)
                 return
-            going = entry if entry.going else self._records.write(entry._replace(going=True))
-            if going is None:
-                continue
-            self._slots.cancel(going.buffer.batch_id)
-            if going.buffer.owned:
-                self._ports.queues.delete(going.buffer.queue)
-            self._records.delete(going)
-            return
         raise contended(name)
 
     def status(self, name: str) -> Level:
@@ -84,26 +86,15 @@ class BufferService:
         waiting = pending - taken
         return Level(
             entry.buffer,
-            count=waiting or -self._waiting(name),
+            count=waiting or -self._waiters.count(name),
             pending=pending,
             taken=taken,
             draining=batch is None or batch.state is not State.OPEN,
         )
 
     def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
-        _check(payloads)
-        started = self._ports.clock.now()
-        entry, group = self._slots.admit(self._records.fresh(name), len(payloads), key)
-        items = [f"{group.prefix}:{index}" for index in range(group.upto)]
-        outcome = Outcome.READY if self._waiting(name) else Outcome.WAITING
-        try:
-            self._send(entry.buffer.queue, payloads, items, started)
-        except FaninError:
-            if key is None:  # with a key, a repeat gets the same items, which must still be pending
-                self._ledger.fail([Failure(item, "its message was not sent") for item in items])
-            raise
-        self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
-        return Accepted(outcome, tuple(items))
+        check_payloads(payloads)
+        return self._puts.put(name, payloads) if key is None else self._puts.put_once(name, payloads, key)
 
     def take(
         self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None
@@ -116,13 +107,9 @@ class BufferService:
         until = self._ports.clock.now() + wait * 1000
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
-        waiter, waiting = self._ports.random.bytes(8).hex(), f"{NAMESPACE}/{name}"
-        self._ports.directory.put(waiting, waiter, {}, expires_at=until // 1000 + 5)
-        try:
+        with self._waiters.waiting(name, until):
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
-        finally:
-            self._ports.directory.delete(waiting, waiter)
 
     def done(self, name: str, tokens: Sequence[str]) -> Released:
         limits.at_most("receipts", tokens, limits.MAX_RECEIPTS)
@@ -130,10 +117,9 @@ class BufferService:
         read = [receipts.read(token) for token in tokens]
         if any(item.batch_id != entry.buffer.batch_id for item in read):
             entry = self._records.refresh(name)
-        batch_id = entry.buffer.batch_id
-        items = [item.item for item in read if item.batch_id == batch_id]
-        done = sum(answer.first for answer in self._ledger.ack(items)) if items else 0
-        self._ports.queues.remove(entry.buffer.queue, [item.handle for item in read])
+        ours = [item for item in read if item.batch_id == entry.buffer.batch_id]
+        done = self._mark_done([item.item for item in ours])
+        self._ports.queues.remove(entry.buffer.queue, [item.handle for item in ours])
         return Released(done, len(read) - done)
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
@@ -142,40 +128,48 @@ class BufferService:
         entries = map(entry_of, page.records)
         return BufferPage(tuple(entry.buffer for entry in entries if not entry.going), page.cursor)
 
-    def _send(self, queue: str, payloads: Sequence[str], items: Sequence[str], started: int) -> None:
-        messages = [
-            Outgoing(queue, payload, {names.ITEM_ATTRIBUTE: item})
-            for payload, item in zip(payloads, items, strict=True)
-        ]
-        refused = self._ports.channels.send(messages)
-        if reason := next(filter(None, refused), None):
-            raise ChannelRefused(f"the queue of the buffer refuses the work: {reason}")
-        if self._ports.clock.now() - started > SEND_MS:
-            raise Throttled("putting the work took too long; put it again", retry_after=1)
+    def _mark_done(self, items: Sequence[str]) -> int:
+        """Mark items of one batch done; none are if it is gone."""
+        try:
+            return sum(answer.first for answer in self._ledger.ack(items)) if items else 0
+        except (BatchNotFound, BatchGone):
+            return 0
 
-    def _waiting(self, name: str) -> int:
-        """How many consumers are waiting for work, up to a hundred."""
-        return len(self._ports.directory.page(f"{NAMESPACE}/{name}").records)
-
-    def _make(self, name: str, limit: int, url: str | None) -> Entry | None:
+    def _make(self, name: str, limit: int, url: str | None, *, over: int) -> Entry | None:
+        """Define a buffer over the version of what was read; None if another process was faster."""
         queue = url or self._ports.queues.create(name)
+        self._check_unshared(name, queue)
+        retention = self._ports.queues.state(queue).retention
         batch = self._slots.open(name, limit)
-        entry = self._records.write(
-            Entry(
-                Buffer(name, limit, queue, owned=url is None, batch_id=batch.batch_id),
-                renew_at(batch),
-                self._ports.queues.state(queue).retention,
-            )
+        buffer = Buffer(name, limit, queue, owned=url is None, batch_id=batch.batch_id)
+        return self._slots.install(
+            Entry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)
         )
-        if entry is None:
-            self._slots.cancel(batch.batch_id)
-        return entry
 
+    def _check_unshared(self, name: str, queue: str) -> None:
+        """Refuse the queue of another buffer: each would receive the other's work, and hold it up.
 
-def _check(payloads: Sequence[str]) -> None:
-    limits.at_most("payloads", payloads, limits.MAX_WORK)
-    if not payloads:
-        raise InvalidRequest("no payloads were given; put 1 to 10")
-    for payload in payloads:
-        limits.text("a payload", payload, limits.MAX_PAYLOAD, least=1)
-    limits.at_most("bytes of payloads", "".join(payloads).encode(), limits.MAX_PAYLOAD)
+        Raises:
+            InvalidRequest: another buffer has the queue.
+        """
+        page = RecordPage([], "")
+        cursor: str | None = None
+        while page.cursor is not None:
+            page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limits.MAX_PAGE)
+            cursor = page.cursor
+            for other in map(entry_of, page.records):
+                if other.buffer.queue == queue and other.buffer.name != name and not other.buried:
+                    raise InvalidRequest(
+                        f"queue {queue} is that of buffer {other.buffer.name};"
+                        " give each buffer a queue of its own"
+                    )
+
+    def _end(self, entry: Entry) -> None:
+        """Finish the deletion of a buffer whose record says that it is going."""
+        name = entry.buffer.name
+        self._slots.cancel(entry.buffer.batch_id)
+        if self._records.read(name) != entry:
+            return  # others have finished, and the queue may be that of a new buffer of the same name
+        if entry.buffer.owned:
+            self._ports.queues.delete(entry.buffer.queue)
+        self._records.bury(entry)

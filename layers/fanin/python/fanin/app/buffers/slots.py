@@ -3,11 +3,13 @@
 A producer that dies between taking a slot and sending the message leaks the slot, and so does a message that
 the queue drops after its retention. Such a slot looks like waiting work until the retention has passed since
 it was taken; after that, no message for it can exist. The buffer's record therefore holds marks: how many
-items the batch had at certain times. A put that finds the buffer full reclaims slots older than that.
+items the batch had at certain times. A put that finds the buffer full, or draining, reclaims slots older than
+that. So a message must follow its slot soon: for a slot that is too old, ``late``, none may be sent any more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,13 +21,17 @@ from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
+from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
 
 LIFETIME: Final = limits.MAX_LIFETIME
 RENEWAL: Final = 30 * 86_400
 """How many seconds before the end of its batch's lifetime a buffer changes to a new batch."""
+SEND_MS: Final = 300_000
+"""Milliseconds that a put may take from its slots to its messages; a slower one is not accepted."""
 MARGIN_MS: Final = 900_000
-"""Added to the queue's retention, for slow puts and differing clocks, before a slot counts as leaked."""
+"""Added to the queue's retention before a slot counts as leaked: twice ``SEND_MS``, for a put that repeats
+another with the same slots, and the rest for differing clocks."""
 MARKS: Final = 12
 TRIES: Final = 5
 
@@ -63,6 +69,26 @@ class Slots:
                     raise
         raise contended(entry.buffer.name)
 
+    def late(self, entry: Entry, group: ids.Group, batch: Batch | None = None) -> bool:
+        """Whether slots are too old to send messages for: they would be reclaimed before their time.
+
+        Args:
+            entry: of the buffer.
+            group: the slots.
+            batch: their batch; None if it was open a moment ago.
+        """
+        until, first = self._ports.clock.now() - SEND_MS, ids.parse_prefix(group.prefix).first
+        return any(at < until and first < items for at, items in _marks(entry, batch))
+
+    def give_up(self, items: Sequence[str], reason: str) -> None:
+        """Free slots that no message will stand for; may be repeated."""
+        try:
+            for first in range(0, len(items), limits.MAX_FAILURES):
+                some = items[first : first + limits.MAX_FAILURES]
+                self._ledger.fail([Failure(item, reason) for item in some])
+        except (BatchNotFound, BatchGone):
+            return  # it is gone, and its slots with it
+
     def mark(self, entry: Entry, items: int) -> None:
         """Record how many items there are now, several times in each retention."""
         now = self._ports.clock.now()
@@ -93,6 +119,22 @@ class Slots:
         )
         return self._ledger.open(request)
 
+    def install(self, entry: Entry) -> Entry | None:
+        """Write a record that names a batch just opened; if another process was faster, end the batch.
+
+        A record that names the batch, or was born with it, was written here, even if the write seems to have
+        failed: others may have changed it since. If it names another, this one may go: it was never stored,
+        or others have replaced it since, which happens only to a batch that has ended.
+
+        Returns:
+            The record as it is now; None if another process was faster.
+        """
+        now, _ = self._records.write(entry)
+        if now is not None and entry.buffer.batch_id in {now.buffer.batch_id, now.born}:
+            return now
+        self.cancel(entry.buffer.batch_id)
+        return None
+
     def cancel(self, batch_id: int) -> None:
         """End a batch, unless it has ended or is gone."""
         try:
@@ -111,45 +153,47 @@ class Slots:
         if entry.buffer.batch_id != seen.buffer.batch_id:
             return entry
         batch, pending = self.pending(entry.buffer)
+        if batch is not None and not batch.state.terminal and not pending:
+            batch = self._ledger.verify(batch.batch_id).batch  # whoever did the last work died before the end
         if batch is not None and not batch.state.terminal:
+            if self._reclaim(entry):
+                return entry
             raise LimitReached(
                 f"buffer {name} takes no work until the {pending} items in it are done", retry_after=1
             )
         new = self.open(name, entry.buffer.limit)
-        renewed = self._records.write(
+        renewed = self.install(
             entry._replace(
                 buffer=replace(entry.buffer, batch_id=new.batch_id), renew_at=renew_at(new), marks=()
             )
         )
-        if renewed is None:  # another process was faster
-            self.cancel(new.batch_id)
-            return self._records.refresh(name)
-        return renewed
+        return self._records.refresh(name) if renewed is None or renewed.going else renewed
 
     def _reclaim(self, entry: Entry) -> bool:
         """Free slots that were taken so long ago that no message for them can exist.
 
+        A buffer that takes no work gets no mark from a put, so it is marked here.
+
         Returns:
             Whether any slot was freed.
         """
-        name, now = entry.buffer.name, self._ports.clock.now()
+        name = entry.buffer.name
         if self._just_reclaimed.get(name):
             return False
         self._just_reclaimed.remember(name, value=True)
-        horizon = now - MARGIN_MS - self._ports.queues.state(entry.buffer.queue).retention * 1000
-        old = [items for at, items in self._records.refresh(name).marks if at <= horizon]
-        if not old:
-            return False
-        page = self._ledger.missing(entry.buffer.batch_id, limit=1)
-        if not page.ranges or page.ranges[0].start >= old[-1]:
-            return False
-        lost = sorted(self._ledger.pending(entry.buffer.batch_id, page.ranges[0].start, old[-1]))
-        batch = self._ledger.status(entry.buffer.batch_id).batch
-        blocks = (ids.issue(batch.batch_id, ordinal, 1, batch.salt) for ordinal in lost)
-        failures = [Failure(f"{block.prefix}:0", "its message is lost or expired") for block in blocks]
-        for first in range(0, len(failures), limits.MAX_FAILURES):
-            self._ledger.fail(failures[first : first + limits.MAX_FAILURES])
-        return bool(failures)
+        retention = self._ports.queues.state(entry.buffer.queue).retention
+        horizon = self._ports.clock.now() - MARGIN_MS - retention * 1000
+        entry = self._records.refresh(name)
+        batch = self._ledger.refresh([entry.buffer.batch_id])[entry.buffer.batch_id]
+        old = max((items for at, items in _marks(entry, batch) if at <= horizon), default=0)
+        page = self._ledger.missing(batch.batch_id, limit=1) if old else Missing(())
+        if page.ranges and page.ranges[0].start < old:
+            lost = sorted(self._ledger.pending(batch.batch_id, page.ranges[0].start, old))
+            blocks = (ids.issue(batch.batch_id, ordinal, 1, batch.salt) for ordinal in lost)
+            self.give_up([f"{block.prefix}:0" for block in blocks], "its message is lost or expired")
+            return bool(lost)
+        self.mark(entry, batch.items)
+        return False
 
     def _close(self, batch_id: int) -> None:
         try:
@@ -161,6 +205,13 @@ class Slots:
 def renew_at(batch: Batch) -> int:
     """When the buffer of this batch changes to a new batch, ms."""
     return batch.created_at + (LIFETIME - RENEWAL) * 1000
+
+
+def _marks(entry: Entry, batch: Batch | None) -> tuple[tuple[int, int], ...]:
+    """The marks of a buffer; the close of its batch is one, since no item was added after it."""
+    if batch is None or batch.closed_at is None:
+        return entry.marks
+    return (*entry.marks, (batch.closed_at, batch.items))
 
 
 def contended(name: str) -> Throttled:

@@ -1,0 +1,41 @@
+"""Consumers that wait for work: each has a record as long as it waits, so that a put can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from fanin.app.buffers.records import NAMESPACE
+from fanin.app.ports import Ports
+
+_MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
+
+
+class Waiters:
+    """Counts the consumers that wait.
+
+    Args:
+        ports: the directory table, clock and randomness.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def count(self, name: str) -> int:
+        """How many consumers are waiting for work of a buffer, up to a hundred."""
+        return len(self._ports.directory.page(_namespace(name)).records)
+
+    @contextmanager
+    def waiting(self, name: str, until: int) -> Iterator[None]:
+        """Count as a consumer of a buffer that waits, until ``until`` in ms."""
+        waiter = self._ports.random.bytes(8).hex()
+        self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
+        try:
+            yield
+        finally:
+            self._ports.directory.delete(_namespace(name), waiter)
+
+
+def _namespace(name: str) -> str:
+    return f"{NAMESPACE}/{name}"

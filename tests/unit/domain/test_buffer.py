@@ -1,0 +1,48 @@
+"""Payloads that a queue can never take are refused before anything is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain import limits
+from fanin.domain.buffer import check_payloads
+from fanin.errors import InvalidRequest, RequestTooLarge
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "a",
+        " ",
+        "\t\n\r",
+        "~\x7f\x80\xff",
+        "\ud7ff\ue000\ufffd",
+        "\U00010000\U0010ffff",
+        "☂" * 1_000,
+        "\\u0000",
+    ],
+)
+def test_text_of_xml_is_a_payload(payload: str) -> None:
+    check_payloads([payload])
+
+
+@pytest.mark.parametrize("code", [0, 1, 8, 0x0B, 0x0C, 0x0E, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF])
+def test_other_characters_are_refused_with_their_place(code: int) -> None:
+    with pytest.raises(InvalidRequest, match=rf"payload 1 has U\+{code:04X} at 3, which no SQS"):
+        check_payloads(["fine", f"abc{chr(code)}"])
+
+
+@pytest.mark.parametrize("payloads", [[], [""], ["a", ""], [7], [None]])
+def test_each_is_text_and_there_is_one(payloads: list[str]) -> None:
+    with pytest.raises(InvalidRequest):
+        check_payloads(payloads)
+
+
+def test_together_they_have_as_many_bytes_as_a_message_may_carry() -> None:
+    half = limits.MAX_PAYLOAD // 2
+    check_payloads(["x" * half, "y" * half])
+    check_payloads(["é" * half])
+
+    for payloads in (["x" * half, "y" * (half + 1)], ["é" * (half + 1)], ["☂" * half], ["a"] * 11):
+        with pytest.raises(RequestTooLarge):
+            check_payloads(payloads)
