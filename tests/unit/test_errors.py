@@ -22,6 +22,7 @@ CODES = {
     "BufferNotFound": "buffer-not-found",
     "ChannelRefused": "channel-refused",
     "CorrelationIdAlive": "correlation-id-alive",
+    "EnvelopesRefused": "envelopes-refused",
     "ExportDamaged": "export-damaged",
     "FaninError": "error",
     "IdempotencyKeyReused": "idempotency-key-reused",

@@ -6,12 +6,13 @@ import pytest
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from fanin.client.queues import is_fifo, queue_errors
+from fanin.client.queues import blames_content, check_body, is_fifo, queue_errors
 from fanin.errors import (
     AccessDenied,
     FaninError,
     InvalidRequest,
     NotConfigured,
+    RequestTooLarge,
     ServiceUnavailable,
     Throttled,
 )
@@ -19,8 +20,8 @@ from fanin.errors import (
 URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
 
 
-def refusal(code: str, status: int = 400) -> ClientError:
-    response = {"Error": {"Code": code, "Message": "sorry"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+def refusal(code: str, status: int = 400, text: str = "sorry") -> ClientError:
+    response = {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(response, "SendMessage")
 
 
@@ -39,6 +40,8 @@ def refusal(code: str, status: int = 400) -> ClientError:
         (refusal("InternalError", 500), ServiceUnavailable),
         (refusal("ServiceUnavailable", 503), ServiceUnavailable),
         (refusal("InvalidMessageContents"), InvalidRequest),
+        (refusal("AWS.SimpleQueueService.BatchRequestTooLong"), RequestTooLarge),
+        (refusal("InvalidParameterValue", text="Message must be shorter than 9 bytes"), RequestTooLarge),
         (exceptions.NoCredentialsError(), NotConfigured),
         (exceptions.NoRegionError(), NotConfigured),
         (exceptions.ParamValidationError(report="QueueUrl: missing"), InvalidRequest),
@@ -79,3 +82,36 @@ def test_other_errors_pass_as_they_are(error: Exception) -> None:
 )
 def test_a_fifo_queue_is_known_by_its_name(queue: str, expected: bool) -> None:
     assert is_fifo(queue) is expected
+
+
+@pytest.mark.parametrize("body", ["\t\n\r ~", "\ud7ff\ue000\ufffd", "\U00010000\U0010ffff", "x" * 100])
+def test_a_body_that_every_queue_takes(body: str) -> None:
+    check_body(body, 100)
+
+
+@pytest.mark.parametrize("bad", ["\x00", "\x08", "\x0b", "\x1f", "\ud800", "\ufffe", "\uffff"])
+def test_a_body_with_a_character_outside_of_xml_is_refused(bad: str) -> None:
+    with pytest.raises(InvalidRequest, match=rf"U\+{ord(bad):04X} at 2 is not allowed"):
+        check_body(f"ab{bad}c", 100)
+
+
+def test_a_body_is_measured_in_utf_8() -> None:
+    check_body("é" * 50, 100)
+    with pytest.raises(RequestTooLarge, match="has 102 bytes, but a queue takes 100"):
+        check_body("é" * 51, 100)
+
+
+@pytest.mark.parametrize(
+    ("code", "blames"),
+    [
+        ("InvalidMessageContents", True),
+        ("InvalidParameterValue", True),
+        ("AWS.SimpleQueueService.BatchRequestTooLong", True),
+        ("InternalError", False),
+        ("KmsAccessDenied", False),
+        ("MissingParameter", False),
+        ("RequestThrottled", False),
+    ],
+)
+def test_which_failures_blame_the_content(code: str, blames: bool) -> None:
+    assert blames_content(code) is blames

@@ -4,6 +4,7 @@
     ├── InvalidRequest          the request is malformed; fix it and send it again
     │   ├── InvalidItemId       an item id is malformed, forged or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
+    │   ├── EnvelopesRefused    a transport can never send some envelopes of a frame
     │   └── IdempotencyKeyReused  the key was used for another request
     ├── BatchNotFound           the batch does not exist, or its row was deleted
     ├── BatchGone               the batch was removed, or is past its lifetime
@@ -31,7 +32,7 @@ whether the same call may succeed later. Messages say what to do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -62,6 +63,20 @@ class InvalidItemId(InvalidRequest):
 
 class RequestTooLarge(InvalidRequest):
     code = "request-too-large"
+
+
+class EnvelopesRefused(InvalidRequest):
+    """Raised by a transport that can never send some envelopes; it has tried to send the others.
+
+    Attributes:
+        reasons: index of the envelope in its frame → why it can never be sent.
+    """
+
+    code = "envelopes-refused"
+
+    def __init__(self, message: str, *, reasons: Mapping[int, str]) -> None:
+        super().__init__(message)
+        self.reasons = dict(reasons)
 
 
 class IdempotencyKeyReused(InvalidRequest):
@@ -133,17 +148,24 @@ class NotConfigured(FaninError):
 
 
 class SendFailed(FaninError):
-    """Some messages of a producer did not reach their queue; all others did.
+    """Some messages of a producer did not reach their queue; those that were sent before did.
 
     Attributes:
         items: item id → why the queue refused its message.
+        sent: how many messages the queue accepted.
+        unsent: messages that were read and have no item, because the refused ones keep the batch full.
+            Whatever came after them was not read.
     """
 
     code = "send-failed"
 
-    def __init__(self, message: str, *, items: Mapping[str, str]) -> None:
+    def __init__(
+        self, message: str, *, items: Mapping[str, str], sent: int = 0, unsent: Sequence[object] = ()
+    ) -> None:
         super().__init__(message)
         self.items = dict(items)
+        self.sent = sent
+        self.unsent = list(unsent)
 
 
 class ExportDamaged(FaninError):

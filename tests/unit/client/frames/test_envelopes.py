@@ -58,10 +58,17 @@ def test_json_is_for_people_where_the_payload_is() -> None:
         *("", "null", "[]", "{}", '{"frame":1,"index":0,"type":"t"}', '{"frame":1,"index":0,"payload":"x"}'),
         *(
             f'{{"frame":{frame},"index":{index},"type":"t","payload":"x"}}'
-            for frame, index in (("true", 0), ('"1"', 0), (1, -1), (1.5, 0))
+            for frame, index in (("true", 0), ('"1"', 0), (1, -1), (1.5, 0), ("NaN", 0))
         ),
         '{"frame":1,"index":0,"type":"t","payload64":"*"}',
         '{"frame":1,"index":0,"type":"t","payload":5}',
+        '{"frame":1,"index":0,"type":["t"],"payload":"x"}',
+        '{"frame":1,"index":0,"type":"t","payload":"\\ud800"}',
+        f'{{"frame":{2**53},"index":0,"type":"t","payload":"x"}}',
+        f'{{"frame":1,"index":{2**32},"type":"t","payload":"x"}}',
+        f'{{"frame":{"9" * 5_000},"index":0,"type":"t","payload":"x"}}',
+        "[" * 200_000,
+        '{"a":' * 200_000,
     ],
 )
 def test_what_is_no_json_envelope_is_refused(text: str) -> None:
@@ -71,7 +78,17 @@ def test_what_is_no_json_envelope_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"\x08", b"\x2a\x05hi", b"\x09\x00", b"\x08" + b"\xff" * 11, b"\x18\x63", b"\x22\x01\xff", b"\xff"],
+    [
+        b"\x08\x80\x80\x80\x80\x80\x80\x80\x10",
+        b"\x10\x80\x80\x80\x80\x10",
+        b"\x08",
+        b"\x2a\x05hi",
+        b"\x09\x00",
+        b"\x08" + b"\xff" * 11,
+        b"\x18\x63",
+        b"\x22\x01\xff",
+        b"\xff",
+    ],
 )
 def test_what_is_no_protobuf_envelope_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRequest):

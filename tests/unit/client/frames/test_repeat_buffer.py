@@ -122,3 +122,40 @@ def test_what_a_full_buffer_says(make: Make) -> None:
     buffer.put(b"12345")
     with pytest.raises(BufferFull, match="holds 1 envelopes of 5 bytes and may hold 2 of 5; wait until"):
         buffer.put(b"6")
+
+
+def test_what_can_never_be_sent_is_set_aside_with_the_reason(make: Make) -> None:
+    # Given a frame of three, of which two can never be sent
+    buffer = make()
+    fill(buffer, 3)
+    buffer.assign(7, 3)
+    buffer.set_aside(7, {0: "too long", 2: "odd", 9: "not there"})
+
+    # Then they are no longer sent, and still held
+    assert payloads(buffer, 7, (0, 3)) == [b"payload 1"]
+    aside = buffer.aside()
+    assert [(one.payload, one.content_type, one.reason) for one in aside] == [
+        (b"payload 0", "text/plain", "too long"),
+        (b"payload 2", "text/plain", "odd"),
+    ]
+    assert (buffer.usage, buffer.waiting) == (Usage(3, 27), 0)
+
+    # And the end of their frame does not touch them
+    buffer.drop(7)
+    assert (buffer.aside(), buffer.usage) == (aside, Usage(2, 18))
+
+
+def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
+    buffer = make()
+    fill(buffer, 2)
+    buffer.assign(7, 2)
+    buffer.set_aside(7, {0: "why", 1: "why"})
+    assert buffer.frames() == []
+
+    first, second = (one.number for one in buffer.aside())
+    for _ in range(2):
+        buffer.put_back(first)
+        buffer.discard(second)
+    assert (buffer.aside(), buffer.waiting, buffer.usage) == ([], 1, Usage(1, 9))
+    buffer.assign(8, 1)
+    assert payloads(buffer, 8, (0, 1)) == [b"payload 0"]

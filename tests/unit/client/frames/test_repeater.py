@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,13 @@ from fanin.app.frames.service import FrameService
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.repeat_buffer import Usage
+from fanin.client.frames.repeater import Notice, Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
-from fanin.errors import BufferFull, ServiceUnavailable, Throttled
+from fanin.errors import BufferFull, EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
 from tests.unit.client.frames.conftest import CHANNEL, Crash, World
+from tests.unit.client.frames.test_sqlite_repeat_buffer import limit_disk
 
 
 def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None:
@@ -273,3 +276,137 @@ def test_a_frame_that_cannot_be_checked_is_checked_later(
     world.clock.advance(40_000)
     repeater.tick()
     assert len(world.queue) == 1
+
+
+class Picky:
+    """A transport that never takes payloads that begin with ``bad``, and says so as it was told to."""
+
+    def __init__(self, world: World, refuse: Callable[[list[Envelope]], Exception]) -> None:
+        self._world = world
+        self._refuse = refuse
+        self.calls = 0
+
+    def __call__(self, envelopes: Sequence[Envelope]) -> None:
+        self.calls += 1
+        bad = [envelope for envelope in envelopes if envelope.payload.startswith(b"bad")]
+        self._world.send([envelope for envelope in envelopes if envelope not in bad])
+        if bad:
+            raise self._refuse(bad)
+
+
+def refused(bad: list[Envelope]) -> Exception:
+    return EnvelopesRefused("never", reasons={envelope.index: "too long" for envelope in bad})
+
+
+def deliver(world: World, repeater: Repeater) -> set[bytes]:
+    """Let half an hour pass, in which everything else works."""
+    seen: set[bytes] = set()
+    for _ in range(30):
+        repeater.flush()
+        repeater.tick()
+        world.take(world.receiver(lambda delivery: seen.add(delivery.payload)), most=1_000)
+        world.process().reap()
+        world.announce()
+        world.clock.advance(60_000)
+    return seen
+
+
+def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given two payloads that the queue never takes, among hundreds
+    transport = Picky(world, refused)
+    repeater = world.repeater(transport=transport, size=300)
+    payloads = [b"bad" if n in (3, 250) else b"%d" % n for n in range(600)]
+    for payload in payloads:
+        repeater.put(payload)
+    # When
+    seen = deliver(world, repeater)
+    # Then all others are delivered, and no frame is kept for the two
+    assert seen == set(payloads) - {b"bad"}
+    assert transport.calls == 6
+    assert [(one.payload, one.reason) for one in repeater.aside()] == [(b"bad", "too long")] * 2
+    assert repeater.buffer.usage == Usage(2, 6)
+    assert repeater.tick() == 0
+    assert "envelope 3 of frame" in caplog.text
+
+
+def test_what_was_set_aside_can_be_sent_again(world: World) -> None:
+    repeater = world.repeater(transport=Picky(world, refused))
+    repeater.put(b"bad")
+    deliver(world, repeater)
+    repeater._transport = world.send
+    [one] = repeater.aside()
+    repeater.buffer.put_back(one.number)
+    assert deliver(world, repeater) == {b"bad"}
+    assert repeater.buffer.usage == Usage(0, 0)
+
+
+@pytest.mark.parametrize("error", [InvalidRequest("odd"), ValueError("odd")], ids=["refusal", "defect"])
+def test_an_error_that_one_envelope_causes_holds_up_no_other(world: World, error: Exception) -> None:
+    repeater = world.repeater(transport=Picky(world, lambda _: error), size=300)
+    payloads = [b"bad" if n in (0, 150) else b"%d" % n for n in range(300)]
+    for payload in payloads:
+        repeater.put(payload)
+    assert deliver(world, repeater) == set(payloads) - {b"bad"}
+    assert repeater.aside() == []
+    assert repeater.buffer.usage.envelopes == 2
+
+
+class Checking(Picky):
+    """A transport that knows what it can never send."""
+
+    def check(self, payload: bytes, content_type: str) -> None:
+        if payload.startswith(b"bad"):
+            raise InvalidRequest(f"{content_type} is never sent")
+
+
+def test_put_refuses_what_the_transport_can_never_send(world: World) -> None:
+    repeater = world.repeater(transport=Checking(world, refused))
+    with pytest.raises(InvalidRequest, match="text/plain is never sent"):
+        repeater.put(b"bad", "text/plain")
+    repeater.put(b"good")
+    assert repeater.buffer.usage.envelopes == 1
+
+
+@pytest.mark.parametrize("payload", ["text", None, 5, {"a": 1}])
+def test_put_refuses_what_is_not_bytes(world: World, payload: object) -> None:
+    with pytest.raises(InvalidRequest, match="a payload must be bytes, not"):
+        world.repeater().put(payload)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="a content type must be text, not"):
+        world.repeater().put(b"", None)  # type: ignore[arg-type]
+
+
+def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> None:
+    # Given a sender whose disk is full
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    repeater, rounds = world.repeater(buffer, size=1_000), iter(range(20))
+    limit_disk(buffer, 12)
+    with suppress(BufferFull):
+        while True:
+            repeater.put(b"payload")
+    kept = buffer.usage.envelopes
+    # When it runs, Then it goes on without a frame, opening one only
+    repeater.run(lambda: next(rounds) == 4)
+    assert world.queue == []
+    assert len({new.batch_id for _, new in world.memory.batches.changes}) == 1
+    # When there is room again, Then everything is sent
+    limit_disk(buffer, 10_000)
+    repeater.run(lambda: next(rounds) == 8)
+    assert len(world.queue) == kept
+    buffer.close()
+
+
+def test_notices_that_nobody_understands_are_ignored(world: World) -> None:
+    repeater = world.repeater()
+    repeater.put(b"a")
+    repeater.flush()
+    repeater._notices = lambda: [Notice("Complete Frame", 10**30), Notice("Frame Ended", -1)]
+    assert repeater.tick() == 1
+
+
+def test_whatever_the_reply_channel_raises_holds_up_nothing(world: World) -> None:
+    repeater = world.repeater()
+    repeater._notices = lambda: 1 / 0  # type: ignore[assignment,return-value]
+    repeater.put(b"a")
+    repeater.run(lambda: bool(world.queue))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from fanin.client.frames.repeat_buffer import Usage
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
+from fanin.errors import BufferFull, NotConfigured, ServiceUnavailable
 from tests.unit.client.frames.test_repeat_buffer import fill, payloads
 
 
@@ -57,3 +62,88 @@ while True:
     assert buffer.usage.envelopes in (told + 1, told + 2)
     assert buffer.waiting == buffer.usage.envelopes - 20
     buffer.close()
+
+
+def limit_disk(buffer: SqliteRepeatBuffer, pages: int) -> None:
+    """Let the file have no more than so many pages than now, as on a disk that is full beyond them."""
+    ((now,),) = buffer._database.execute("PRAGMA page_count").fetchall()
+    buffer._database.execute(f"PRAGMA max_page_count = {now + pages}")
+
+
+def test_a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    # Given a disk that becomes full
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    limit_disk(buffer, 12)
+    number = 0
+    with suppress(BufferFull):
+        while True:
+            buffer.put(f"payload {number}".encode())
+            number += 1
+    with pytest.raises(BufferFull, match=r"no room on the disk for .*buffer\.db") as full:
+        buffer.put(b"x" * 100)
+    assert (full.value.retryable, full.value.retry_after) == (True, 1)
+
+    # Then what was put is there, and no frame is filled by halves
+    assert buffer.usage.envelopes == buffer.waiting == number
+    with pytest.raises(BufferFull):
+        buffer.assign(7, number)
+    assert (buffer.frames(), buffer.waiting) == ([], number)
+
+    # When there is room, Then all goes on
+    limit_disk(buffer, 100_000)
+    buffer.assign(7, number)
+    assert payloads(buffer, 7, (0, number)) == [f"payload {n}".encode() for n in range(number)]
+    buffer.put(b"again")
+    buffer.close()
+
+
+def test_on_a_full_disk_a_frame_that_is_complete_makes_room(tmp_path: Path) -> None:
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    fill(buffer, 300)
+    buffer.assign(7, 300)
+    limit_disk(buffer, 0)
+    with pytest.raises(BufferFull):
+        buffer.put(b"x" * 8_000)
+    buffer.drop(7)
+    buffer.put(b"x" * 8_000)
+    assert buffer.usage == Usage(1, 8_000)
+    buffer.close()
+
+
+def test_a_file_that_another_process_has_open_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "buffer.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("CREATE TABLE other (n)")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(ServiceUnavailable, match=r"buffer\.db cannot be used now: .*no other process"):
+        SqliteRepeatBuffer(path)
+    other.close()
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("something else, and quite a lot of it " * 99)
+    with pytest.raises(NotConfigured, match=r"notes\.txt is not the file of a repeat buffer"):
+        SqliteRepeatBuffer(path)
+    assert path.read_text().startswith("something else")
+
+
+def test_a_file_of_the_version_before_is_read(tmp_path: Path) -> None:
+    # Given a file without the table of what was set aside
+    path = tmp_path / "buffer.db"
+    before = SqliteRepeatBuffer(path)
+    fill(before, 2)
+    before._database.execute("DROP TABLE set_aside")
+    before.close()
+    # When it is opened, Then all of it works
+    buffer = SqliteRepeatBuffer(path)
+    buffer.assign(7, 2)
+    buffer.set_aside(7, {1: "why"})
+    assert (payloads(buffer, 7, (0, 2)), len(buffer.aside())) == ([b"payload 0"], 1)
+    buffer.close()
+
+    # And what was set aside survives the process
+    again = SqliteRepeatBuffer(path)
+    assert ([one.reason for one in again.aside()], again.usage) == (["why"], Usage(2, 18))
+    again.close()

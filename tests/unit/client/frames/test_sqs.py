@@ -12,7 +12,7 @@ from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.receiver import Disposition
 from fanin.client.frames.repeater import Notice
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
-from fanin.errors import NotConfigured, Throttled
+from fanin.errors import EnvelopesRefused, InvalidRequest, NotConfigured, RequestTooLarge, Throttled
 from tests.unit.client.conftest import Faulty, received
 
 CODECS = [JsonCodec(), ProtobufCodec()]
@@ -59,9 +59,62 @@ class TestTransport:
         assert max(sizes) <= 262_144
 
     def test_entries_that_the_queue_does_not_accept_are_an_error(self, faulty: Faulty, queue: str) -> None:
-        faulty.instead("send_message_batch", lambda real, a: {"Failed": a["Entries"][:2]})
+        faulty.instead(
+            "send_message_batch",
+            lambda real, a: {"Failed": [{**e, "Code": "InternalError"} for e in a["Entries"][:2]]},
+        )
         with pytest.raises(Throttled, match=f"{queue} did not accept 4 of 12 envelopes"):
             SqsTransport(faulty, queue)(envelopes(12))  # type: ignore[arg-type]
+
+    def test_what_can_never_be_sent_is_named_and_the_others_are_sent(self, sqs: Any, queue: str) -> None:
+        # Given a queue that takes 1,024 bytes, and envelopes of which one is longer and one cannot be written
+        sqs.set_queue_attributes(QueueUrl=queue, Attributes={"MaximumMessageSize": "1024"})
+        odd = [Envelope(7, 3, b"x" * 1_100), Envelope(7, 4, "text")]  # type: ignore[arg-type]
+        # When
+        with pytest.raises(EnvelopesRefused, match="never takes 2 of 5 envelopes") as refused:
+            SqsTransport(sqs, queue)([*odd, *envelopes(3)])
+        # Then
+        assert refused.value.reasons.keys() == {3, 4}
+        assert "the codec cannot write this payload" in refused.value.reasons[4]
+        assert len(received(sqs, queue)) == 3
+
+    @pytest.mark.parametrize(
+        ("code", "for_good"),
+        [("InvalidMessageContents", True), ("InvalidParameterValue", True), ("KmsThrottled", False)],
+    )
+    def test_only_a_failure_that_blames_the_content_is_for_good(
+        self, faulty: Faulty, queue: str, code: str, for_good: bool
+    ) -> None:
+        failed = {"Id": "1", "Code": code, "SenderFault": True, "Message": "sorry"}
+        faulty.instead("send_message_batch", lambda real, a: {"Failed": [failed]})
+        with pytest.raises(EnvelopesRefused if for_good else Throttled) as raised:
+            SqsTransport(faulty, queue)(envelopes(3))  # type: ignore[arg-type]
+        if isinstance(raised.value, EnvelopesRefused):
+            assert raised.value.reasons == {1: f"{code}: sorry"}
+
+    @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
+    def test_a_payload_is_checked_as_its_envelope_will_be(
+        self, faulty: Faulty, queue: str, codec: Any
+    ) -> None:
+        transport = SqsTransport(faulty, queue, codec, request_bytes=1_000)  # type: ignore[arg-type]
+        transport.check(b"x" * 700, "text/plain")
+        with pytest.raises(RequestTooLarge, match="but a queue takes 1000"):
+            transport.check(b"x" * 990, "text/plain")
+        with pytest.raises(InvalidRequest, match="cannot write"):
+            transport.check("text", "text/plain")  # type: ignore[arg-type]
+        assert faulty.requests == []
+
+    def test_a_character_that_sqs_does_not_take_is_found_beforehand(self, faulty: Faulty, queue: str) -> None:
+        class Plain(JsonCodec):
+            def encode_text(self, envelope: Envelope) -> str:
+                return envelope.payload.decode()
+
+        transport = SqsTransport(faulty, queue, Plain())  # type: ignore[arg-type]
+        transport.check("tab\t, newline\n, é, 🙂".encode(), "text/plain")
+        with pytest.raises(InvalidRequest, match=r"U\+000B at 4 is not allowed"):
+            transport.check(b"line\x0b", "text/plain")
+        JsonCodec().encode_text(Envelope(7, 0, b"line\x0b"))
+        SqsTransport(faulty, queue).check(b"line\x0b", "text/plain")  # type: ignore[arg-type]
 
     def test_a_queue_that_does_not_exist_is_named(self, sqs: Any, queue: str) -> None:
         with pytest.raises(NotConfigured, match="elsewhere"):
@@ -80,6 +133,22 @@ class TestReceiver:
         # Then
         assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m2", "m3", "m4")]}
         assert receiver.seen == envelopes(3)
+
+    def test_whatever_a_codec_raises_concerns_its_message_only(self) -> None:
+        class Fussy(JsonCodec):
+            def decode_text(self, text: str) -> Envelope:
+                return super().decode_text(text) if text.startswith("{") else Envelope(**{text: 1})  # type: ignore[arg-type]
+
+        records = [{"messageId": "m0", "body": "odd"}, {"messageId": "m1"}]
+        records.append({"messageId": "m2", "body": JsonCodec().encode_text(envelopes(1)[0])})
+        answer = SqsReceiver(Receiver(), Fussy())({"Records": records})  # type: ignore[arg-type]
+        assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m0", "m1")]}
+
+    def test_an_empty_event_is_handled_and_one_of_another_service_refused(self) -> None:
+        receiver = SqsReceiver(Receiver())  # type: ignore[arg-type]
+        assert receiver({"Records": []}) == {"batchItemFailures": []}
+        with pytest.raises(InvalidRequest, match="not an event of SQS"):
+            receiver({"detail-type": "Batch Completed"})
 
     def test_polling_deletes_what_is_settled_and_leaves_the_rest(self, sqs: Any, queue: str) -> None:
         # Given
@@ -109,7 +178,10 @@ class TestNotices:
         bodies = [
             "nonsense",
             "[]",
+            "[" * 200_000,
             json.dumps({"type": "Complete Frame"}),
+            json.dumps({"type": ["Complete Frame"], "frame_id": 7}),
+            json.dumps({"type": "Complete Frame", "frame_id": [7]}),
             json.dumps({"type": "Repeat Requested", "frame_id": 7, "size": 3, "missing": []}),
         ]
         for body in bodies:

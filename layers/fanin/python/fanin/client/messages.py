@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 
 Attribute: TypeAlias = str | int | float | bytes
@@ -92,6 +93,27 @@ class ReceivedMessage:
             json.JSONDecodeError: the body is not JSON.
         """
         return json.loads(self.body)
+
+
+def sqs_records(event: Any) -> list[Mapping[str, Any]]:
+    """The records of an SQS event, as Lambda hands it over; there may be none.
+
+    Raises:
+        InvalidRequest: it is not an event of SQS.
+    """
+    records = event.get("Records") if isinstance(event, Mapping) else None
+    if not isinstance(records, list):
+        raise InvalidRequest(
+            'this is not an event of SQS, which has the form {"Records": [...]}; map a queue to this function'
+        )
+    for record in records:
+        if not isinstance(record, Mapping) or "messageId" not in record:
+            source = record.get("eventSource") if isinstance(record, Mapping) else None
+            raise InvalidRequest(
+                f"a record of this event comes from {source or 'an unknown source'}, not from SQS: it has no "
+                "messageId; map a queue to this function"
+            )
+    return records
 
 
 def from_lambda(record: Mapping[str, Any]) -> ReceivedMessage:

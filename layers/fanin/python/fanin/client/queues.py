@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -19,6 +20,7 @@ from fanin.errors import (
     FaninError,
     InvalidRequest,
     NotConfigured,
+    RequestTooLarge,
     ServiceUnavailable,
     Throttled,
 )
@@ -31,6 +33,9 @@ older limit.
 """
 
 _SERVER_FAULT: Final = 500
+_TOO_LONG: Final = "TooLong"
+_CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
+_NOT_ALLOWED: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
@@ -38,6 +43,38 @@ _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 def is_fifo(queue: str) -> bool:
     """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
     return queue.endswith(".fifo")
+
+
+def blames_content(code: str) -> bool:
+    """Whether a failure of SQS blames what is in the message, so that it fails however often it is sent."""
+    return any(part in code for part in _CONTENT)
+
+
+def check_body(body: str, most_bytes: int) -> None:
+    """Check that every queue takes a body, and hands it on as it is.
+
+    Depending on its age, SQS refuses characters outside of XML 1.0, or replaces them by U+FFFD. See
+    "SendMessage", Amazon SQS API Reference.
+
+    Args:
+        body: a message's text.
+        most_bytes: most bytes of a message in UTF-8.
+
+    Raises:
+        InvalidRequest: a character is not allowed in a message.
+        RequestTooLarge: the body has too many bytes.
+    """
+    if bad := _NOT_ALLOWED.search(body):
+        raise InvalidRequest(
+            f"character U+{ord(bad.group()):04X} at {bad.start()} is not allowed in a message of SQS; "
+            "send such content in base64"
+        )
+    size = len(body.encode())
+    if size > most_bytes:
+        raise RequestTooLarge(
+            f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
+            "its key"
+        )
 
 
 @contextmanager
@@ -52,6 +89,7 @@ def queue_errors(queue_url: str) -> Iterator[None]:
         NotConfigured: the queue does not exist, or credentials or a region are missing.
         Throttled: SQS asked to slow down.
         ServiceUnavailable: SQS did not answer, or answered with a fault of its own.
+        RequestTooLarge: the messages of the request have more bytes than the queue accepts.
         InvalidRequest: SQS refused the request for what is in it.
     """
     try:
@@ -77,4 +115,6 @@ def _translated(error: ClientError, queue_url: str) -> FaninError:
         return Throttled(message)
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= _SERVER_FAULT:
         return ServiceUnavailable(message)
+    if _TOO_LONG in code or "must be shorter than" in message:
+        return RequestTooLarge(message)
     return InvalidRequest(message)

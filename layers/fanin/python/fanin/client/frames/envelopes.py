@@ -23,7 +23,9 @@ import json
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from fanin.domain import limits
 from fanin.domain.frames import Ticket
+from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
 from fanin.errors import InvalidRequest
 
 OCTETS: Final = "application/octet-stream"
@@ -100,8 +102,8 @@ class JsonCodec:
                 if "payload64" in body
                 else body["payload"].encode()
             )
-            return Envelope(_whole(body["frame"]), _whole(body["index"]), payload, str(body["type"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return _received(body["frame"], body["index"], payload, body["type"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _no_envelope(error) from error
 
     def encode(self, envelope: Envelope) -> bytes:
@@ -133,7 +135,7 @@ class ProtobufCodec:
         try:
             numbers, texts = _fields(data)
             other = texts.get(_OTHER_TYPE, b"").decode()
-            return Envelope(
+            return _received(
                 numbers.get(_FRAME, 0),
                 numbers.get(_INDEX, 0),
                 texts.get(_PAYLOAD, b""),
@@ -152,10 +154,20 @@ class ProtobufCodec:
             raise _no_envelope(error) from error
 
 
-def _whole(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"frame and index must be whole numbers, not {value!r}")
-    return value
+def _received(frame: object, index: object, payload: bytes, content_type: object) -> Envelope:
+    """Make an envelope of what was read; no service has other frames and indices than these.
+
+    Raises:
+        InvalidRequest: a field is not what it should be.
+    """
+    if not isinstance(content_type, str):
+        raise InvalidRequest(f"type must be text, not {limits.shown(content_type)}")
+    return Envelope(
+        limits.whole("frame", frame, 0, MAX_BATCH_ID),
+        limits.whole("index", index, 0, MAX_COUNT),
+        payload,
+        content_type,
+    )
 
 
 def _fields(data: bytes) -> tuple[dict[int, int], dict[int, bytes]]:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count, islice
 from threading import RLock
+from typing import TypeAlias
 
 from fanin.client.frames.envelopes import OCTETS, Envelope
-from fanin.client.frames.repeat_buffer import MAX_BYTES, MAX_ENVELOPES, IndexRange, Usage, usage_with
+from fanin.client.frames.repeat_buffer import (
+    MAX_BYTES,
+    MAX_ENVELOPES,
+    IndexRange,
+    SetAside,
+    Usage,
+    usage_with,
+)
+
+_Entry: TypeAlias = tuple[bytes, str]
 
 
 class MemoryRepeatBuffer:
@@ -30,8 +40,10 @@ class MemoryRepeatBuffer:
     def __init__(self, *, max_envelopes: int = MAX_ENVELOPES, max_bytes: int = MAX_BYTES) -> None:
         self._bounds = Usage(max_envelopes, max_bytes)
         self._usage = Usage(0, 0)
-        self._waiting: deque[tuple[bytes, str]] = deque()
-        self._frames: dict[int, list[tuple[bytes, str]]] = {}
+        self._waiting: deque[_Entry] = deque()
+        self._frames: dict[int, list[_Entry | None]] = {}  # None where an envelope was set aside
+        self._aside: dict[int, SetAside] = {}
+        self._numbers = count(1)
         self._lock = RLock()
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
@@ -53,14 +65,15 @@ class MemoryRepeatBuffer:
 
     def frames(self) -> list[int]:
         with self._lock:
-            return list(self._frames)
+            return [frame for frame, entries in self._frames.items() if any(entries)]
 
     def read(self, frame: int, ranges: Iterable[IndexRange]) -> Iterator[Envelope]:
         with self._lock:
             entries = self._frames.get(frame, [])
         for start, stop in ranges:
             for index, entry in enumerate(islice(entries, start, stop), start):
-                yield Envelope(frame, index, *entry)
+                if entry is not None:
+                    yield Envelope(frame, index, *entry)
 
     def drop(self, frame: int) -> None:
         self.release(frame, ())
@@ -69,8 +82,37 @@ class MemoryRepeatBuffer:
         with self._lock:
             entries = self._frames.pop(frame, [])
             kept = {index for start, stop in missing for index in range(start, min(stop, len(entries)))}
-            gone = [entry for index, entry in enumerate(entries) if index not in kept]
-            self._waiting.extend(entry for index, entry in enumerate(entries) if index in kept)
-            self._usage = Usage(
-                self._usage.envelopes - len(gone), self._usage.bytes - sum(len(entry[0]) for entry in gone)
-            )
+            for index, entry in enumerate(entries):
+                if entry is None:
+                    continue
+                if index in kept:
+                    self._waiting.append(entry)
+                else:
+                    self._drop(entry[0])
+
+    def set_aside(self, frame: int, reasons: Mapping[int, str]) -> None:
+        with self._lock:
+            entries = self._frames.get(frame, [])
+            for index, reason in reasons.items():
+                entry = entries[index] if 0 <= index < len(entries) else None
+                if entry is not None:
+                    entries[index] = None
+                    number = next(self._numbers)
+                    self._aside[number] = SetAside(number, *entry, reason)
+
+    def aside(self) -> list[SetAside]:
+        with self._lock:
+            return list(self._aside.values())
+
+    def put_back(self, number: int) -> None:
+        with self._lock:
+            if found := self._aside.pop(number, None):
+                self._waiting.append((found.payload, found.content_type))
+
+    def discard(self, number: int) -> None:
+        with self._lock:
+            if found := self._aside.pop(number, None):
+                self._drop(found.payload)
+
+    def _drop(self, payload: bytes) -> None:
+        self._usage = Usage(self._usage.envelopes - 1, self._usage.bytes - len(payload))

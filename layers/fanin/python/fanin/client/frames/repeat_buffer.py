@@ -1,12 +1,14 @@
 """What a repeater keeps until it is delivered.
 
 An entry *waits* until a frame is opened for it; then it has an index in that frame. A frame's entries are
-dropped together, when the frame is complete.
+dropped together, when the frame is complete. An envelope that can never be sent is *set aside*, for people to
+look at: it stays, with the reason, until it is put back or discarded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from fanin.client.frames.envelopes import OCTETS, Envelope
@@ -31,6 +33,23 @@ class Usage(NamedTuple):
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """An envelope that can never be sent.
+
+    Attributes:
+        number: names it in its buffer, for ``put_back`` and ``discard``.
+        payload: as it was put.
+        content_type: as it was put.
+        reason: why it cannot be sent.
+    """
+
+    number: int
+    payload: bytes
+    content_type: str
+    reason: str
+
+
 class RepeatBuffer(Protocol):
     """Keeps envelopes until they are delivered; several threads may use it.
 
@@ -41,13 +60,15 @@ class RepeatBuffer(Protocol):
         """Keep a payload; once this has returned, the payload is safe.
 
         Raises:
-            BufferFull: the payload would exceed the most envelopes or bytes; slow down, and try again.
+            BufferFull: the payload would exceed the most envelopes or bytes, or there is no room for it on
+                the disk; slow down, and try again.
+            ServiceUnavailable: the disk does not work now; try again.
         """
         ...
 
     @property
     def usage(self) -> Usage:
-        """What it holds, whether waiting or in frames."""
+        """What it holds, whether waiting, in frames or set aside."""
         ...
 
     @property
@@ -83,6 +104,27 @@ class RepeatBuffer(Protocol):
             frame: id of the frame.
             missing: the ranges that were not delivered; they may reach beyond the frame.
         """
+        ...
+
+    def set_aside(self, frame: int, reasons: Mapping[int, str]) -> None:
+        """Take envelopes out of a frame, because they can never be sent.
+
+        Args:
+            frame: id of the frame.
+            reasons: index → why; an index that the buffer does not hold is ignored.
+        """
+        ...
+
+    def aside(self) -> list[SetAside]:
+        """The envelopes that were set aside, oldest first."""
+        ...
+
+    def put_back(self, number: int) -> None:
+        """Let an envelope that was set aside wait for a new frame; an unknown number is ignored."""
+        ...
+
+    def discard(self, number: int) -> None:
+        """Drop an envelope that was set aside; an unknown number is ignored."""
         ...
 
 

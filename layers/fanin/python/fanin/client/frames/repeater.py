@@ -5,30 +5,57 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Frames
+from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import OCTETS, Envelope
-from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer
+from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer, SetAside
 from fanin.client.paging import chunks
 from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
 from fanin.domain.limits import MAX_PAGE
-from fanin.errors import BatchGone, BatchNotFound, FaninError
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    EnvelopesRefused,
+    FaninError,
+    InvalidRequest,
+    ServiceUnavailable,
+)
 
 logger = logging.getLogger("fanin")
 
 Transport: TypeAlias = Callable[[Sequence[Envelope]], object]
-"""Sends envelopes; raises an error of fanin, or OSError, if some may not have been sent."""
+"""Sends envelopes of one frame.
+
+It raises an error of fanin, or OSError, if some may not have been sent; they are sent again later. It raises
+``EnvelopesRefused`` for those that it can never send; they are set aside. An error that blames what is in the
+envelopes (``InvalidRequest``, or any other) is traced to the envelope, so that the others are sent.
+"""
 
 FRAME_SIZE: Final = 1_000
 _CHUNK: Final = 100  # envelopes given to the transport at once
 _REPEATS: Final = Backoff(base=5, cap=300)
 _FAULTS: Final = (FaninError, OSError)
+
+
+@runtime_checkable
+class PayloadCheck(Protocol):
+    """A ``Transport`` that knows beforehand what it can never send, as ``SqsTransport`` does."""
+
+    def check(self, payload: bytes, content_type: str) -> None:
+        """Check that a payload can be sent.
+
+        Raises:
+            InvalidRequest: it can never be sent.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +95,11 @@ class Repeater:
     frame whose envelopes are in the buffer is repeated until it is complete. A frame that timed out is
     dissolved: what is missing is sent in a new frame, as a new delivery.
 
+    An envelope that can never be sent holds up no other: ``put`` refuses it where the transport can tell, and
+    one that is found later is set aside in the buffer, with the reason. ``aside`` lists them;
+    ``buffer.put_back`` sends one again, ``buffer.discard`` drops it. Until then they count in the buffer's
+    usage. A frame of which only such envelopes are missing is left to time out.
+
     All calls except ``put`` must come from one thread. ``docs/patterns/frames.md`` has an example that runs.
 
     Args:
@@ -101,15 +133,27 @@ class Repeater:
         self._clock = clock
         self._outstanding = {frame: _NextCheck(clock()) for frame in buffer.frames()}
         self._transport_failed = False
+        self._unfilled: Frame | None = None
         self.buffer = buffer
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
         """Keep a payload for delivery.
 
         Raises:
-            BufferFull: the buffer holds as much as it may; slow down.
+            InvalidRequest: the payload is not bytes, or the transport can never send it.
+            BufferFull: the buffer holds as much as it may, or its disk is full; slow down, and try again.
         """
+        if not isinstance(payload, bytes):
+            raise InvalidRequest(f"a payload must be bytes, not {type(payload).__name__}; encode it")
+        if not isinstance(content_type, str):
+            raise InvalidRequest(f"a content type must be text, not {type(content_type).__name__}")
+        if isinstance(self._transport, PayloadCheck):
+            self._transport.check(payload, content_type)
         self.buffer.put(payload, content_type)
+
+    def aside(self) -> list[SetAside]:
+        """The envelopes that can never be sent, with the reasons, oldest first."""
+        return self.buffer.aside()
 
     def flush(self) -> None:
         """Open frames for all payloads that wait, and send them.
@@ -117,12 +161,15 @@ class Repeater:
         A transport that fails raises nothing here, because what was not sent is repeated.
 
         Raises:
-            FaninError: no frame could be opened; the payloads keep waiting.
+            FaninError: no frame could be opened or filled; the payloads keep waiting.
         """
         while waiting := self.buffer.waiting:
-            size = min(waiting, self._template.size)
-            frame = self._frames.open(self._sized(size))
+            # A frame that the buffer had no room to note is filled later, or each try would open another one.
+            frame = self._unfilled or self._frames.open(self._sized(min(waiting, self._template.size)))
+            self._unfilled = frame
+            size = frame.size
             self.buffer.assign(frame.frame_id, size)
+            self._unfilled = None
             self._outstanding[frame.frame_id] = _NextCheck(self._next(0))
             self._send(frame.frame_id, [(0, size)])
 
@@ -142,6 +189,8 @@ class Repeater:
                 self._check(frame_id)
             except _FAULTS as error:
                 logger.warning("frame %d cannot be checked now, trying again later: %s", frame_id, error)
+            except Exception:  # whatever is wrong with one frame holds up no other
+                logger.exception("frame %d cannot be checked", frame_id)
         return len(self._outstanding)
 
     def reconnected(self) -> None:
@@ -180,11 +229,17 @@ class Repeater:
         except _FAULTS as error:
             logger.warning("the reply channel cannot be read now, trying again later: %s", error)
             return
+        except Exception:  # whatever it raises, the frames are checked all the same
+            logger.exception("the reply channel cannot be read")
+            return
         for notice in notices:
+            if notice.frame not in self._outstanding:
+                continue
+            # Checked at this tick, even if the buffer cannot drop a complete frame now.
+            self._outstanding[notice.frame] = _NextCheck(self._clock())
             if notice.kind == names.MESSAGE_COMPLETE_FRAME:
-                self._forget(notice.frame)
-            elif notice.frame in self._outstanding:
-                self._outstanding[notice.frame] = _NextCheck(self._clock())
+                with suppress(*_FAULTS):
+                    self._forget(notice.frame)
 
     def _check(self, frame_id: int) -> None:
         """Send the missing envelopes of a frame again, or forget the frame if it is complete.
@@ -201,8 +256,8 @@ class Repeater:
         elif frame.state.terminal:
             self.buffer.release(frame_id, self._missing(frame))
             self._forget(frame_id)
-        else:
-            self._send(frame_id, frame.missing)
+        elif not self._send(frame_id, frame.missing) and frame.missing and frame.cursor is None:
+            self._forget(frame_id)  # what is missing was set aside: nothing of the frame is left to deliver
 
     def _missing(self, frame: Frame) -> list[IndexRange]:
         """All ranges that are missing of a frame, from every page."""
@@ -216,15 +271,43 @@ class Repeater:
         self.buffer.drop(frame_id)
         self._outstanding.pop(frame_id, None)
 
-    def _send(self, frame_id: int, ranges: Iterable[IndexRange]) -> None:
-        """Send envelopes; what is not sent is repeated when the frame is due."""
-        try:
-            for chunk in chunks(self.buffer.read(frame_id, ranges), max_items=_CHUNK):
-                self._transport(chunk)
-        except _FAULTS as error:
-            logger.warning("frame %d could not be sent whole, repeating it later: %s", frame_id, error)
-            self._transport_failed = True
-            return
-        if self._transport_failed:
+    def _send(self, frame_id: int, ranges: Iterable[IndexRange]) -> bool:
+        """Send envelopes; what is not sent is repeated when the frame is due.
+
+        Returns:
+            Whether the buffer holds any of them.
+
+        Raises:
+            FaninError: the buffer cannot be read.
+        """
+        held = False
+        for chunk in chunks(self.buffer.read(frame_id, ranges), max_items=_CHUNK):
+            held = True
+            failures = bisect(chunk, self._send_some, on_defect=True)
+            for failed in failures:
+                logger.warning(
+                    "%d envelopes of frame %d from index %d were not sent, repeating them later: %s",
+                    len(failed.items),
+                    frame_id,
+                    failed.items[0].index,
+                    failed.error,
+                )
+            if sum(len(failed.items) for failed in failures) == len(chunk):
+                self._transport_failed = True
+                return held
+        if held and self._transport_failed:
             self._transport_failed = False
             self.reconnected()
+        return held
+
+    def _send_some(self, envelopes: Sequence[Envelope]) -> None:
+        """Send envelopes, and set aside those that the transport can never send."""
+        try:
+            self._transport(envelopes)
+        except OSError as error:
+            raise ServiceUnavailable(f"the transport failed: {error}") from error
+        except EnvelopesRefused as refused:
+            frame_id = envelopes[0].frame
+            for index, reason in refused.reasons.items():
+                logger.warning("envelope %d of frame %d is set aside: %s", index, frame_id, reason)
+            self.buffer.set_aside(frame_id, refused.reasons)

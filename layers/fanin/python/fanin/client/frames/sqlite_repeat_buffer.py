@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final
 
 from fanin.client.frames.envelopes import OCTETS, Envelope
-from fanin.client.frames.repeat_buffer import MAX_BYTES, MAX_ENVELOPES, IndexRange, Usage, usage_with
+from fanin.client.frames.repeat_buffer import (
+    MAX_BYTES,
+    MAX_ENVELOPES,
+    IndexRange,
+    SetAside,
+    Usage,
+    usage_with,
+)
+from fanin.errors import BufferFull, NotConfigured, ServiceUnavailable
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS envelopes (
@@ -20,6 +29,12 @@ CREATE TABLE IF NOT EXISTS envelopes (
     payload BLOB NOT NULL
 );
 CREATE UNIQUE INDEX IF NOT EXISTS by_place ON envelopes (frame, place);
+CREATE TABLE IF NOT EXISTS set_aside (
+    number INTEGER PRIMARY KEY,
+    content_type TEXT NOT NULL,
+    payload BLOB NOT NULL,
+    reason TEXT NOT NULL
+);
 """
 
 
@@ -32,11 +47,18 @@ class SqliteRepeatBuffer:
     (``synchronous=FULL``), which costs some milliseconds for each put. See "Write-Ahead Logging" in SQLite's
     documentation.
 
+    Every write is one transaction. A full disk loses nothing: ``put`` raises ``BufferFull``, and all goes on
+    when there is room.
+
     Args:
         path: the file; only one process at a time can use it.
         max_envelopes: most envelopes it may hold.
         max_bytes: most bytes of payload it may hold.
         power_safe: whether a put survives a loss of power.
+
+    Raises:
+        NotConfigured: the file is not one of a repeat buffer.
+        ServiceUnavailable: the file cannot be used, or another process has it open.
     """
 
     def __init__(
@@ -47,14 +69,16 @@ class SqliteRepeatBuffer:
         max_bytes: int = MAX_BYTES,
         power_safe: bool = False,
     ) -> None:
+        self._path = path
         self._bounds = Usage(max_envelopes, max_bytes)
         self._lock = RLock()
-        self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
-        self._database.executescript(_SCHEMA)
-        self._usage = self._count()
+        with self._translated():
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
+            self._database.executescript(_SCHEMA)
+            self._usage = self._count()
 
     def close(self) -> None:
         """Close the file; the buffer cannot be used afterwards."""
@@ -64,7 +88,9 @@ class SqliteRepeatBuffer:
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
         with self._lock:
             usage = usage_with(self._usage, len(payload), self._bounds)
-            self._rows("INSERT INTO envelopes (content_type, payload) VALUES (?, ?)", (content_type, payload))
+            self._write(
+                ("INSERT INTO envelopes (content_type, payload) VALUES (?, ?)", (content_type, payload))
+            )
             self._usage = usage
 
     @property
@@ -73,27 +99,27 @@ class SqliteRepeatBuffer:
 
     @property
     def waiting(self) -> int:
-        ((count,),) = self._rows("SELECT count(*) FROM envelopes WHERE frame IS NULL")
+        ((count,),) = self._read("SELECT count(*) FROM envelopes WHERE frame IS NULL")
         return int(count)
 
     def assign(self, frame: int, size: int) -> None:
-        self._rows(
+        statement = (
             "UPDATE envelopes SET frame = ?1, place = oldest.place FROM ("
             " SELECT number, row_number() OVER (ORDER BY number) - 1 AS place FROM envelopes"
             " WHERE frame IS NULL ORDER BY number LIMIT ?2"
-            ") AS oldest WHERE envelopes.number = oldest.number",
-            (frame, size),
+            ") AS oldest WHERE envelopes.number = oldest.number"
         )
+        self._write((statement, (frame, size)))
 
     def frames(self) -> list[int]:
-        rows = self._rows(
+        rows = self._read(
             "SELECT frame FROM envelopes WHERE frame IS NOT NULL GROUP BY 1 ORDER BY min(number)"
         )
         return [int(frame) for (frame,) in rows]
 
     def read(self, frame: int, ranges: Iterable[IndexRange]) -> Iterator[Envelope]:
         for start, stop in ranges:
-            rows = self._rows(
+            rows = self._read(
                 "SELECT place, payload, content_type FROM envelopes"
                 " WHERE frame = ? AND place >= ? AND place < ? ORDER BY place",
                 (frame, start, stop),
@@ -105,22 +131,93 @@ class SqliteRepeatBuffer:
         self.release(frame, ())
 
     def release(self, frame: int, missing: Collection[IndexRange]) -> None:
+        waits = "UPDATE envelopes SET frame = NULL, place = NULL WHERE frame = ? AND place >= ? AND place < ?"
         with self._lock:
-            self._database.execute("BEGIN IMMEDIATE")
-            with self._database:  # commits, or rolls back
-                for start, stop in missing:
-                    self._rows(
-                        "UPDATE envelopes SET frame = NULL, place = NULL"
-                        " WHERE frame = ? AND place >= ? AND place < ?",
-                        (frame, start, stop),
-                    )
-                self._rows("DELETE FROM envelopes WHERE frame = ?", (frame,))
+            self._write(
+                *((waits, (frame, start, stop)) for start, stop in missing),
+                ("DELETE FROM envelopes WHERE frame = ?", (frame,)),
+            )
+            self._usage = self._count()
+
+    def set_aside(self, frame: int, reasons: Mapping[int, str]) -> None:
+        move = (
+            "INSERT INTO set_aside SELECT number, content_type, payload, ? FROM envelopes"
+            " WHERE frame = ? AND place = ?"
+        )
+        delete = "DELETE FROM envelopes WHERE frame = ? AND place = ?"
+        statements: list[tuple[str, tuple[object, ...]]] = []
+        for place, reason in reasons.items():
+            statements += [(move, (reason, frame, place)), (delete, (frame, place))]
+        self._write(*statements)
+
+    def aside(self) -> list[SetAside]:
+        rows = self._read("SELECT number, payload, content_type, reason FROM set_aside ORDER BY number")
+        return [SetAside(*row) for row in rows]
+
+    def put_back(self, number: int) -> None:
+        move = (
+            "INSERT INTO envelopes (number, content_type, payload)"
+            " SELECT number, content_type, payload FROM set_aside WHERE number = ?"
+        )
+        self._write((move, (number,)), ("DELETE FROM set_aside WHERE number = ?", (number,)))
+
+    def discard(self, number: int) -> None:
+        with self._lock:
+            self._write(("DELETE FROM set_aside WHERE number = ?", (number,)))
             self._usage = self._count()
 
     def _count(self) -> Usage:
-        ((count, size),) = self._rows("SELECT count(*), total(length(payload)) FROM envelopes")
+        ((count, size),) = self._read(
+            "SELECT count(*), total(length(payload)) FROM"
+            " (SELECT payload FROM envelopes UNION ALL SELECT payload FROM set_aside)"
+        )
         return Usage(count, int(size))
 
-    def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
+    def _read(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._lock, self._translated():
             return self._database.execute(statement, values).fetchall()
+
+    def _write(self, *statements: tuple[str, Sequence[object]]) -> None:
+        """Execute statements in one transaction.
+
+        Without room for the log, the log's pages go into the file, and the log begins anew: most of the time
+        a deletion needs no more than that.
+        """
+        with self._lock, self._translated():
+            try:
+                self._commit(statements)
+            except sqlite3.OperationalError as error:
+                if not _no_room(error):
+                    raise
+                self._database.execute("PRAGMA wal_checkpoint(RESTART)")
+                self._commit(statements)
+
+    def _commit(self, statements: Sequence[tuple[str, Sequence[object]]]) -> None:
+        with self._database:  # commits, or rolls back
+            self._database.execute("BEGIN IMMEDIATE")
+            for statement, values in statements:
+                self._database.execute(statement, values)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise SQLite's errors as errors of fanin."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if _no_room(error):
+                raise BufferFull(
+                    f"there is no room on the disk for {self._path}: {error}; make room, and try again",
+                    retry_after=1,
+                ) from error
+            raise ServiceUnavailable(
+                f"the repeat buffer {self._path} cannot be used now: {error}; check the disk, and that no "
+                "other process has the file open"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise NotConfigured(
+                f"{self._path} is not the file of a repeat buffer: {error}; give another path"
+            ) from error
+
+
+def _no_room(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode == sqlite3.SQLITE_FULL

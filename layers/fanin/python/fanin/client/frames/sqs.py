@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Notice
+from fanin.client.messages import sqs_records
 from fanin.client.paging import chunks
-from fanin.client.queues import REQUEST_BYTES, queue_errors
+from fanin.client.queues import REQUEST_BYTES, blames_content, check_body, queue_errors
+from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
 from fanin.entry.partial_batch import partial_batch_response
-from fanin.errors import InvalidRequest, Throttled
+from fanin.errors import EnvelopesRefused, InvalidRequest, RequestTooLarge, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+logger = logging.getLogger("fanin")
+
 _MOST: Final = 10
+
+
+class _Body(NamedTuple):
+    """The text of an envelope, and its index in its frame."""
+
+    index: int
+    text: str
+
+
+class _Failure(NamedTuple):
+    """An envelope that the queue did not accept: now, or for good."""
+
+    index: int
+    reason: str
+    for_good: bool
 
 
 class SqsTransport:
@@ -27,31 +48,103 @@ class SqsTransport:
         sqs: client.
         queue_url: the receivers' queue.
         codec: writes the bodies; JSON by default.
+        request_bytes: most bytes of an envelope, and of a request; up to 1 MiB if the queue's
+            MaximumMessageSize allows it.
     """
 
-    def __init__(self, sqs: SQSClient, queue_url: str, codec: Codec | None = None) -> None:
+    def __init__(
+        self,
+        sqs: SQSClient,
+        queue_url: str,
+        codec: Codec | None = None,
+        *,
+        request_bytes: int = REQUEST_BYTES,
+    ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
         self._codec = codec or JsonCodec()
+        self._request_bytes = request_bytes
+
+    def check(self, payload: bytes, content_type: str) -> None:
+        """Check that the queue takes a payload, in whatever frame.
+
+        Raises:
+            InvalidRequest: the codec cannot write it.
+            RequestTooLarge: its envelope has more bytes than a message may have.
+        """
+        check_body(self._text(Envelope(MAX_BATCH_ID, MAX_COUNT, payload, content_type)), self._request_bytes)
 
     def __call__(self, envelopes: Sequence[Envelope]) -> None:
         """Send envelopes, up to ten in a request.
 
         Raises:
+            EnvelopesRefused: some can never be sent; it has tried to send the others.
             Throttled: the queue did not accept some of them.
             AccessDenied, NotConfigured, ServiceUnavailable: the queue cannot be reached.
         """
-        bodies = (self._codec.encode_text(envelope) for envelope in envelopes)
-        refused = 0
-        for page in chunks(
-            bodies, max_items=_MOST, size_of=lambda body: len(body.encode()), max_bytes=REQUEST_BYTES
-        ):
-            entries: list[Any] = [{"Id": str(i), "MessageBody": body} for i, body in enumerate(page)]
+        bodies, refused = self._texts(envelopes)
+        failures: list[_Failure] = []
+        for page in chunks(bodies, max_items=_MOST, size_of=_size, max_bytes=self._request_bytes):
+            for failed in bisect(page, lambda some: failures.extend(self._request(some))):
+                raise failed.error
+        refused |= {failure.index: failure.reason for failure in failures if failure.for_good}
+        if refused:
+            raise EnvelopesRefused(
+                f"{self._queue_url} never takes {len(refused)} of {len(envelopes)} envelopes", reasons=refused
+            )
+        if failures:
+            raise Throttled(f"{self._queue_url} did not accept {len(failures)} of {len(envelopes)} envelopes")
+
+    def _texts(self, envelopes: Sequence[Envelope]) -> tuple[list[_Body], dict[int, str]]:
+        """Write envelopes; of those that cannot be written, why, by index."""
+        bodies: list[_Body] = []
+        refused: dict[int, str] = {}
+        for envelope in envelopes:
+            try:
+                bodies.append(_Body(envelope.index, self._text(envelope)))
+            except InvalidRequest as error:
+                refused[envelope.index] = str(error)
+        return bodies, refused
+
+    def _text(self, envelope: Envelope) -> str:
+        """Write an envelope.
+
+        Raises:
+            InvalidRequest: the codec cannot write it.
+        """
+        try:
+            return self._codec.encode_text(envelope)
+        except Exception as error:  # a codec may be the user's, and a payload anything
+            raise InvalidRequest(
+                f"the codec cannot write this payload: {error!r}; put bytes, and a content type that is text"
+            ) from error
+
+    def _request(self, page: Sequence[_Body]) -> list[_Failure]:
+        """Send one request; returns what the queue did not accept.
+
+        Raises:
+            RequestTooLarge: the queue accepts fewer bytes than these in one request.
+        """
+        entries: list[Any] = [{"Id": str(i), "MessageBody": body.text} for i, body in enumerate(page)]
+        try:
             with queue_errors(self._queue_url):
                 answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
-            refused += len(answer.get("Failed", []))
-        if refused:
-            raise Throttled(f"{self._queue_url} did not accept {refused} of {len(envelopes)} envelopes")
+        except RequestTooLarge as error:
+            if len(page) > 1:
+                raise
+            return [_Failure(page[0].index, str(error), for_good=True)]
+        return [
+            _Failure(
+                page[int(failure["Id"])].index,
+                f"{failure['Code']}: {failure.get('Message', '')}".rstrip(": "),
+                for_good=blames_content(failure["Code"]),
+            )
+            for failure in answer.get("Failed", [])
+        ]
+
+
+def _size(body: _Body) -> int:
+    return len(body.text.encode())
 
 
 class SqsReceiver:
@@ -78,8 +171,11 @@ class SqsReceiver:
 
         Returns:
             The partial batch response: the messages to deliver again.
+
+        Raises:
+            InvalidRequest: it is not an event of SQS.
         """
-        bodies = {str(record["messageId"]): str(record["body"]) for record in event["Records"]}
+        bodies = {str(record["messageId"]): record.get("body") for record in sqs_records(event)}
         return partial_batch_response(sorted(self._receive(bodies)))
 
     def poll(self, sqs: SQSClient, queue_url: str, *, wait: int = 20) -> int:
@@ -99,7 +195,7 @@ class SqsReceiver:
         with queue_errors(queue_url):
             answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
         messages = {message["MessageId"]: message for message in answer.get("Messages", [])}
-        again = self._receive({message_id: message["Body"] for message_id, message in messages.items()})
+        again = self._receive({message_id: message.get("Body") for message_id, message in messages.items()})
         entries: list[Any] = [
             {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
             for number, (message_id, message) in enumerate(messages.items())
@@ -110,7 +206,7 @@ class SqsReceiver:
                 sqs.delete_message_batch(QueueUrl=queue_url, Entries=entries)
         return len(messages)
 
-    def _receive(self, bodies: Mapping[str, str]) -> set[str]:
+    def _receive(self, bodies: Mapping[str, Any]) -> set[str]:
         """Receive the envelopes in messages.
 
         Args:
@@ -123,8 +219,11 @@ class SqsReceiver:
         for message_id, body in bodies.items():
             try:
                 envelopes[message_id] = self._codec.decode_text(body)
-            except InvalidRequest:
-                continue  # delivered again, until the queue moves it to its dead-letter queue
+            except InvalidRequest as error:
+                # Delivered again, until the queue moves it to its dead-letter queue.
+                logger.warning("message %s holds no envelope and comes again: %s", message_id, error)
+            except Exception:  # a codec may be the user's, and a body anything
+                logger.exception("message %s cannot be read and comes again", message_id)
         dispositions = self._receiver.receive(list(envelopes.values()))
         settled = {
             message_id
@@ -150,11 +249,8 @@ def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[
             answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
         messages = answer.get("Messages", [])
         for message in messages:
-            try:
-                body = json.loads(message["Body"])
-                yield Notice(body["type"], body["frame_id"])
-            except (ValueError, KeyError, TypeError):
-                continue  # not a message of fanin
+            if notice := _notice(message["Body"]):
+                yield notice
         if messages:
             entries: list[Any] = [
                 {"Id": str(i), "ReceiptHandle": message["ReceiptHandle"]}
@@ -164,3 +260,13 @@ def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[
                 sqs.delete_message_batch(QueueUrl=queue_url, Entries=entries)
 
     return take
+
+
+def _notice(text: str) -> Notice | None:
+    """Read a message of a reply channel; None if it is not from fanin."""
+    try:
+        body = json.loads(text)
+        kind, frame = body["type"], body["frame_id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return Notice(kind, frame) if type(kind) is str and type(frame) is int else None
