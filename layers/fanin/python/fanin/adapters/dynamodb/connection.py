@@ -24,7 +24,7 @@ _B = TypeVar("_B")
 _MOST_READ: Final = 100  # keys in a BatchGetItem
 _MOST_WRITTEN: Final = 25  # rows in a BatchWriteItem
 _ATTEMPTS: Final = 3
-"""How often botocore sends a request. Throttled writes are repeated here, where it is known what else waits."""
+"""How often botocore sends a request. Throttled writes are repeated here, together with the others."""
 _IDLE_ROUNDS: Final = 4
 """Rounds of throttled writes in which none went through, before the others are answered for."""
 _CONDITION: Final = "ConditionalCheckFailed"
@@ -50,10 +50,10 @@ class Connection:
     """Calls DynamoDB as the service requires: in chunks, with repeats and waits.
 
     A write that meets a transaction on its row, and rows that a batch call left unprocessed, are retried with
-    jitter; neither has changed anything, so that is safe. What counts is rounds in which nothing went
-    through: a large read is never whole at once, and every round may bring a part of it. botocore itself may repeat a call whose answer was
-    lost: a clear that did take place then reports its bits as cleared before. Writes that must not be
-    repeated go through ``update_once``.
+    jitter; neither has changed anything, so that is safe. Only rounds that bring nothing count as tries: of a
+    large read DynamoDB answers 16 MB at a time. botocore itself may repeat a call whose answer was lost: a
+    clear that did take place then reports its bits as cleared before. Writes that must not be repeated go
+    through ``update_once``.
 
     Args:
         client: makes the client, when first used.
@@ -221,6 +221,7 @@ class Connection:
             wanted: Mapping[str, Any] = {
                 table: {"Keys": keys[start : start + _MOST_READ], "ConsistentRead": True, **projection}
             }
+
             def ask() -> int:
                 nonlocal wanted
                 with translated():

@@ -74,9 +74,7 @@ def split(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: T
     return replace(plan, share=done, named=named), rest
 
 
-def _only(
-    named: tuple[Named, ...], words: Collection[int], tree: Tree, *, inside: bool
-) -> tuple[Named, ...]:
+def _only(named: tuple[Named, ...], words: Collection[int], tree: Tree, *, inside: bool) -> tuple[Named, ...]:
     """The items that lie inside some words of level 0, or outside of them."""
     kept = (
         Named(block, [ordinal for ordinal in ordinals if (ordinal // tree.width in words) is inside])
