@@ -23,6 +23,7 @@ CONTEXT = SimpleNamespace(
     memory_limit_in_mb=128,
     invoked_function_arn="arn:aws:lambda:eu-west-1:000000000000:function:fanin-test",
     aws_request_id="request-of-lambda",
+    get_remaining_time_in_millis=lambda: 30_000,
 )
 
 

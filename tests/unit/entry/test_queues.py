@@ -29,6 +29,19 @@ def failed(answer: dict[str, Any]) -> list[str]:
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
+def refuse(message: Any) -> None:
+    """Parking fails, so that the message is reported."""
+    raise Throttled("the queue is busy")
+
+
+def acknowledged(event: Any, ledger: Any, park: Any = refuse, postpone: Any = lambda _: None) -> Any:
+    return queues.acknowledge(event, ledger, park, postpone)
+
+
+def dead_lettered(event: Any, ledger: Any, park: Any, postpone: Any = lambda _: None) -> Any:
+    return queues.fail_dead_letters(event, ledger, park, postpone)
+
+
 @pytest.fixture
 def batch(ledger: LedgerService) -> Batch:
     return ledger.open(OpenBatch())
@@ -46,7 +59,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(
     before = memory.accesses.writes["words.clear"]
 
     # When they are acknowledged in one window
-    answer = queues.acknowledge(event(*({"items": [item]} for item in group)), ledger)
+    answer = acknowledged(event(*({"items": [item]} for item in group)), ledger)
 
     # Then the word was written once, and its parent once
     assert failed(answer) == []
@@ -63,7 +76,7 @@ def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> 
         "counts": [{"batch_id": counted, "n": 3}],
         "failures": [{"item": group[1], "reason": "bad row"}],
     }
-    assert failed(queues.acknowledge(event(body), ledger)) == []
+    assert failed(acknowledged(event(body), ledger)) == []
     assert ledger.status(group.batch_id, exact=True).done_min == 12
     assert ledger.status(counted).batch.acked == 3
     assert [failure.reason for failure in ledger.failures(group.batch_id).failures] == ["bad row"]
@@ -89,7 +102,7 @@ def test_a_poison_message_spoils_no_other(
     bodies.insert(13, poison)
 
     # When the window is handled
-    answer = queues.acknowledge(event(*bodies), ledger)
+    answer = acknowledged(event(*bodies), ledger)
 
     # Then only the poison comes back
     assert failed(answer) == ["m13"]
@@ -104,7 +117,7 @@ def test_a_throttled_window_comes_back_whole(ledger: LedgerService, group: Group
         raise Throttled("slow down")
 
     monkeypatch.setattr(ledger, "ack", throttled)
-    answer = queues.acknowledge(event({"items": [group[0]]}, "nonsense", {"items": [group[1]]}), ledger)
+    answer = acknowledged(event({"items": [group[0]]}, "nonsense", {"items": [group[1]]}), ledger)
     assert sorted(failed(answer)) == ["m0", "m1", "m2"]
     assert len(calls) == 1
 
@@ -120,7 +133,7 @@ def test_a_defect_that_one_message_brings_out_spares_the_others(
         return ack(items, **kwargs)
 
     monkeypatch.setattr(ledger, "ack", defective)
-    answer = queues.acknowledge(event(*({"items": [item]} for item in group[:8])), ledger)
+    answer = acknowledged(event(*({"items": [item]} for item in group[:8])), ledger)
     assert failed(answer) == ["m3"]
     assert ledger.status(group.batch_id, exact=True).done_min == 7
 
@@ -128,7 +141,7 @@ def test_a_defect_that_one_message_brings_out_spares_the_others(
 def test_a_window_with_more_ids_than_a_call_may_carry_is_cut(ledger: LedgerService, batch: Batch) -> None:
     group = ledger.add(batch.batch_id, 25_000)
     bodies = [{"items": group[start : start + 4_000]} for start in range(0, 25_000, 4_000)]
-    assert failed(queues.acknowledge(event(*bodies), ledger)) == []
+    assert failed(acknowledged(event(*bodies), ledger)) == []
     assert ledger.status(batch.batch_id, exact=True).done_min == 25_000
 
 
@@ -141,10 +154,10 @@ def test_the_counts_of_a_message_wait_for_its_failures(
     body = {"counts": [{"batch_id": counted, "n": 1}], "failures": [{"item": group[0]}]}
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "fail", lambda _failures: (_ for _ in ()).throw(Throttled("slow down")))
-        assert failed(queues.acknowledge(event(body), ledger)) == ["m0"]
+        assert failed(acknowledged(event(body), ledger)) == ["m0"]
 
     # When it comes again
-    assert failed(queues.acknowledge(event(body), ledger)) == []
+    assert failed(acknowledged(event(body), ledger)) == []
 
     # Then it was counted once
     assert ledger.status(counted).batch.acked == 1
@@ -173,7 +186,7 @@ def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger: LedgerService, 
 
     # When the message of the last dies
     dead = {"Records": [letter(group[1], "d1")]}
-    answer = queues.fail_dead_letters(dead, ledger, lambda _message: pytest.fail("parked"))
+    answer = dead_lettered(dead, ledger, lambda _message: pytest.fail("parked"))
 
     # Then its item has failed, and the batch is complete
     assert failed(answer) == []
@@ -186,7 +199,7 @@ def test_a_dead_letter_that_nobody_can_handle_is_parked(ledger: LedgerService, g
     parked: list[Any] = []
     dead = {"Records": [letter(None, "d1"), letter("nonsense", "d2"), letter(group[0], "d3", source=False)]}
 
-    answer = queues.fail_dead_letters(dead, ledger, parked.append)
+    answer = dead_lettered(dead, ledger, parked.append)
 
     assert failed(answer) == []
     assert [message["messageId"] for message in parked] == ["d1", "d2"]
@@ -203,4 +216,4 @@ def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
 
     monkeypatch.setattr(ledger, "fail", busy)
     dead = {"Records": [letter(None, "d1"), letter(group[0], "d2")]}
-    assert sorted(failed(queues.fail_dead_letters(dead, ledger, busy))) == ["d1", "d2"]
+    assert sorted(failed(dead_lettered(dead, ledger, busy))) == ["d1", "d2"]
