@@ -22,6 +22,7 @@ from fanin.entry.in_memory.dispatcher import Dispatcher
 from fanin.entry.in_memory.event_source import EventSource, LambdaHandler, each
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import TRIES, Alarms, Dead, Feed, Rate
+from fanin.names import ACK_TRIES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -64,9 +65,8 @@ class Runtime:
         self._dispatcher = Dispatcher(clock)
         self.clock = ServiceClock(clock, self._dispatcher.wait)
         self.sqs = cast("SQSClient", self._dispatcher.after_each_call(self._client()))
-        self.ack_queue_url, jobs, replies = (
-            self._own_queue(f"fanin-{name}") for name in ("acks", "jobs", "replies")
-        )
+        self.ack_queue_url = self._own_queue("fanin-acks", ACK_TRIES)
+        jobs, replies = (self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies"))
         ports = self._ports(jobs, replies)
         functions = Functions(ports, self.dead)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
@@ -114,10 +114,10 @@ class Runtime:
     def _client(self) -> InMemorySqs:
         return InMemorySqs(self.queues, self.memory.accesses, self._dispatcher.wait)
 
-    def _own_queue(self, name: str) -> str:
+    def _own_queue(self, name: str, tries: int) -> str:
         """Make a queue of the service; nobody consumes its dead letters."""
         grave = self.queues.create(name + DEAD_LETTERS, {}, {})
-        attributes = {"VisibilityTimeout": str(HIDDEN)} | _redrive(grave, TRIES)
+        attributes = {"VisibilityTimeout": str(HIDDEN)} | _redrive(grave, tries)
         return self.queues.create(name, attributes, {}).url
 
     def _ports(self, jobs: str, replies: str) -> Ports:
