@@ -75,8 +75,8 @@ MESSAGE_REPEAT_REQUESTED: Final = "Repeat Requested"
 ACK_TRIES: Final = 100
 """How often a message of the ack queue is received before it becomes a dead letter.
 
-Its pauses grow to a quarter of an hour, so this is a day in which the tables throttle. Messages that are at fault
-do not wait for it.
+Its pauses grow to a quarter of an hour, so this is a day in which the tables throttle. Messages that are at
+fault do not wait for it.
 """
 CHANNEL_TAG: Final = "fanin:channel"  # carried by queues to which fanin may send
 ROUTE_RULE: Final = "fanin-route-"  # prefix of the name of a route's rule on the bus

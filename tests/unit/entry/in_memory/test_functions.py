@@ -36,8 +36,13 @@ def dead() -> list[Dead]:
 
 
 @pytest.fixture
-def functions(memory: Memory, dead: list[Dead]) -> Functions:
-    return Functions(memory.ports(), dead)
+def functions(memory: Memory, dead: list[Dead], given_up: list[str]) -> Functions:
+    return Functions(memory.ports(), dead, given_up.append)
+
+
+@pytest.fixture
+def given_up() -> list[str]:
+    return []
 
 
 def message(body: Any = "x", item: str | None = None, **attributes: str) -> dict[str, Any]:
@@ -123,3 +128,13 @@ def test_the_registrar_drops_what_is_over(memory: Memory, services: Services, fu
     for change in memory.directory.changes:
         functions.directory(change)
     assert memory.events.published[-1].detail["reason"] == "lease over"
+
+
+@pytest.mark.parametrize(
+    "body", ["nonsense", "[]", "7", "[" * 100_000, '{"items": ["nonsense"]}', '{"items": 7}']
+)
+def test_an_ack_that_is_at_fault_is_given_up_at_once(
+    functions: Functions, given_up: list[str], body: str
+) -> None:
+    functions.acks(message() | {"body": body})
+    assert given_up == [body]

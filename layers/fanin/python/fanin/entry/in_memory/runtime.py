@@ -68,7 +68,7 @@ class Runtime:
         self.ack_queue_url = self._own_queue("fanin-acks", ACK_TRIES)
         jobs, replies = (self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies"))
         ports = self._ports(jobs, replies)
-        functions = Functions(ports, self.dead)
+        functions = Functions(ports, self.dead, self._bury_ack)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
         self.consume(self.ack_queue_url, each(functions.acks))
@@ -119,6 +119,12 @@ class Runtime:
         grave = self.queues.create(name + DEAD_LETTERS, {}, {})
         attributes = {"VisibilityTimeout": str(HIDDEN)} | _redrive(grave, tries)
         return self.queues.create(name, attributes, {}).url
+
+    def _bury_ack(self, body: str) -> None:
+        with self.queues.lock:
+            acks = self.queues.find(self.ack_queue_url)
+            if acks and acks.dead_letters:
+                acks.dead_letters.send(body, {})
 
     def _ports(self, jobs: str, replies: str) -> Ports:
         # Not the callers' client: a send by a use case must not run functions before the use case returns.
