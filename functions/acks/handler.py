@@ -10,4 +10,4 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return queues.acknowledge(event, wiring.ledger())
+    return queues.acknowledge(event, wiring.ledger(), wiring.set_aside, wiring.received().postpone)

@@ -34,6 +34,7 @@ CODES = {
     "LocalStackFailed": "local-stack-failed",
     "NotConfigured": "not-configured",
     "NotRegistered": "not-registered",
+    "PartlyMarked": "partly-marked",
     "RequestTooLarge": "request-too-large",
     "RouteNotFound": "route-not-found",
     "SendFailed": "send-failed",
@@ -41,7 +42,7 @@ CODES = {
     "Throttled": "throttled",
 }
 """Codes that clients, logs and alarms already know. One may be added, none may change."""
-RETRYABLE = {"LimitReached", "BufferFull", "Throttled", "ServiceUnavailable"}
+RETRYABLE = {"LimitReached", "BufferFull", "Throttled", "PartlyMarked", "ServiceUnavailable"}
 
 
 def drawn() -> dict[str, tuple[str, str]]:

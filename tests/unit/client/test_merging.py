@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.client.merging import merge_receipts, merge_verdicts
-from fanin.domain.acks import Receipt
+from fanin.client.merging import merge_receipts, merge_verdicts, repeat_rest
+from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.reports import Verdict
+from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
 
 FIRST = Receipt(7, "k", State.OPEN, complete=False, first=2, duplicates=("a",), ranged=10, late=0)
 SECOND = Receipt(7, "k", State.CLOSED, complete=True, first=3, duplicates=("b", "c"), ranged=0, late=4)
@@ -59,3 +62,65 @@ def test_verdicts_add_up_over_pages_and_end_with_the_last_row(row: Batch) -> Non
     ]
     # When, then
     assert merge_verdicts(iter(pages)) == Verdict(ended, 7, ("a", "b", "c"), repaired=True, cursor=None)
+
+
+class TestRepeatRest:
+    @staticmethod
+    def one_at_a_time(calls: list[Acks]) -> Callable[[Acks], list[Receipt]]:
+        """A service that marks one item of a call."""
+
+        def call(acks: Acks) -> list[Receipt]:
+            calls.append(acks)
+            receipt = Receipt(7, "k", State.OPEN, first=1)
+            if len(acks.items) == 1:
+                return [receipt]
+            raise PartlyMarked("slow down", receipts=[receipt], rest=Acks(items=acks.items[1:]))
+
+        return call
+
+    def test_what_is_left_is_sent_again_until_nothing_is(self) -> None:
+        calls: list[Acks] = []
+        waits: list[float] = []
+        backoff = Backoff(tries=3, base=1, cap=9, sleep=waits.append, fraction=lambda: 1.0)
+
+        receipts = repeat_rest(self.one_at_a_time(calls), Acks(items=["a", "b", "c"]), backoff)
+
+        assert [acks.items for acks in calls] == [["a", "b", "c"], ["b", "c"], ["c"]]
+        assert [receipt.first for receipt in merge_receipts(receipts)] == [3]
+        assert waits == [1, 2]
+
+    def test_in_the_end_the_rest_is_raised_with_all_receipts(self) -> None:
+        backoff = Backoff(tries=3, sleep=lambda _: None)
+
+        with pytest.raises(PartlyMarked, match="slow down") as found:
+            repeat_rest(self.one_at_a_time([]), Acks(items=list("abcdef")), backoff)
+
+        assert found.value.rest.items == ["d", "e", "f"]
+        assert [receipt.first for receipt in found.value.receipts] == [3]
+
+    @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
+    def test_a_repeat_that_marks_nothing_leaves_what_it_was_for(
+        self, error: type[Throttled | ServiceUnavailable]
+    ) -> None:
+        first = self.one_at_a_time([])
+
+        def call(acks: Acks) -> list[Receipt]:
+            if acks.items == ["a", "b"]:
+                return first(acks)
+            raise error("not now")
+
+        with pytest.raises(PartlyMarked, match="not now") as found:
+            repeat_rest(call, Acks(items=["a", "b"]), Backoff(sleep=lambda _: None))
+        assert found.value.rest.items == ["b"]
+        assert [receipt.first for receipt in found.value.receipts] == [1]
+
+    def test_a_call_that_marks_nothing_is_not_repeated(self) -> None:
+        calls: list[Acks] = []
+
+        def call(acks: Acks) -> list[Receipt]:
+            calls.append(acks)
+            raise Throttled("slow down")
+
+        with pytest.raises(Throttled) as found:
+            repeat_rest(call, Acks(items=["a"]), Backoff(sleep=lambda _: None))
+        assert (type(found.value), len(calls)) == (Throttled, 1)

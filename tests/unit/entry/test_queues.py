@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.entry import queues
@@ -29,6 +31,19 @@ def failed(answer: dict[str, Any]) -> list[str]:
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
+def refuse(message: Any) -> None:
+    """Parking fails, so that the message is reported."""
+    raise Throttled("the queue is busy")
+
+
+def acknowledged(event: Any, ledger: Any, park: Any = refuse, postpone: Any = lambda _: None) -> Any:
+    return queues.acknowledge(event, ledger, park, postpone)
+
+
+def dead_lettered(event: Any, ledger: Any, park: Any, postpone: Any = lambda _: None) -> Any:
+    return queues.fail_dead_letters(event, ledger, park, postpone)
+
+
 @pytest.fixture
 def batch(ledger: LedgerService) -> Batch:
     return ledger.open(OpenBatch())
@@ -46,7 +61,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(
     before = memory.accesses.writes["words.clear"]
 
     # When they are acknowledged in one window
-    answer = queues.acknowledge(event(*({"items": [item]} for item in group)), ledger)
+    answer = acknowledged(event(*({"items": [item]} for item in group)), ledger)
 
     # Then the word was written once, and its parent once
     assert failed(answer) == []
@@ -63,7 +78,7 @@ def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> 
         "counts": [{"batch_id": counted, "n": 3}],
         "failures": [{"item": group[1], "reason": "bad row"}],
     }
-    assert failed(queues.acknowledge(event(body), ledger)) == []
+    assert failed(acknowledged(event(body), ledger)) == []
     assert ledger.status(group.batch_id, exact=True).done_min == 12
     assert ledger.status(counted).batch.acked == 3
     assert [failure.reason for failure in ledger.failures(group.batch_id).failures] == ["bad row"]
@@ -89,11 +104,152 @@ def test_a_poison_message_spoils_no_other(
     bodies.insert(13, poison)
 
     # When the window is handled
-    answer = queues.acknowledge(event(*bodies), ledger)
+    answer = acknowledged(event(*bodies), ledger)
 
     # Then only the poison comes back
     assert failed(answer) == ["m13"]
     assert ledger.status(group.batch_id, exact=True).done_min == 32
+
+
+class Postponed(list[tuple[str, int]]):
+    """Collects which messages come again after how many seconds."""
+
+    def __call__(self, waits: Any) -> None:
+        self += [(message["messageId"], seconds) for message, seconds in waits]
+
+
+def throttle_word(memory: Memory, nth: int) -> None:
+    """Let one write of a word be throttled."""
+    writes: list[str] = []
+
+    def on_call(call: str, moment: str) -> None:
+        if (call, moment) == ("words.clear", "before"):
+            writes.append(call)
+            if len(writes) == nth:
+                raise Throttled("slow down")
+
+    memory.accesses._on_call = on_call
+
+
+class TestOverload:
+    def test_only_messages_of_which_something_is_left_come_again(
+        self, ledger: LedgerService, memory: Memory, batch: Batch, measured
+    ) -> None:
+        # Given messages of three words, of which the second is throttled
+        group = ledger.add(batch.batch_id, 192)
+        bodies = [{"items": group[n : n + 16]} for n in range(0, 192, 16)]
+        bodies += [{"ranges": [{"group": group.prefix, "from": 0, "to": 3}]}]
+        throttle_word(memory, 2)
+        postponed = Postponed()
+
+        # When
+        answer = acknowledged(event(*bodies), ledger, postpone=postponed)
+
+        # Then
+        assert failed(answer) == ["m4", "m5", "m6", "m7"] == [name for name, _ in postponed]
+        assert ledger.status(batch.batch_id, exact=True).done_min == 128
+        assert measured()[names.METRIC_POSTPONED] == [4.0]
+
+    def test_failures_and_ranges_that_are_left_come_again(
+        self, ledger: LedgerService, memory: Memory, batch: Batch
+    ) -> None:
+        group = ledger.add(batch.batch_id, 192)
+        failing = [{"failures": [{"item": group[n], "reason": "torn"}]} for n in (0, 64)]
+        ranges = [{"ranges": [{"group": group.prefix, "from": n, "to": n + 2}]} for n in (5, 130)]
+        throttle_word(memory, 2)
+        assert failed(acknowledged(event(*failing), ledger)) == ["m1"]
+        throttle_word(memory, 2)
+        assert failed(acknowledged(event(*ranges), ledger)) == ["m1"]
+
+    def test_a_range_without_an_end_is_recognized(
+        self, ledger: LedgerService, memory: Memory, batch: Batch
+    ) -> None:
+        one, two = ledger.add(batch.batch_id, 64), ledger.add(batch.batch_id, 64)
+        throttle_word(memory, 1)
+        bodies = [{"ranges": [{"group": group.prefix}]} for group in (one, two)]
+        bodies += [{"items": [two[5]]}]
+        answer = acknowledged(event(*bodies), ledger)
+        pending = ledger.missing(batch.batch_id).ranges
+        assert failed(answer)
+        assert acknowledged(event(*bodies), ledger)["batchItemFailures"] == []
+        assert pending
+        assert ledger.missing(batch.batch_id).ranges == ()
+
+    def test_acks_go_through_when_failures_do_not(
+        self, ledger: LedgerService, group: Group, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(ledger, "fail", lambda _failures: (_ for _ in ()).throw(Throttled("slow down")))
+        bodies = [{"items": [group[0]]}, {"failures": [{"item": group[1]}], "items": [group[2]]}]
+
+        assert failed(acknowledged(event(*bodies), ledger)) == ["m1"]
+        assert ledger.status(group.batch_id, exact=True).done_min == 1
+
+    def test_messages_wait_longer_the_more_often_they_came(
+        self, ledger: LedgerService, group: Group, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(queues, "PAUSES", replace(queues.PAUSES, fraction=lambda: 1.0))
+        monkeypatch.setattr(ledger, "ack", lambda *_, **__: (_ for _ in ()).throw(Throttled("slow down")))
+        arrivals = event(*({"items": [item]} for item in group[:5]))
+        for received, message_ in zip((1, 2, 5, 9, 90), arrivals["Records"], strict=True):
+            message_["attributes"] = {"ApproximateReceiveCount": str(received)}
+        postponed = Postponed()
+
+        acknowledged(arrivals, ledger, postpone=postponed)
+
+        assert [seconds for _, seconds in postponed] == [20, 40, 320, 900, 900]
+
+    def test_nobody_comes_again_at_once(self, ledger: LedgerService, group: Group, monkeypatch) -> None:
+        monkeypatch.setattr(queues, "PAUSES", replace(queues.PAUSES, fraction=lambda: 0.0))
+        monkeypatch.setattr(ledger, "ack", lambda *_, **__: (_ for _ in ()).throw(Throttled("slow down")))
+        postponed = Postponed()
+        acknowledged(event({"items": [group[0]]}), ledger, postpone=postponed)
+        assert postponed == [("m0", queues.LEAST_PAUSE)]
+
+    def test_a_queue_that_cannot_postpone_is_asked_for_them_all_the_same(
+        self, ledger: LedgerService, group: Group, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(ledger, "ack", lambda *_, **__: (_ for _ in ()).throw(Throttled("slow down")))
+
+        def broken(_waits: Any) -> None:
+            raise ZeroDivisionError
+
+        assert failed(acknowledged(event({"items": [group[0]]}), ledger, postpone=broken)) == ["m0"]
+
+    def test_what_the_time_does_not_suffice_for_comes_again(
+        self, ledger: LedgerService, batch: Batch, monkeypatch
+    ) -> None:
+        # Given messages for three calls, and time for two
+        group = ledger.add(batch.batch_id, 12_000)
+        left = iter([1.0, 1.0, 0.0])
+        monkeypatch.setattr(queues.INVOCATION, "seconds_left", lambda: next(left))
+        bodies = [{"items": group[start : start + 4_000]} for start in range(0, 12_000, 4_000)]
+        monkeypatch.setattr(queues.limits, "MAX_IDS", 4_000)
+
+        assert failed(acknowledged(event(*bodies), ledger)) == ["m2"]
+        assert ledger.status(batch.batch_id, exact=True).done_min == 8_000
+
+
+class TestPoison:
+    @pytest.mark.parametrize("body", ["[" * 200_000, '{"items": ' * 100_000, '{"items": [1e999]}', "\ud800"])
+    def test_is_parked_at_once_and_alone(
+        self, ledger: LedgerService, group: Group, measured, body: str
+    ) -> None:
+        parked: list[Any] = []
+        bodies: list[Any] = [{"items": [item]} for item in group[:9]]
+
+        answer = acknowledged(event(*bodies, body), ledger, parked.append)
+
+        assert failed(answer) == []
+        assert [message["messageId"] for message in parked] == ["m9"]
+        assert ledger.status(group.batch_id, exact=True).done_min == 9
+        assert measured()[names.METRIC_PARKED] == [1.0]
+
+    def test_that_cannot_be_parked_comes_again(self, ledger: LedgerService, group: Group) -> None:
+        def broken(_message: Any) -> None:
+            raise ZeroDivisionError
+
+        answer = acknowledged(event({"items": [group[0]]}, "nonsense"), ledger, broken)
+        assert failed(answer) == ["m1"]
 
 
 def test_a_throttled_window_comes_back_whole(ledger: LedgerService, group: Group, monkeypatch) -> None:
@@ -104,7 +260,7 @@ def test_a_throttled_window_comes_back_whole(ledger: LedgerService, group: Group
         raise Throttled("slow down")
 
     monkeypatch.setattr(ledger, "ack", throttled)
-    answer = queues.acknowledge(event({"items": [group[0]]}, "nonsense", {"items": [group[1]]}), ledger)
+    answer = acknowledged(event({"items": [group[0]]}, "nonsense", {"items": [group[1]]}), ledger)
     assert sorted(failed(answer)) == ["m0", "m1", "m2"]
     assert len(calls) == 1
 
@@ -120,7 +276,7 @@ def test_a_defect_that_one_message_brings_out_spares_the_others(
         return ack(items, **kwargs)
 
     monkeypatch.setattr(ledger, "ack", defective)
-    answer = queues.acknowledge(event(*({"items": [item]} for item in group[:8])), ledger)
+    answer = acknowledged(event(*({"items": [item]} for item in group[:8])), ledger)
     assert failed(answer) == ["m3"]
     assert ledger.status(group.batch_id, exact=True).done_min == 7
 
@@ -128,7 +284,7 @@ def test_a_defect_that_one_message_brings_out_spares_the_others(
 def test_a_window_with_more_ids_than_a_call_may_carry_is_cut(ledger: LedgerService, batch: Batch) -> None:
     group = ledger.add(batch.batch_id, 25_000)
     bodies = [{"items": group[start : start + 4_000]} for start in range(0, 25_000, 4_000)]
-    assert failed(queues.acknowledge(event(*bodies), ledger)) == []
+    assert failed(acknowledged(event(*bodies), ledger)) == []
     assert ledger.status(batch.batch_id, exact=True).done_min == 25_000
 
 
@@ -141,10 +297,10 @@ def test_the_counts_of_a_message_wait_for_its_failures(
     body = {"counts": [{"batch_id": counted, "n": 1}], "failures": [{"item": group[0]}]}
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "fail", lambda _failures: (_ for _ in ()).throw(Throttled("slow down")))
-        assert failed(queues.acknowledge(event(body), ledger)) == ["m0"]
+        assert failed(acknowledged(event(body), ledger)) == ["m0"]
 
     # When it comes again
-    assert failed(queues.acknowledge(event(body), ledger)) == []
+    assert failed(acknowledged(event(body), ledger)) == []
 
     # Then it was counted once
     assert ledger.status(counted).batch.acked == 1
@@ -173,7 +329,7 @@ def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger: LedgerService, 
 
     # When the message of the last dies
     dead = {"Records": [letter(group[1], "d1")]}
-    answer = queues.fail_dead_letters(dead, ledger, lambda _message: pytest.fail("parked"))
+    answer = dead_lettered(dead, ledger, lambda _message: pytest.fail("parked"))
 
     # Then its item has failed, and the batch is complete
     assert failed(answer) == []
@@ -186,13 +342,67 @@ def test_a_dead_letter_that_nobody_can_handle_is_parked(ledger: LedgerService, g
     parked: list[Any] = []
     dead = {"Records": [letter(None, "d1"), letter("nonsense", "d2"), letter(group[0], "d3", source=False)]}
 
-    answer = queues.fail_dead_letters(dead, ledger, parked.append)
+    answer = dead_lettered(dead, ledger, parked.append)
 
     assert failed(answer) == []
     assert [message["messageId"] for message in parked] == ["d1", "d2"]
     (failure,) = ledger.failures(group.batch_id).failures
     assert failure.reason == "dead letter: received 4 times from work-dead"
     assert "private" not in caplog.text
+
+
+def test_a_dead_letter_never_fails_an_item_that_was_done(ledger: LedgerService, batch: Batch) -> None:
+    """By id, by a range that marked a word above, or in a batch that has ended."""
+    group, other = ledger.add(batch.batch_id, 5_000), ledger.add(batch.batch_id, 1)
+    ended = ledger.open(OpenBatch()).batch_id
+    last = ledger.add(ended, 1)
+    ledger.close(ended)
+    ledger.ack([group[0], last[0]], ranges=[ItemRange(group.prefix, 64, 4_928)])
+    letters = [letter(item, f"d{n}") for n, item in enumerate((group[0], group[200], last[0], other[0]))]
+
+    answer = dead_lettered({"Records": letters}, ledger, lambda _message: pytest.fail("parked"))
+
+    assert failed(answer) == []
+    assert [failure.item for failure in ledger.failures(batch.batch_id).failures] == [other[0]]
+    assert ledger.failures(ended).failures == ()
+    assert ledger.status(ended).batch.state is State.COMPLETE
+
+
+def test_a_dead_letter_of_a_batch_that_is_gone_is_parked_with_its_body(
+    ledger: LedgerService, group: Group
+) -> None:
+    # Given letters of a batch that was removed, of one that never was, and of one that lives
+    removed = ledger.open(OpenBatch()).batch_id
+    lost = ledger.add(removed, 1)
+    ledger.cancel(removed)
+    ledger.remove(removed)
+    parked: list[Any] = []
+    unknown = f"77:{lost.id}:0"
+    letters = [letter(item, f"d{n}") for n, item in enumerate((lost[0], unknown, group[0]))]
+
+    # When
+    answer = dead_lettered({"Records": letters}, ledger, parked.append)
+
+    # Then
+    assert failed(answer) == []
+    assert [(message["messageId"], message["body"]) for message in parked] == [
+        ("d0", "private"),
+        ("d1", "private"),
+    ]
+    assert [failure.item for failure in ledger.failures(group.batch_id).failures] == [group[0]]
+
+
+def test_a_dead_letter_that_is_throttled_comes_again_alone(
+    ledger: LedgerService, memory: Memory, batch: Batch
+) -> None:
+    group = ledger.add(batch.batch_id, 128)
+    throttle_word(memory, 2)
+    postponed = Postponed()
+    letters = [letter(group[0], "d0"), letter(group[64], "d1")]
+
+    answer = dead_lettered({"Records": letters}, ledger, lambda _message: pytest.fail("parked"), postponed)
+
+    assert failed(answer) == ["d1"] == [name for name, _ in postponed]
 
 
 def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
@@ -203,4 +413,4 @@ def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
 
     monkeypatch.setattr(ledger, "fail", busy)
     dead = {"Records": [letter(None, "d1"), letter(group[0], "d2")]}
-    assert sorted(failed(queues.fail_dead_letters(dead, ledger, busy))) == ["d1", "d2"]
+    assert sorted(failed(dead_lettered(dead, ledger, busy))) == ["d1", "d2"]

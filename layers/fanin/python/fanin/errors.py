@@ -18,6 +18,7 @@
     ├── LimitReached            a bounded batch or the bus's rules are full: try again later
     ├── BufferFull              a repeat buffer is full: the receivers lag behind, send more slowly
     ├── Throttled               AWS throttles, or other calls change the same row: try again later
+    │   └── PartlyMarked        some items of the call are marked: repeat it with the rest
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── NotConfigured           a setting of this process is missing
@@ -33,7 +34,10 @@ whether the same call may succeed later. Messages say what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from fanin.domain.acks import Acks, Receipt
 
 
 class FaninError(Exception):
@@ -132,6 +136,24 @@ class BufferFull(FaninError):
 class Throttled(FaninError):
     code = "throttled"
     retryable = True
+
+
+class PartlyMarked(Throttled):
+    """An acknowledgement marked some of its items before the store was overloaded or the time was up.
+
+    Attributes:
+        receipts: of the items that are marked, one for each batch.
+        rest: what is left to mark. A repeat of the whole call does no harm either.
+    """
+
+    code = "partly-marked"
+
+    def __init__(
+        self, message: str, *, receipts: Sequence[Receipt], rest: Acks, retry_after: int | None = None
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.receipts = list(receipts)
+        self.rest = rest
 
 
 class AccessDenied(FaninError):

@@ -72,6 +72,12 @@ ATTRIBUTE_TYPE: Final = "fanin-type"
 MESSAGE_COMPLETE_FRAME: Final = "Complete Frame"  # types of the messages on a frame's reply channel
 MESSAGE_FRAME_ENDED: Final = "Frame Ended"
 MESSAGE_REPEAT_REQUESTED: Final = "Repeat Requested"
+ACK_TRIES: Final = 100
+"""How often a message of the ack queue is received before it becomes a dead letter.
+
+Its pauses grow to a quarter of an hour, so this is a day in which the tables throttle. Messages that are at
+fault do not wait for it.
+"""
 CHANNEL_TAG: Final = "fanin:channel"  # carried by queues to which fanin may send
 ROUTE_RULE: Final = "fanin-route-"  # prefix of the name of a route's rule on the bus
 
@@ -99,6 +105,7 @@ METRIC_LATE: Final = "ItemsLate"
 METRIC_FAILED: Final = "ItemsFailed"
 METRIC_ENDED: Final = "BatchesEnded"
 METRIC_PARKED: Final = "RecordsParked"
+METRIC_POSTPONED: Final = "MessagesPostponed"
 METRIC_BUFFER_DEPTH: Final = "BufferDepth"
 METRIC_BUFFER_REJECTS: Final = "BufferRejects"
 METRIC_BUFFER_WAIT: Final = "BufferWaitMilliseconds"

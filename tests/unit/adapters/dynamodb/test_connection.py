@@ -133,6 +133,19 @@ def test_unwritten_rows_are_written_again(connection: Connection, aws: Stubber, 
     assert waits == [0.02]
 
 
+def test_a_read_that_comes_in_many_parts_is_never_given_up(
+    connection: Connection, aws: Stubber, waits: list[float]
+) -> None:
+    """Of rows of 400 KB DynamoDB answers 16 MB at a time, and its answers are not failures."""
+    keys = [{"k": {"S": str(n)}} for n in range(8)]
+    for n in range(8):
+        rest = {"t": {"Keys": keys[n + 1 :]}} if n < 7 else {}
+        aws.add_response("batch_get_item", {"Responses": {"t": [keys[n]]}, "UnprocessedKeys": rest})
+
+    assert connection.read("t", keys) == keys
+    assert waits == [0.02] * 7
+
+
 @pytest.mark.parametrize("call", ["read", "put"])
 def test_what_stays_unprocessed_is_throttled(connection: Connection, aws: Stubber, call: str) -> None:
     for _ in range(3):

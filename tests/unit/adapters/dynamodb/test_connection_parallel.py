@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.dynamodb import Connection
-from fanin.errors import Throttled
+from fanin.errors import ServiceUnavailable, Throttled
 
 
 def test_several_calls_go_at_once(connection: Connection) -> None:
@@ -52,3 +52,65 @@ def test_the_client_is_made_once_and_late(client: Any) -> None:
 
 
 never: Callable[[], Any] = lambda: pytest.fail("a client was made")  # noqa: E731
+
+
+class TestAttempt:
+    def test_repeats_the_calls_that_are_throttled_and_no_others(
+        self, connection: Connection, waits: list[float]
+    ) -> None:
+        calls: list[int] = []
+
+        def call(number: int) -> int:
+            calls.append(number)
+            if number % 2 and calls.count(number) < 3:
+                raise Throttled("slow")
+            return number * 2
+
+        assert connection.attempt(call, range(6)) == [0, 2, 4, 6, 8, 10]
+        assert sorted(calls) == [0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5, 5]
+        assert waits == [0.02, 0.04]
+
+    def test_goes_on_for_as_long_as_something_goes_through(self, connection: Connection) -> None:
+        gone: list[int] = []
+
+        def call(number: int) -> int:
+            if number > len(gone):
+                raise Throttled("slow")
+            gone.append(number)
+            return number
+
+        connection._threads = 1
+        assert connection.attempt(call, range(9, -1, -1)) == list(range(9, -1, -1))
+
+    def test_gives_up_when_nothing_goes_through(self, connection: Connection, waits: list[float]) -> None:
+        def call(number: int) -> int:
+            if number:
+                raise Throttled("slow")
+            return number
+
+        zero, one = connection.attempt(call, [0, 1])
+        assert (zero, type(one)) == (0, Throttled)
+        assert len(waits) == 4
+
+    def test_an_unknown_end_is_answered_and_not_repeated(self, connection: Connection) -> None:
+        calls: list[int] = []
+
+        def call(number: int) -> int:
+            calls.append(number)
+            raise ServiceUnavailable("no answer")
+
+        (answer,) = connection.attempt(call, [7])
+        assert (type(answer), calls) == (ServiceUnavailable, [7])
+
+    def test_begins_nothing_when_the_time_is_up(self) -> None:
+        left = [1.0, 1.0, 0.0]
+        connection = Connection(never, threads=1, time_left=lambda: left.pop(0) if len(left) > 1 else left[0])
+        _ = connection._pool
+        connection.__dict__["client"] = None
+        answers = connection.attempt(abs, [-1, -2, -3, -4])
+        assert answers[:2] == [1, 2]
+        assert [type(answer) for answer in answers[2:]] == [Throttled, Throttled]
+
+    def test_a_defect_is_raised(self, connection: Connection) -> None:
+        with pytest.raises(ZeroDivisionError):
+            connection.attempt(lambda number: 1 // number, [1, 0])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
+from fanin.adapters.dynamodb.connection import Written
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
 from fanin.errors import ServiceUnavailable, Throttled
@@ -134,8 +136,10 @@ def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(
 ) -> None:
     aws.add_client_error("update_item", **refused(word(FULL, 5)))
 
-    with pytest.raises(ServiceUnavailable, match="word 7/1/3"):
-        words.clear([Clear(KEY, 1 << 5, LATER)])
+    (outcome,) = words.clear([Clear(KEY, 1 << 5, LATER)])
+
+    assert isinstance(outcome, ServiceUnavailable)
+    assert "word 7/1/3" in str(outcome)
 
 
 def test_a_lease_is_taken_on_a_pending_bit_that_nobody_holds(words: DynamoWords, aws: Stubber) -> None:
@@ -200,17 +204,42 @@ def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
     assert getattr(words, call)([KEY, WordKey(7, 0, 0), KEY]) == {KEY: FULL}
 
 
-def test_a_throttled_clear_says_so(words: DynamoWords, aws: Stubber) -> None:
-    aws.add_client_error("update_item", "ProvisionedThroughputExceededException")
+def test_only_the_word_that_is_throttled_is_written_again(
+    words: DynamoWords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given two words, of which one is throttled twice
+    slow, fast = WordKey(7, 0, 0), WordKey(7, 0, 1)
+    throttled = {"7/0/0": 2}
+    written: list[str] = []
 
-    with pytest.raises(Throttled):
-        words.clear([Clear(KEY, 1, LATER)])
+    def update(_connection: object, request: Mapping[str, Any], **_: object) -> Written:
+        word = request["Key"]["word_id"]["S"]
+        if throttled.get(word):
+            throttled[word] -= 1
+            raise Throttled("slow down")
+        written.append(word)
+        return Written(done=True, item={"word": {"N": "0"}})
+
+    monkeypatch.setattr(Connection, "update", update)
+
+    assert words.clear([Clear(slow, 1, LATER), Clear(fast, 1, LATER)]) == [Cleared(0, 1), Cleared(0, 1)]
+    assert written == ["7/0/1", "7/0/0"]
+
+
+def test_a_word_that_stays_throttled_is_answered_with_its_error(words: DynamoWords, aws: Stubber) -> None:
+    for _ in range(4):
+        aws.add_client_error("update_item", "ProvisionedThroughputExceededException")
+
+    (outcome,) = words.clear([Clear(KEY, 1, LATER)])
+
+    assert isinstance(outcome, Throttled)
+    aws.assert_no_pending_responses()
 
 
 def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent: Silent) -> None:
     words = DynamoWords("words", Connection())
 
-    with pytest.raises(ServiceUnavailable):
-        words.clear([Clear(WordKey(7, 0, 0), 1, 2_000_000_000)])
+    (outcome,) = words.clear([Clear(WordKey(7, 0, 0), 1, 2_000_000_000)])
 
+    assert isinstance(outcome, ServiceUnavailable)
     assert len(silent.calls) > 1

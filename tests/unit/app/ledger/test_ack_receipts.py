@@ -10,9 +10,10 @@ from fanin.app.ledger import ack_receipts
 from fanin.app.ledger.ack_request import Named, Share, Span
 from fanin.app.ports.words import Cleared, WordKey
 from fanin.domain import ids
-from fanin.domain.acks import Receipt
+from fanin.domain.acks import Acks, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.tree import Tree
+from fanin.errors import Throttled
 
 TREE = Tree(4)
 BATCH = Batch(
@@ -123,3 +124,31 @@ def test_an_estimated_batch_counts_ids_ranges_and_numbers_alike() -> None:
     batch = replace(BATCH, mode=Mode.ESTIMATED, state=State.CLOSED)
 
     assert ack_receipts.counted(SHARE, batch) == Receipt(7, "mine", State.CLOSED, ranged=9)
+
+
+SLOW = Throttled("slow down")
+
+
+def test_a_plan_that_was_carried_out_leaves_nothing() -> None:
+    plan = ack_receipts.plan(Share(7, (Named(BLOCK, [0, 6]),), (Span(BLOCK, 3, 12),)), BATCH, TREE)
+
+    done, rest = ack_receipts.split(plan, BATCH, dict.fromkeys(plan.marks, Cleared(0, 1)), TREE)
+
+    assert (done, rest.total) == (plan, 0)
+
+
+def test_a_plan_is_divided_by_its_words() -> None:
+    # Given items of words 0 and 1, and ranges of which one meets word 1 and one a word above
+    spans = (Span(BLOCK, 6, 8), Span(BLOCK, 8, 16), Span(BLOCK, 2, 3))
+    plan = ack_receipts.plan(Share(7, (Named(BLOCK, [0, 4, 1, 4]),), spans), BATCH, TREE)
+    outcomes = {**dict.fromkeys(plan.marks, Cleared(0b0010, 0b1101)), word(1): SLOW, word(0, level=1): SLOW}
+
+    done, rest = ack_receipts.split(plan, BATCH, outcomes, TREE)
+
+    assert rest.acks == Acks(
+        items=[item(4), item(4)],
+        ranges=[ItemRange(BLOCK.prefix, 6, 8), ItemRange(BLOCK.prefix, 8, 16)],
+    )
+    assert ack_receipts.receipt(done, BATCH, outcomes, TREE) == Receipt(
+        7, "mine", State.OPEN, first=1, duplicates=(item(1),), ranged=1
+    )

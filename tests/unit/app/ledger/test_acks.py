@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.domain import ids, limits
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Mode, State
 from fanin.domain.reports import FailedItem
 from fanin.errors import (
@@ -15,7 +15,10 @@ from fanin.errors import (
     BatchNotFound,
     InvalidItemId,
     InvalidRequest,
+    PartlyMarked,
     RequestTooLarge,
+    ServiceUnavailable,
+    Throttled,
 )
 from tests.unit.app.conftest import Crash, World
 
@@ -487,3 +490,186 @@ def test_consumers_keep_a_batch_alive(world: World) -> None:
 
     assert world.fresh().reap().orphaned == 0
     assert world.row(batch).touched_at > world.clock.at - 100_000
+
+
+class TestOverload:
+    """The width of a word is 4: items 0 to 3 are of word 0, 4 to 7 of word 1."""
+
+    @staticmethod
+    def throttle() -> None:
+        raise Throttled("slow down")
+
+    def refuse(self, world: World, call: str, *, after: int = 0) -> None:
+        """Let one write of a kind be throttled, after so many that are not."""
+        for _ in range(after):
+            world.at(call, "before", lambda: None)
+        world.at(call, "before", self.throttle)
+
+    def test_names_the_items_that_are_left(self, world: World) -> None:
+        batch, (group,) = world.batch(12)
+        self.refuse(world, "words.clear", after=1)
+
+        with pytest.raises(PartlyMarked, match="slow down") as found:
+            world.ledger.ack([group[0], group[4], group[1], group[5], group[8]])
+
+        assert found.value.rest == Acks(items=[group[4], group[5]], ranges=[], counts=[], failures=[])
+        assert found.value.receipts == [Receipt(batch.batch_id, "", State.OPEN, first=3)]
+        assert found.value.retry_after == 1
+        assert found.value.retryable
+
+    def test_a_repeat_of_the_rest_marks_it_and_is_first(self, world: World) -> None:
+        batch, (group,) = world.batch(12, closed=True)
+        self.refuse(world, "words.clear", after=1)
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack(list(group))
+
+        (receipt,) = world.ledger.ack(found.value.rest.items)
+
+        assert (receipt.first, receipt.duplicates, receipt.complete) == (4, (), True)
+        assert sum(receipt.first for receipt in found.value.receipts) == 8
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_says_plainly_that_nothing_is_marked(self, world: World) -> None:
+        _, (group,) = world.batch(12)
+        self.refuse(world, "words.clear")
+
+        with pytest.raises(Throttled) as found:
+            world.ledger.ack([group[0]])
+
+        assert type(found.value) is Throttled
+
+    def test_leaves_a_range_of_which_a_part_is_left(self, world: World) -> None:
+        _, (group,) = world.batch(32)
+        whole, half = ItemRange(group.prefix, 2, 9), ItemRange(group.prefix, 16, 20)
+        self.refuse(world, "words.clear", after=1)  # 2 and 3 are marked, 8 is not
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack(ranges=[whole, half])
+
+        assert found.value.rest.ranges == [whole]
+        assert [receipt.ranged for receipt in found.value.receipts] == [4]
+
+    def test_a_range_to_the_end_of_its_group_is_left_with_its_end(self, world: World) -> None:
+        _, (group, other) = world.batch(6, 3)
+        self.refuse(world, "words.clear")
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack([other[2]], ranges=[ItemRange(group.prefix)])
+
+        assert found.value.rest.ranges in ([ItemRange(group.prefix, 0, 6)], [])
+
+    def test_duplicates_are_of_the_items_that_are_not_left(self, world: World) -> None:
+        _, (group,) = world.batch(12)
+        world.ledger.ack([group[0], group[4]])
+        self.refuse(world, "words.clear")
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack([group[0], group[4], group[5]])
+
+        assert found.value.rest.items == [group[0]]
+        assert [(r.first, r.duplicates) for r in found.value.receipts] == [(1, (group[4],))]
+
+    def test_one_batch_holds_up_no_other(self, world: World) -> None:
+        """The end of a batch is a write to its row, and each batch has its own."""
+        (one, (first,)), (two, (second,)) = world.batch(2, closed=True), world.batch(2, closed=True)
+        self.refuse(world, "batches.end")
+        self.refuse(world, "batches.end")
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack([*first, *second])
+
+        assert found.value.rest.items == list(first)
+        assert world.row(two).state is State.COMPLETE
+        world.ledger.ack(found.value.rest.items)
+        assert world.row(one).state is State.COMPLETE
+
+    def test_activity_that_cannot_be_noted_is_noted_by_the_repeat(self, world: World) -> None:
+        batch, (group,) = world.batch(12)
+        world.clock.advance(batch.open_idle_ttl * 500)
+        self.refuse(world, "batches.touch")
+
+        with pytest.raises(Throttled):
+            world.ledger.ack([group[0]])
+        world.ledger.ack([group[0]])
+
+        assert world.row(batch).touched_at > batch.touched_at
+
+    def test_failures_are_left_with_their_reasons(self, world: World) -> None:
+        batch, (group,) = world.batch(12)
+        self.refuse(world, "words.clear", after=1)
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.fail(
+                [Failure(group[0], "torn"), Failure(group[4], "lost"), Failure(group[8], "wet")]
+            )
+        assert found.value.rest == Acks(items=[], ranges=[], counts=[], failures=[Failure(group[4], "lost")])
+
+        world.ledger.fail(found.value.rest.failures)
+        listed = world.ledger.failures(batch.batch_id).failures
+        assert [failure.reason for failure in listed] == ["torn", "lost", "wet"]
+
+    def test_counts_wait_for_the_items(self, world: World) -> None:
+        """Whoever repeats the whole call counts once."""
+        estimated, _ = world.batch(5, mode=Mode.ESTIMATED)
+        _, (group,) = world.batch(12)
+        count = Count(estimated.batch_id, 3)
+        self.refuse(world, "words.clear", after=1)
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack([group[0], group[4]], counts=[count])
+        assert (found.value.rest.items, found.value.rest.counts) == ([group[4]], [count])
+        assert world.row(estimated).acked == 0
+
+        world.ledger.ack([group[0], group[4]], counts=[count])
+        assert world.row(estimated).acked == 3
+
+    def test_a_count_that_is_throttled_is_left_alone(self, world: World) -> None:
+        rows = [world.batch(5, mode=Mode.ESTIMATED)[0] for _ in range(3)]
+        self.refuse(world, "batches.count", after=1)
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack(counts=[Count(row.batch_id, 2) for row in rows])
+
+        # The third waits as well: what is left must not have been counted.
+        assert found.value.rest.counts == [Count(row.batch_id, 2) for row in rows[1:]]
+        assert [world.row(row).acked for row in rows] == [2, 0, 0]
+
+    @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
+    def test_what_is_counted_is_not_asked_for_again(
+        self, world: World, error: type[Throttled | ServiceUnavailable]
+    ) -> None:
+        batch, _ = world.batch(5, mode=Mode.ESTIMATED, closed=True)
+
+        def refuse() -> None:
+            raise error("not now")
+
+        world.at("batches.end", "before", refuse)
+        (receipt,) = world.ledger.ack(counts=[Count(batch.batch_id, 5)])
+
+        assert (receipt.ranged, receipt.complete) == (5, False)
+        assert world.happened
+        world.clock.advance(3_600_000)
+        world.ledger.reap()
+        assert world.row(batch).state is State.COMPLETE
+
+    def test_a_count_of_which_nobody_knows_is_not_given_up_for_marked(self, world: World) -> None:
+        batch, _ = world.batch(5, mode=Mode.ESTIMATED)
+
+        def lose() -> None:
+            raise ServiceUnavailable("it may have been counted")
+
+        world.at("batches.count", "after", lose)
+        with pytest.raises(ServiceUnavailable, match="may have been counted"):
+            world.ledger.ack(counts=[Count(batch.batch_id, 2)])
+
+    def test_what_came_late_is_receipted_with_the_rest(self, world: World) -> None:
+        ended, (late,) = world.batch(2)
+        world.ledger.cancel(ended.batch_id)
+        _, (group,) = world.batch(12)
+        self.refuse(world, "words.clear")
+
+        with pytest.raises(PartlyMarked) as found:
+            world.ledger.ack([late[0], group[0]])
+
+        assert [receipt.late for receipt in found.value.receipts] == [1]
+        assert found.value.rest.items == [group[0]]

@@ -9,7 +9,7 @@ import pytest
 from fanin.app.ports.words import WordKey
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import State
-from fanin.errors import BatchGone
+from fanin.errors import BatchGone, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import Crash, World
 
 
@@ -224,3 +224,62 @@ def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
 
     assert {world.row(one).state, world.row(two).state} == {State.COMPLETE}
     assert sum(receipt.first for receipt in receipts) == 10
+
+
+def throttle() -> None:
+    raise Throttled("slow down")
+
+
+class TestOverload:
+    def test_a_word_that_is_throttled_holds_up_no_other(self, world: World) -> None:
+        batch, (group,) = world.batch(12)
+        world.ledger.ack([group[0]])
+        world.at("words.clear", "after", lambda: None)
+        world.at("words.clear", "before", throttle)
+        keys = [WordKey(batch.batch_id, 0, number) for number in (1, 2)]
+
+        outcomes = world.ledger._settler.try_to_settle(dict.fromkeys(keys, 0b1))
+
+        assert isinstance(outcomes[keys[1]], Throttled)
+        assert (world.word(batch, 0, 1), world.word(batch, 0, 2)) == (0b1110, 0b1111)
+
+    def test_whoever_needs_all_words_is_told(self, world: World) -> None:
+        batch, _ = world.batch(12)
+        world.ledger.refresh([batch.batch_id])
+        world.at("words.clear", "before", throttle)
+
+        with pytest.raises(Throttled):
+            world.ledger._settler.settle({WordKey(batch.batch_id, 0, 1): 0b1})
+
+    def test_a_parent_that_is_throttled_leaves_the_children_that_finished_it(self, world: World) -> None:
+        # Given a call that finishes word 0 and clears a bit of word 1
+        batch, (group,) = world.batch(12)
+        world.ledger.ack([group[0]])
+        for _ in range(2):
+            world.at("words.clear", "after", lambda: None)
+        world.at("words.clear", "before", throttle)
+        done, begun = (WordKey(batch.batch_id, 0, number) for number in (0, 1))
+
+        # When the parent of both cannot be written
+        outcomes = world.ledger._settler.try_to_settle({done: 0b1110, begun: 0b1})
+
+        # Then the finished word has to come again, so that its parent is written
+        assert isinstance(outcomes[done], Throttled)
+        assert not isinstance(outcomes[begun], Throttled)
+        assert world.happened
+
+    @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
+    def test_an_ack_that_is_told_to_come_again_completes_the_batch(
+        self, world: World, error: type[Throttled | ServiceUnavailable]
+    ) -> None:
+        _, (group,) = world.batch(4, closed=True)
+
+        def refuse() -> None:
+            raise error("not now")
+
+        world.at("batches.end", "before", refuse)
+        with pytest.raises(error):
+            world.ledger.ack(list(group))
+
+        (receipt,) = world.ledger.ack(list(group))
+        assert (receipt.complete, receipt.duplicates) == (True, tuple(group))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 
 import pytest
 
 from fanin import Failure
+from fanin.client import ledger as tracker_ledger
+from fanin.client import merging
 from fanin.client.consuming.acknowledging import (
     ItemOutcome,
     LedgerAcknowledger,
@@ -15,7 +18,15 @@ from fanin.client.consuming.acknowledging import (
     split,
     unacknowledged,
 )
-from fanin.errors import AccessDenied, BatchNotFound, InvalidItemId, ServiceUnavailable, Throttled
+from fanin.domain.acks import Acks
+from fanin.errors import (
+    AccessDenied,
+    BatchNotFound,
+    InvalidItemId,
+    PartlyMarked,
+    ServiceUnavailable,
+    Throttled,
+)
 from tests.unit.client.conftest import received
 
 
@@ -108,6 +119,58 @@ class TestLedgerAcknowledger:
         monkeypatch.setattr(tracker.ledger, "ack", lambda *_, **__: pytest.fail("ack was called"))
         LedgerAcknowledger(tracker)([ItemOutcome(group[1], "torn")])
         assert tracker.status(batch.id, exact=True).done_min == 2
+
+    def test_what_the_ledger_cannot_mark_now_goes_to_the_ack_queue(
+        self, tracker, sqs, ack_queue, monkeypatch
+    ):
+        # Given a ledger that marks one item of a call, and no failures
+        group = tracker.add(tracker.open().batch_id, 4)
+
+        def partly(items, **_):
+            raise PartlyMarked("slow down", receipts=(), rest=Acks(items=items[1:]))
+
+        def throttled(failures):
+            raise Throttled("slow down")
+
+        monkeypatch.setattr(tracker_ledger, "REPEATS", replace(merging.REPEATS, tries=1))
+        monkeypatch.setattr(tracker.ledger, "ack", partly)
+        monkeypatch.setattr(tracker.ledger, "fail", throttled)
+        # When
+        tracker.acknowledger()([*map(ItemOutcome, group[:3]), ItemOutcome(group[3], "torn")])
+        # Then
+        [message] = received(sqs, ack_queue)
+        body = json.loads(message["Body"])
+        assert body == {"items": group[1:3], "failures": [{"item": group[3], "reason": "torn"}]}
+
+    @pytest.mark.parametrize("error", [InvalidItemId, AccessDenied])
+    def test_what_the_ledger_will_never_mark_does_not_go_there(
+        self, tracker, sqs, ack_queue, monkeypatch, error
+    ):
+        def refuse(*_, **__):
+            raise error("never")
+
+        monkeypatch.setattr(tracker.ledger, "ack", refuse)
+        with pytest.raises(error):
+            tracker.acknowledger()([ItemOutcome("1:g:0")])
+        assert received(sqs, ack_queue) == []
+
+    def test_without_an_ack_queue_only_what_is_left_comes_again(self):
+        def acknowledge(outcomes):
+            raise PartlyMarked("slow", receipts=(), rest=Acks(items=["b"], failures=[Failure("d", "torn")]))
+
+        outcomes = [ItemOutcome("a"), ItemOutcome("b"), ItemOutcome("c", "wet"), ItemOutcome("d", "torn")]
+        assert unacknowledged(acknowledge, outcomes) == {"b", "d"}
+
+    def test_without_an_ack_queue_all_that_is_left_is_raised(self, tracker, batch, monkeypatch):
+        def throttled(*_, **__):
+            raise Throttled("slow down")
+
+        group = batch.add(2)
+        monkeypatch.setattr(tracker.ledger, "ack", throttled)
+        with pytest.raises(PartlyMarked, match="slow down") as found:
+            LedgerAcknowledger(tracker)([ItemOutcome(group[0]), ItemOutcome(group[1], "torn")])
+        assert (found.value.rest.items, found.value.rest.failures) == ([group[0]], [])
+        assert [failure.reason for failure in tracker.iter_failures(batch.id)] == ["torn"]
 
     def test_a_refused_id_is_raised(self, tracker, batch):
         with pytest.raises(InvalidItemId):

@@ -49,6 +49,7 @@ def test_what_could_not_be_acknowledged_is_not_deleted(tracker, queue, sent, sqs
         raise Throttled("slow down")
 
     monkeypatch.setattr(tracker.ledger, "ack", throttled)
+    monkeypatch.setattr(tracker, "_ack_queue_url", None)
     tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0).poll()
     assert len(received(sqs, queue)) == 5
 

@@ -108,6 +108,7 @@ def test_what_could_not_be_acknowledged_comes_again_all_of_it(tracker, batch, mo
     handle = tracker.sqs_handler(lambda message: None)
     group = batch.add(3)
     monkeypatch.setattr(tracker.ledger, "ack", throttled)
+    monkeypatch.setattr(tracker, "_ack_queue_url", None)
     # When
     response = handle(event([*group, None]))
     # Then: the message without an item is not among them

@@ -21,6 +21,7 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     NotConfigured,
+    PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
@@ -179,8 +180,11 @@ class TestRetries:
 class TestRefusals:
     @pytest.mark.parametrize(("error", "status"), STATUS.items(), ids=lambda value: str(value)[-30:])
     def test_every_problem_is_the_error_that_it_was(self, error, status):
-        found = error_of(problem(status, error.code, retry_after=2))
+        found = error_of(problem(status, error.code, retry_after=2, batches=[], rest={"items": ["1:g:0"]}))
         assert (type(found), str(found), found.retry_after) == (error, f"about {error.code}", 2)
+
+    def test_a_part_without_its_rest_is_repeated_as_a_whole(self):
+        assert type(error_of(problem(503, PartlyMarked.code, batches=[]))) is Throttled
 
     @pytest.mark.parametrize(
         ("status", "body", "error"),

@@ -7,16 +7,19 @@ from collections.abc import Callable
 
 import pytest
 
+from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https.api import HttpsApi
+from fanin.client.https import api
+from fanin.client.https.api import NOTHING, HttpsApi
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import unsigned
+from fanin.client.tracker import Tracker
 from fanin.domain.acks import Count, Failure, ItemRange
 from fanin.domain.batch import OpenBatch, State
-from fanin.errors import ServiceUnavailable
+from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
 from fanin.wire import batches, items
-from tests.unit.client.https.conftest import URL, Script, Waits, ok
+from tests.unit.client.https.conftest import URL, Script, Waits, https, ok, problem
 
 GROUP = {"batch_id": 7, "id": "00000000-0000-8000-8000-000000000000", "upto": 3}
 
@@ -156,3 +159,68 @@ def test_opening_carries_a_key_only_where_one_was_given(ledger_of, there):
     # Then
     keys = [request.headers.get("Idempotency-Key") for request in script.requests]
     assert keys == [None, "mine"]
+
+
+class TestPartlyMarked:
+    """A service that marks a part of a call, and its clients of this version and of others."""
+
+    @staticmethod
+    def throttled_once(memory: Memory) -> None:
+        """The second write of a word is throttled, once."""
+        writes: list[str] = []
+
+        def on_call(call: str, moment: str) -> None:
+            if (call, moment) == ("words.clear", "before"):
+                writes.append(call)
+                if len(writes) == 2:
+                    raise Throttled("slow down")
+
+        memory.accesses._on_call = on_call
+
+    def test_the_rest_is_sent_again_and_nothing_else(self, memory, direct, gateway, over_https):
+        row = direct.ledger.open(OpenBatch())
+        group = direct.ledger.add(row.batch_id, 192)
+        self.throttled_once(memory)
+        tracker = Tracker(over_https)
+
+        (receipt,) = tracker.ack([group[0], group[64], group[128]])
+
+        assert (receipt.first, receipt.duplicates) == (3, ())
+        sent = [json.loads(request.body or b"{}") for request in gateway.requests]
+        assert sent == [{"items": [group[0], group[64], group[128]]}, {"items": [group[64]]}]
+
+    def test_failures_too(self, memory, direct, gateway, over_https):
+        row = direct.ledger.open(OpenBatch())
+        group = direct.ledger.add(row.batch_id, 128)
+        self.throttled_once(memory)
+
+        (receipt,) = Tracker(over_https).fail([group[0], group[64]], "torn")
+
+        assert receipt.first == 2
+        assert len(direct.ledger.failures(row.batch_id).failures) == 2
+        assert json.loads(gateway.requests[1].body or b"{}") == {
+            "failures": [{"item": group[64], "reason": "torn"}]
+        }
+
+    def test_a_client_that_does_not_know_the_answer_repeats_the_whole_call(
+        self, memory, direct, gateway, monkeypatch
+    ):
+        # Given a client that finds no class for the code, as the version before
+        monkeypatch.delitem(api._BY_CODE, PartlyMarked.code)
+        row = direct.ledger.open(OpenBatch())
+        group = direct.ledger.add(row.batch_id, 128)
+        direct.ledger.close(row.batch_id)
+        self.throttled_once(memory)
+
+        (receipt,) = https(gateway).ledger.ack(list(group))
+
+        assert receipt.complete
+        assert len(gateway.requests) == 2
+
+    def test_over_another_route_the_whole_call_is_sent_again(self, ledger_of):
+        partly = problem(503, PartlyMarked.code, batches=[], rest={"items": ["1:g:0"]})
+        script = Script(partly, ok({}))
+
+        ledger_of(script)._api.call(NOTHING, "POST", "/buffers/b/done", {})
+
+        assert len(script.requests) == 2

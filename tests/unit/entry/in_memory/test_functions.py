@@ -15,7 +15,6 @@ from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import Dead
-from fanin.errors import InvalidItemId
 
 
 @pytest.fixture
@@ -36,8 +35,13 @@ def dead() -> list[Dead]:
 
 
 @pytest.fixture
-def functions(memory: Memory, dead: list[Dead]) -> Functions:
-    return Functions(memory.ports(), dead)
+def functions(memory: Memory, dead: list[Dead], given_up: list[str]) -> Functions:
+    return Functions(memory.ports(), dead, given_up.append)
+
+
+@pytest.fixture
+def given_up() -> list[str]:
+    return []
 
 
 def message(body: Any = "x", item: str | None = None, **attributes: str) -> dict[str, Any]:
@@ -86,8 +90,6 @@ def test_acks_marks_what_a_message_says(services: Services, functions: Functions
     assert services.ledger.status(batch.batch_id).batch.state is State.COMPLETE
     (failure,) = services.ledger.failures(batch.batch_id).failures
     assert (failure.ordinal, failure.reason) == (1, "no")
-    with pytest.raises(InvalidItemId):
-        functions.acks(message({"items": ["1:nobody's:0"]}))
 
 
 def test_dead_letters_fails_the_item_and_says_of_which_queue(
@@ -123,3 +125,11 @@ def test_the_registrar_drops_what_is_over(memory: Memory, services: Services, fu
     for change in memory.directory.changes:
         functions.directory(change)
     assert memory.events.published[-1].detail["reason"] == "lease over"
+
+
+@pytest.mark.parametrize("body", ["nonsense", "7", "[" * 100_000, '{"items": ["nonsense"]}', '{"items": 7}'])
+def test_an_ack_that_is_at_fault_is_given_up_at_once(
+    functions: Functions, given_up: list[str], body: str
+) -> None:
+    functions.acks(message() | {"body": body})
+    assert given_up == [body]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import zip_longest
 from typing import Final
@@ -12,9 +13,9 @@ from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
 from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds
-from fanin.client.merging import merge_receipts, merge_verdicts
+from fanin.client.merging import REPEATS, merge_receipts, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON
@@ -158,8 +159,18 @@ class LedgerCalls:
         return merge_receipts(
             receipt
             for ids, some_ranges, some_counts in requests
-            for receipt in self.ledger.ack(ids, ranges=some_ranges, counts=some_counts)
+            for receipt in self._mark(Acks(ids, some_ranges, some_counts))
         )
+
+    def _mark(self, acks: Acks) -> Sequence[Receipt]:
+        """Make one request, and repeat what it leaves."""
+
+        def call(acks: Acks) -> Sequence[Receipt]:
+            if acks.failures:
+                return self.ledger.fail(acks.failures)
+            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
+
+        return repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep))
 
     def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:
         """Mark items done as failed: any number, of any batches.
@@ -178,7 +189,7 @@ class LedgerCalls:
         failures = (Failure(item, reason) if isinstance(item, str) else item for item in named)
         kept = (Failure(failure.item, failure.reason[:MAX_REASON]) for failure in failures)
         requests = chunks(kept, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=_REQUEST_BYTES)
-        return merge_receipts(receipt for page in requests for receipt in self.ledger.fail(page))
+        return merge_receipts(receipt for page in requests for receipt in self._mark(Acks(failures=page)))
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         """Read a batch and how far it is.

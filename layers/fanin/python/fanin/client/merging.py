@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
-from fanin.domain.acks import Receipt
+from fanin.adapters.backoff import Backoff
+from fanin.domain.acks import Acks, Receipt
 from fanin.domain.reports import Verdict
+from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
+
+REPEATS: Final = Backoff(tries=5, base=0.2, cap=2.0)
+"""Tries of an acknowledgement of which some items are left, by default; each marks more of them."""
+
+
+def repeat_rest(
+    call: Callable[[Acks], Sequence[Receipt]], acks: Acks, backoff: Backoff = REPEATS
+) -> Sequence[Receipt]:
+    """Acknowledge, and repeat what is left when the service marks a part.
+
+    Args:
+        call: makes the call.
+        acks: what to mark.
+        backoff: waits between tries.
+
+    Returns:
+        The receipts of all calls that marked something; ``merge_receipts`` makes one of those of a batch.
+
+    Raises:
+        PartlyMarked: with all receipts, when something is left after all tries.
+        Throttled, ServiceUnavailable: nothing was marked.
+    """
+    receipts: list[Receipt] = []
+    busy: PartlyMarked | None = None
+    for _ in backoff:
+        try:
+            return [*receipts, *call(acks)]
+        except PartlyMarked as partly:
+            receipts += partly.receipts
+            acks, busy = partly.rest, partly
+        except (Throttled, ServiceUnavailable) as error:
+            if busy is None:
+                raise
+            raise _left(error, receipts, acks) from error
+    raise _left(busy, receipts, acks) from busy
+
+
+def _left(error: Exception | None, receipts: Iterable[Receipt], rest: Acks) -> PartlyMarked:
+    return PartlyMarked(str(error), receipts=merge_receipts(receipts), rest=rest, retry_after=1)
 
 
 def merge_receipts(receipts: Iterable[Receipt]) -> list[Receipt]:

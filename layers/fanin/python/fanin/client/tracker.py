@@ -209,13 +209,14 @@ class Tracker(StackConnection, LedgerCalls):
         """Make an acknowledger for your own ``Consumer`` or ``IdempotentReceiver``.
 
         Args:
-            via: ``"api"`` returns when the items are marked, ``"queue"`` when the ack queue has them.
+            via: ``"api"`` returns when the items are marked, ``"queue"`` when the ack queue has them. While
+                the ledger is overloaded, ``"api"`` uses the ack queue, if it is known.
 
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
         if via == "api":
-            return LedgerAcknowledger(self)
+            return LedgerAcknowledger(self, self.acknowledger("queue") if self._ack_queue_url else None)
         if self._ack_queue_url is None:
             raise NotConfigured(f"the ack queue is not known; set {ENV_ACK_QUEUE_URL}, or pass ack_queue_url")
         return QueueAcknowledger(self.sqs, self._ack_queue_url)

@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger, Metrics, Tracer
 from fanin import names
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind, State
+from fanin.entry.invocation import INVOCATION
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], Any]
 
@@ -62,6 +63,8 @@ def count_end(batch: Batch) -> None:
 def observed(handler: Handler) -> Handler:
     """Give a Lambda handler JSON logs with a correlation id, a trace, and metrics written at its end.
 
+    While it runs, ``INVOCATION`` knows how much time it has left.
+
     The correlation id is the invocation's request id; a handler that knows a better one may set it.
     """
 
@@ -78,9 +81,11 @@ def observed(handler: Handler) -> Handler:
 
     @wraps(handler)
     def invoke(event: dict[str, Any], context: Any) -> Any:
+        INVOCATION.begin(context.get_remaining_time_in_millis() / 1000)
         try:
             return traced()(event, context)
         finally:
+            INVOCATION.end()
             if metrics.metric_set:
                 metrics.flush_metrics()
 

@@ -14,6 +14,7 @@ from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
 from fanin.adapters.queues import SqsQueues
+from fanin.adapters.received import ReceivedMessages
 from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.adapters.sqs import SqsQueue
@@ -21,6 +22,7 @@ from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.services import Services
+from fanin.entry.invocation import INVOCATION
 from fanin.entry.settings import Settings
 
 
@@ -46,7 +48,8 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 
     No client is made before it is used, and of the settings only the tables are asked for here.
     """
-    connection, clock = connection or Connection(), SystemClock()
+    connection = connection or Connection(time_left=INVOCATION.seconds_left)
+    clock = SystemClock()
     return Ports(
         batches=DynamoBatches(where.batches_table, where.parts_table, connection),
         words=DynamoWords(where.words_table, connection),
@@ -91,6 +94,17 @@ def retry_queue() -> SqsQueue:
 def park(message: Mapping[str, object]) -> None:
     """Send a record or message that could not be handled to the retry queue."""
     retry_queue().send([message])
+
+
+@cache
+def received() -> ReceivedMessages:
+    """The messages that the function gets from queues."""
+    return ReceivedMessages()
+
+
+def set_aside(message: Mapping[str, object]) -> None:
+    """Send a message as it is to the queue for messages that could not be handled."""
+    received().send_to(settings().retry_queue_url, message)
 
 
 def keep_unrouted(event: Mapping[str, object]) -> None:

@@ -8,6 +8,7 @@ from fanin.domain import limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.ids import MAX_COUNT, parse_prefix
 from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange
+from fanin.errors import PartlyMarked
 from fanin.wire.batches import STATE
 from fanin.wire.json_types import (
     BATCH_ID,
@@ -62,6 +63,21 @@ RECEIPT: Final = answer(
     late=NATURAL,
 )
 RECEIPTS: Final = wrapped("Receipts", "batches", many(RECEIPT))
+
+
+def _encode_partly(error: PartlyMarked) -> Json:
+    return {**RECEIPTS.encode(error.receipts), "rest": QUEUED_ACKS.encode(error.rest)}
+
+
+def _decode_partly(body: Json, *, message: str, retry_after: int | None) -> PartlyMarked:
+    receipts, rest = RECEIPTS.decode(body), QUEUED_ACKS.decode(body["rest"])
+    return PartlyMarked(message, receipts=receipts, rest=rest, retry_after=retry_after)
+
+
+PARTLY_MARKED: Final = Shape(
+    "PartlyMarked", {**RECEIPTS.fields, "rest": QUEUED_ACKS}, _encode_partly, _decode_partly
+)
+"""Members of a problem: the receipts of the items that a call has marked, and the rest of the call."""
 
 
 def _encode_missing(found: MissingRange) -> Json:

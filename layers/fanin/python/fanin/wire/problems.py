@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fanin import names
+from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import OBJECT, TEXT, whole
 from fanin.wire.shapes import plain
 
@@ -17,7 +18,7 @@ PROBLEM: Final = plain(
         "detail": TEXT.with_keywords(description="what was expected, what came, what to do"),
         "request_id": TEXT,
     },
-    {"retry_after": whole(0).with_keywords(description="seconds")},
+    {"retry_after": whole(0).with_keywords(description="seconds"), **PARTLY_MARKED.fields},
     lenient=True,
 )
 DOCUMENT: Final = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -12,7 +13,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.rows import Item
-from fanin.errors import Throttled
+from fanin.errors import FaninError, ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,6 +23,10 @@ _B = TypeVar("_B")
 
 _MOST_READ: Final = 100  # keys in a BatchGetItem
 _MOST_WRITTEN: Final = 25  # rows in a BatchWriteItem
+_ATTEMPTS: Final = 3
+"""How often botocore sends a request. Throttled writes are repeated here, together with the others."""
+_IDLE_ROUNDS: Final = 4
+"""Rounds of throttled writes in which none went through, before the others are answered for."""
 _CONDITION: Final = "ConditionalCheckFailed"
 _CONFLICT: Final = "TransactionConflict"
 _BUSY: Final = frozenset({f"{_CONFLICT}Exception"})
@@ -45,15 +50,17 @@ class Connection:
     """Calls DynamoDB as the service requires: in chunks, with repeats and waits.
 
     A write that meets a transaction on its row, and rows that a batch call left unprocessed, are retried with
-    jitter; neither has changed anything, so that is safe. botocore itself may repeat a call whose answer was
-    lost: a clear that did take place then reports its bits as cleared before. Writes that must not be
-    repeated go through ``update_once``.
+    jitter; neither has changed anything, so that is safe. Only rounds that bring nothing count as tries: of a
+    large read DynamoDB answers 16 MB at a time. botocore itself may repeat a call whose answer was lost: a
+    clear that did take place then reports its bits as cleared before. Writes that must not be repeated go
+    through ``update_once``.
 
     Args:
         client: makes the client, when first used.
         once: makes a client that sends every request only once; None uses ``client``.
         threads: how many calls may run at a time.
         backoff: waits between tries.
+        time_left: seconds in which ``attempt`` may begin calls; by default there is no limit.
     """
 
     def __init__(
@@ -63,11 +70,13 @@ class Connection:
         once: Callable[[], DynamoDBClient] | None = None,
         threads: int = 16,
         backoff: Backoff | None = None,
+        time_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        self._make_client = client or client_factory("dynamodb", connections=threads)
+        self._make_client = client or client_factory("dynamodb", connections=threads, attempts=_ATTEMPTS)
         self._make_once = once or client or client_factory("dynamodb", connections=threads, attempts=1)
         self._threads = threads
         self._backoff = backoff or Backoff()
+        self._time_left = time_left
 
     @cached_property
     def client(self) -> DynamoDBClient:
@@ -91,6 +100,38 @@ class Connection:
             return [call(argument) for argument in arguments]
         _ = self.client  # made here, before threads can race for it
         return list(self._pool.map(call, arguments))
+
+    def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
+        """Call for every argument, in parallel; only calls that are throttled are made again.
+
+        Calls are made until all went through, until nothing went through for some rounds, or until the time
+        is up: then no call is begun any more.
+
+        Returns:
+            One answer for each, in order; ``Throttled`` or ``ServiceUnavailable`` in the place of a call that
+            did not go through.
+        """
+        answers: dict[int, _B | FaninError] = {}
+        waiting: Sequence[int] = range(len(arguments))
+        idle = 0
+        while waiting:
+            found = self.map(lambda index: self._begin(call, arguments[index]), waiting)
+            answers.update(zip(waiting, found, strict=True))
+            throttled = [index for index in waiting if isinstance(answers[index], Throttled)]
+            idle = idle + 1 if len(throttled) == len(waiting) else 0
+            if not throttled or idle == _IDLE_ROUNDS or self._time_left() <= 0:
+                break
+            waiting = throttled
+            self._backoff.wait(idle)
+        return [answers[index] for index in range(len(arguments))]
+
+    def _begin(self, call: Callable[[_A], _B], argument: _A) -> _B | FaninError:
+        if self._time_left() <= 0:
+            return Throttled("the time for this call is up; repeat it with what is left", retry_after=1)
+        try:
+            return call(argument)
+        except (Throttled, ServiceUnavailable) as error:
+            return error
 
     def update(self, request: Mapping[str, Any]) -> Written:
         """Write one row, if its condition holds.
@@ -180,14 +221,17 @@ class Connection:
             wanted: Mapping[str, Any] = {
                 table: {"Keys": keys[start : start + _MOST_READ], "ConsistentRead": True, **projection}
             }
-            for _ in self._backoff:
+
+            def ask() -> int:
+                nonlocal wanted
                 with translated():
                     answer = self.client.batch_get_item(RequestItems=wanted)
-                items += answer["Responses"].get(table, [])
+                items.extend(answer["Responses"].get(table, []))
                 wanted = answer.get("UnprocessedKeys", {})
-                if not wanted:
-                    return items
-            raise _busy("BatchGetItem")
+                return len(wanted[table]["Keys"]) if wanted else 0
+
+            self._finish("BatchGetItem", len(wanted[table]["Keys"]), ask)
+            return items
 
         starts = range(0, len(keys), _MOST_READ)
         return [item for items in self.map(chunk, starts) for item in items]
@@ -198,14 +242,35 @@ class Connection:
 
         def chunk(start: int) -> None:
             waiting: Mapping[str, Any] = {table: requests[start : start + _MOST_WRITTEN]}
-            for _ in self._backoff:
+
+            def write() -> int:
+                nonlocal waiting
                 with translated():
                     waiting = self.client.batch_write_item(RequestItems=waiting).get("UnprocessedItems", {})
-                if not waiting:
-                    return
-            raise _busy("BatchWriteItem")
+                return len(waiting[table]) if waiting else 0
+
+            self._finish("BatchWriteItem", len(waiting[table]), write)
 
         self.map(chunk, range(0, len(requests), _MOST_WRITTEN))
+
+    def _finish(self, name: str, total: int, once: Callable[[], int]) -> None:
+        """Repeat a call until it leaves nothing unprocessed; give up when rounds bring nothing.
+
+        Args:
+            name: of the call.
+            total: how much there is to do.
+            once: makes the call with what is left, and returns how much it leaves.
+
+        Raises:
+            Throttled: it brought nothing in as many rounds in a row as the backoff has tries.
+        """
+        least, idle = total, 0
+        while left := once():
+            idle = idle + 1 if left >= least else 0
+            if idle == self._backoff.tries:
+                raise _busy(name)
+            least = left
+            self._backoff.wait(idle)
 
     def query(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
         """Read one page of a query.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import word_id, word_key
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, WordKey
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 
@@ -61,8 +61,8 @@ class DynamoWords:
         pending = str(claim.position) not in held.get(names.DONE, {}).get("NS", ())
         return Claimed(pending, int(held[lease]["N"]) if pending else 0, taken=False)
 
-    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
-        return self._connection.map(self._clear, clears)
+    def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
+        return self._connection.attempt(self._clear, clears)
 
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask

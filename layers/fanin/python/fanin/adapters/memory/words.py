@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, WordKey
 from fanin.domain.tree import Tree
+from fanin.errors import ServiceUnavailable, Throttled
 
 
 class MemoryWords:
@@ -39,8 +40,14 @@ class MemoryWords:
         self._accesses.refused["words.claim"] += 1
         return Claimed(pending, held if pending else 0, taken=False)
 
-    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
-        return [self._clear(clear) for clear in clears]
+    def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
+        return [self._outcome(clear) for clear in clears]
+
+    def _outcome(self, clear: Clear) -> Outcome:
+        try:
+            return self._clear(clear)
+        except (Throttled, ServiceUnavailable) as error:  # a test lets the store refuse this word
+            return error
 
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask

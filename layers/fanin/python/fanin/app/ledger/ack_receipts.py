@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from fanin.app.ledger.ack_request import Share
-from fanin.app.ports.words import Cleared, WordKey
+from fanin.app.ledger.ack_request import Named, Share, Span
+from fanin.app.ports.words import Cleared, Outcome, WordKey
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import Tree
+from fanin.errors import FaninError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,49 @@ def plan(share: Share, batch: Batch, tree: Tree) -> Plan:
     return Plan(share, named, marks)
 
 
-def receipt(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Cleared], tree: Tree) -> Receipt:
+def split(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: Tree) -> tuple[Plan, Share]:
+    """Divide a plan into what its writes have settled, and the share that is left to do.
+
+    Args:
+        plan: what was to be cleared.
+        batch: the row from which the plan was made.
+        outcomes: what became of each word.
+        tree: shape of the tree.
+    """
+    share = plan.share
+    left = {key for key in plan.marks if isinstance(outcomes[key], FaninError)}
+    words = {key.number for key in left if key.level == 0}
+
+    def settled(span: Span) -> bool:
+        marks = tree.cover(span.start, span.stop, batch.items)
+        return left.isdisjoint(WordKey(share.batch_id, mark.level, mark.number) for mark in marks)
+
+    spans = {span: settled(span) for span in share.spans} if left else dict.fromkeys(share.spans, True)
+    done = replace(
+        share,
+        named=_only(share.named, words, tree, inside=False),
+        spans=tuple(span for span in share.spans if spans[span]),
+    )
+    rest = replace(
+        share,
+        named=_only(share.named, words, tree, inside=True),
+        spans=tuple(span for span in share.spans if not spans[span]),
+        notes=tuple(note for note in share.notes if note.ordinal // tree.width in words),
+    )
+    named = {number: mask for number, mask in plan.named.items() if number not in words}
+    return replace(plan, share=done, named=named), rest
+
+
+def _only(named: tuple[Named, ...], words: Collection[int], tree: Tree, *, inside: bool) -> tuple[Named, ...]:
+    """The items that lie inside some words of level 0, or outside of them."""
+    kept = (
+        Named(block, [ordinal for ordinal in ordinals if (ordinal // tree.width in words) is inside])
+        for block, ordinals in named
+    )
+    return tuple(one for one in kept if one.ordinals)
+
+
+def receipt(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: Tree) -> Receipt:
     """The receipt of a share whose bits were cleared.
 
     Args:
@@ -49,12 +92,12 @@ def receipt(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Cleared], tree:
         outcomes: what each write found.
         tree: shape of the tree.
     """
-    first = {
-        number: 0
-        if number in plan.covered
-        else mask & outcomes[WordKey(plan.share.batch_id, 0, number)].first
-        for number, mask in plan.named.items()
-    }
+
+    def cleared(number: int) -> int:
+        outcome = outcomes[WordKey(plan.share.batch_id, 0, number)]
+        return outcome.first if isinstance(outcome, Cleared) and number not in plan.covered else 0
+
+    first = {number: mask & cleared(number) for number, mask in plan.named.items()}
     duplicates = tuple(_duplicates(plan.share, first, tree))
     return Receipt(
         batch.batch_id,
@@ -78,11 +121,7 @@ def ended(share: Share, batch: Batch) -> Receipt:
     complete = batch.state is State.COMPLETE
     if not batch.all_done:
         return Receipt(batch.batch_id, batch.user_key, batch.state, complete, late=share.total)
-    duplicates = tuple(
-        f"{named.block.prefix}:{ordinal - named.block.first}"
-        for named in share.named
-        for ordinal in named.ordinals
-    )
+    duplicates = tuple(item for named in share.named for item in named.items)
     return Receipt(
         batch.batch_id, batch.user_key, batch.state, complete, duplicates=duplicates, ranged=share.ranged
     )

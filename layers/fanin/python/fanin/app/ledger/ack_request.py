@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from fanin.app.ports.batches import FailureRow
 from fanin.domain import ids, limits
-from fanin.domain.acks import Count, Failure, ItemRange
+from fanin.domain.acks import Acks, Count, Failure, ItemRange
 from fanin.domain.ids import Block
 
 _T = TypeVar("_T")
@@ -25,6 +25,12 @@ class Named(NamedTuple):
     block: Block
     ordinals: Sequence[int]
 
+    @property
+    def items(self) -> list[str]:
+        """Their ids, as they were given."""
+        prefix, first = self.block.prefix, self.block.first
+        return [f"{prefix}:{ordinal - first}" for ordinal in self.ordinals]
+
 
 class Span(NamedTuple):
     """A range of the items of one block: ordinals start ≤ i < stop."""
@@ -32,6 +38,12 @@ class Span(NamedTuple):
     block: Block
     start: int
     stop: int
+
+    @property
+    def item_range(self) -> ItemRange:
+        """The range by the indices of its group."""
+        first = self.block.first
+        return ItemRange(self.block.prefix, self.start - first, self.stop - first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,17 @@ class Share:
     def total(self) -> int:
         """How many acknowledgements it has in all."""
         return self.items + self.ranged + self.counted
+
+    @property
+    def acks(self) -> Acks:
+        """The request that names exactly this share."""
+        if self.notes:
+            return Acks(failures=[Failure(note.item, note.reason) for note in self.notes])
+        return Acks(
+            items=[item for named in self.named for item in named.items],
+            ranges=[span.item_range for span in self.spans],
+            counts=[Count(self.batch_id, self.counted)] if self.counted else (),
+        )
 
 
 def parse_ack(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from fanin.app.ledger import ack_receipts
 from fanin.app.ledger.ack_receipts import Plan
@@ -12,10 +13,55 @@ from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
-from fanin.app.ports.words import WordKey
+from fanin.app.ports.words import Outcome, WordKey
+from fanin.domain.acks import Acks as Request
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode
-from fanin.errors import InvalidRequest
+from fanin.errors import FaninError, InvalidRequest, PartlyMarked, ServiceUnavailable, Throttled
+
+
+@dataclass
+class _Answer:
+    """What a call did, and what it left.
+
+    Attributes:
+        receipts: of what is marked.
+        rest: shares that are left to do.
+        errors: why they are.
+    """
+
+    receipts: list[Receipt] = field(default_factory=list)
+    rest: list[Share] = field(default_factory=list)
+    errors: list[FaninError] = field(default_factory=list)
+
+    def leave(self, share: Share, error: FaninError) -> None:
+        self.rest.append(share)
+        self.errors.append(error)
+
+    def result(self) -> list[Receipt]:
+        """The receipts, if nothing was left.
+
+        Raises:
+            PartlyMarked: something was left.
+            Throttled, ServiceUnavailable: everything was left.
+        """
+        if not self.rest:
+            return self.receipts
+        if not self.receipts:
+            raise self.errors[0]
+        left = [share.acks for share in self.rest]
+        rest = Request(
+            items=[item for acks in left for item in acks.items],
+            ranges=[item_range for acks in left for item_range in acks.ranges],
+            counts=[count for acks in left for count in acks.counts],
+            failures=[failure for acks in left for failure in acks.failures],
+        )
+        raise PartlyMarked(
+            f"some items are marked, others are not yet: {self.errors[0]}; repeat the call with those",
+            receipts=self.receipts,
+            rest=rest,
+            retry_after=1,
+        )
 
 
 class Acks:
@@ -116,25 +162,74 @@ class Acks:
         *,
         failing: Collection[WordKey] = (),
     ) -> list[Receipt]:
-        """Clear the bits of all plans together, settle finished words, return one receipt a share."""
-        marks = {key: mask for plan in plans.values() for key, mask in plan.marks.items()}
-        outcomes = self._settler.settle(marks, failed=failing) if marks else {}
-        receipts = []
+        """Clear the bits of all plans together, settle finished words, return one receipt a share.
+
+        Raises:
+            PartlyMarked: the store was overloaded, or the time was up, when some were marked.
+            Throttled, ServiceUnavailable: the same, when none was.
+        """
+        outcomes = self._settle(plans, failing)
+        answer = _Answer()
+        for batch_id, plan in plans.items():
+            self._conclude(plan, batches[batch_id], outcomes, answer)
         for batch_id, share in shares.items():
             if batch_id in plans:
-                row = self._known.cached(batch_id) or batches[batch_id]
-                self._known.touch(row)
-                receipts.append(ack_receipts.receipt(plans[batch_id], row, outcomes, self._ports.tree))
-            elif batches[batch_id].state.terminal:
-                receipts.append(ack_receipts.ended(share, batches[batch_id]))
+                continue
+            if batches[batch_id].state.terminal:
+                answer.receipts.append(ack_receipts.ended(share, batches[batch_id]))
+            elif answer.rest:  # the caller repeats what is left, and a count must not be repeated
+                answer.leave(share, answer.errors[0])
             else:
-                receipts.append(self._count(share, batches[batch_id]))
-        return receipts
+                self._count(share, batches[batch_id], answer)
+        order = {batch_id: place for place, batch_id in enumerate(shares)}
+        answer.receipts.sort(key=lambda receipt: order[receipt.batch_id])
+        return answer.result()
 
-    def _count(self, share: Share, batch: Batch) -> Receipt:
+    def _settle(self, plans: Mapping[int, Plan], failing: Collection[WordKey]) -> Mapping[WordKey, Outcome]:
+        """Settle all plans together; if a batch row is overloaded, each on its own."""
+        marks = {key: mask for plan in plans.values() for key, mask in plan.marks.items()}
+        if not marks:
+            return {}
+        try:
+            return self._settler.try_to_settle(marks, failed=failing)
+        except (Throttled, ServiceUnavailable) as error:
+            if len(plans) == 1:
+                return dict.fromkeys(marks, error)
+            alone = [self._settle({batch_id: plan}, failing) for batch_id, plan in plans.items()]
+            return {key: outcome for outcomes in alone for key, outcome in outcomes.items()}
+
+    def _conclude(
+        self, plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], answer: _Answer
+    ) -> None:
+        """Answer for one plan, whose words were written as far as they could be."""
+        error = next((o for key in plan.marks if isinstance(o := outcomes[key], FaninError)), None)
+        share = plan.share
+        if error is not None:
+            plan, rest = ack_receipts.split(plan, batch, outcomes, self._ports.tree)
+            answer.leave(rest, error)
+            if not plan.share.total:
+                return
+        row = self._known.cached(batch.batch_id) or batch
+        try:
+            self._known.touch(row)
+        except (Throttled, ServiceUnavailable) as busy:  # the repeat records the activity
+            if error is None:
+                answer.leave(share, busy)
+                return
+        answer.receipts.append(ack_receipts.receipt(plan, row, outcomes, self._ports.tree))
+
+    def _count(self, share: Share, batch: Batch, answer: _Answer) -> None:
         """Count the share of an estimated batch, which has no bits."""
         activity = self._known.activity(batch)
-        row = self._ports.batches.count(batch.batch_id, share.total, activity=activity)
+        try:
+            row = self._ports.batches.count(batch.batch_id, share.total, activity=activity)
+        except Throttled as error:
+            answer.leave(share, error)
+            return
         if row is None:
-            return ack_receipts.ended(share, self._known.current(batch.batch_id))
-        return ack_receipts.counted(share, self._settler.finish(self._known.remember(row)))
+            answer.receipts.append(ack_receipts.ended(share, self._known.current(batch.batch_id)))
+            return
+        row = self._known.remember(row)
+        with suppress(Throttled, ServiceUnavailable):  # it is counted; the reaper completes the batch
+            row = self._settler.finish(row)
+        answer.receipts.append(ack_receipts.counted(share, row))

@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
-from fanin.app.ports.words import Clear, Cleared, WordKey
+from fanin.app.ports.words import Clear, Cleared, Outcome, WordKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import BatchGone, BatchNotFound, FaninError
 
 
 class Settler:
@@ -43,30 +43,65 @@ class Settler:
 
         Returns:
             What the write of each word of ``marks`` found.
+
+        Raises:
+            Throttled, ServiceUnavailable: not all words could be written; repeat the whole call.
+        """
+        outcomes: dict[WordKey, Cleared] = {}
+        for key, outcome in self.try_to_settle(marks, failed=failed).items():
+            if isinstance(outcome, FaninError):
+                raise outcome
+            outcomes[key] = outcome
+        return outcomes
+
+    def try_to_settle(
+        self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
+    ) -> dict[WordKey, Outcome]:
+        """Like ``settle``, but a word that the store cannot write now does not hold up the others.
+
+        Returns:
+            What the write of each word of ``marks`` found; an error for a word that was not written, or
+            finished a word above that was not, so that a repeat has something to do.
+
+        Raises:
+            Throttled, ServiceUnavailable: a batch row could not be read or written; repeat the whole call.
         """
         pending: dict[int, dict[WordKey, int]] = {}
         for key, mask in marks.items():
             pending.setdefault(key.level, {})[key] = mask
-        outcomes: dict[WordKey, Cleared] = {}
+        outcomes: dict[WordKey, Outcome] = {}
         words: dict[WordKey, int] = {}
+        finished: set[WordKey] = set()
         while pending:
             level = min(pending)
             masks = pending.pop(level)
-            cleared = self._clear(masks, words, failed=failed)
-            outcomes |= {key: cleared[key] for key in masks if key in marks}
-            if any(cleared[key].first != mask for key, mask in masks.items()):
+            answers = self._clear(masks, words, failed=failed)
+            outcomes |= answers
+            cleared = {key: answer for key, answer in answers.items() if isinstance(answer, Cleared)}
+            if any(answer.first != masks[key] for key, answer in cleared.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
                 words |= self._ports.words.read(ahead)
             done = self._done({key: answer.word for key, answer in cleared.items()})
+            finished.update(done)
             if parents := self._above(done):
                 above = pending.setdefault(level + 1, {})
                 for key, mask in parents.items():
                     above[key] = above.get(key, 0) | mask
-        return outcomes
+        return {key: self._fate(key, outcomes, finished) for key in marks}
+
+    def _fate(
+        self, key: WordKey, outcomes: Mapping[WordKey, Outcome], finished: Collection[WordKey]
+    ) -> Outcome:
+        """What became of a word, and of the words above that it finished."""
+        above = key
+        while above in finished:
+            above = WordKey(above.batch_id, above.level + 1, above.number // self._tree.width)
+        outcome = outcomes.get(above)
+        return outcome if isinstance(outcome, FaninError) else outcomes[key]
 
     def _clear(
         self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: Collection[WordKey]
-    ) -> dict[WordKey, Cleared]:
+    ) -> dict[WordKey, Outcome]:
         """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
         A range that meets done items on one level is likely to meet them on the levels above. There each

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
+
+from fanin.errors import FaninError
 
 
 class WordKey(NamedTuple):
@@ -40,6 +42,10 @@ class Cleared(NamedTuple):
 
     word: int
     first: int
+
+
+Outcome: TypeAlias = Cleared | FaninError
+"""What became of a ``Clear``; ``Throttled`` or ``ServiceUnavailable`` if the word may not be written."""
 
 
 class Claim(NamedTuple):
@@ -94,19 +100,17 @@ class WordStore(Protocol):
         """
         ...
 
-    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+    def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
         """Clear bits, each word by one conditional write; words are written in parallel.
 
-        Where a write meets bits that are clear already, it is sent again with the remaining bits, if any.
+        Where a write meets bits that are clear already, it is sent again with the remaining bits, if any. A
+        word that is throttled holds up no other; it is tried again for as long as there is time.
 
         Args:
             clears: at most one for each word.
 
         Returns:
-            One answer for each, in order.
-
-        Raises:
-            Throttled: the store is overloaded; some words may have been written, so repeat the whole call.
+            One answer for each, in order; the error of a word that could not be written now.
         """
         ...
 

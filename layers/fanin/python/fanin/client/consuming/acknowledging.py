@@ -13,7 +13,8 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.paging import chunks
 from fanin.client.queues import REQUEST_BYTES, queue_errors
 from fanin.domain.acks import Acks, Failure
-from fanin.domain.limits import MAX_FAILURES, MAX_REASON
+from fanin.domain.limits import MAX_FAILURES, MAX_IDS, MAX_REASON
+from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
 from fanin.wire.items import QUEUED_ACKS
 
 if TYPE_CHECKING:
@@ -60,19 +61,47 @@ def split(outcomes: Iterable[ItemOutcome]) -> tuple[list[str], list[Failure]]:
 class LedgerAcknowledger:
     """Acknowledges by calling the ledger: when a call returns, the items are marked.
 
+    A ledger that is overloaded for long would use up the tries of the messages, whose work is done, and the
+    dead-letter queue would fail their items. So what the ledger cannot mark now goes to the ack queue, where
+    it is known: then the ledger marks it when it can.
+
     Args:
         ledger: the ledger's calls, such as a ``Tracker``.
+        spare: takes what the ledger cannot mark now; None raises the ledger's error.
     """
 
-    def __init__(self, ledger: LedgerCalls) -> None:
+    def __init__(self, ledger: LedgerCalls, spare: Acknowledger | None = None) -> None:
         self._ledger = ledger
+        self._spare = spare
 
     def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
         done, failed = split(outcomes)
-        if done:
-            self._ledger.ack(done)
+        left: list[ItemOutcome] = []
+        busy: Throttled | ServiceUnavailable | None = None
+        for items in chunks(done, max_items=MAX_IDS):
+            try:
+                self._ledger.ack(items)
+            except (Throttled, ServiceUnavailable) as error:
+                rest = error.rest.items if isinstance(error, PartlyMarked) else items
+                left += map(ItemOutcome, rest)
+                busy = error
         if failed:
-            self._ledger.fail(failed)
+            try:
+                self._ledger.fail(failed)
+            except (Throttled, ServiceUnavailable) as error:
+                left += [ItemOutcome(failure.item, failure.reason) for failure in failed]
+                busy = error
+        if busy is None:
+            return
+        if self._spare is None:
+            raise _left(busy, left) from busy
+        logger.warning("%d items go to the ack queue, since the ledger is busy: %s", len(left), busy)
+        self._spare(left)
+
+
+def _left(busy: Exception, left: Iterable[ItemOutcome]) -> PartlyMarked:
+    done, failed = split(left)
+    return PartlyMarked(str(busy), receipts=(), rest=Acks(items=done, failures=failed), retry_after=1)
 
 
 class QueueAcknowledger:
@@ -115,7 +144,7 @@ def _wire_bytes(outcome: ItemOutcome) -> int:
 def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -> set[str]:
     """Acknowledge items, and report those that could not be; a refused id does not affect the others.
 
-    After an error that blames no id, none of the items is known to be marked, so all are reported.
+    After an error that blames no id, all items are reported, except those that are known to be marked.
 
     Returns:
         Ids of items whose messages must be delivered again.
@@ -123,6 +152,10 @@ def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -
     unmarked: set[str] = set()
     for failed in bisect(outcomes, acknowledge):
         items = [outcome.item for outcome in failed.items]
+        if isinstance(failed.error, PartlyMarked):
+            rest = failed.error.rest
+            left = {*rest.items, *(failure.item for failure in rest.failures)}
+            items = [item for item in items if item in left]
         if failed.refused:
             logger.warning("item %s was refused, its message comes again: %s", items[0], failed.error)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
@@ -15,11 +16,13 @@ from fanin.errors import (
     FaninError,
     InvalidRequest,
     NotConfigured,
+    PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
 )
 from fanin.names import API_ROOT
+from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import Json
 from fanin.wire.shapes import Shape, plain
 
@@ -75,6 +78,7 @@ class HttpsApi:
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
         repeatable: bool = True,
+        rest_is_repeated: bool = False,
     ) -> T:
         """Make a call.
 
@@ -86,6 +90,7 @@ class HttpsApi:
             query: parameters; None leaves one out.
             headers: besides those that every request has.
             repeatable: whether it may be sent again when its answer was lost.
+            rest_is_repeated: whether the caller repeats what a call has left that marked some items.
 
         Raises:
             FaninError: the service refused the call, or could not be reached.
@@ -101,6 +106,8 @@ class HttpsApi:
             except (ServiceUnavailable, Throttled) as error:
                 attempt += 1
                 lost = isinstance(error, ServiceUnavailable)
+                if rest_is_repeated and isinstance(error, PartlyMarked):
+                    raise
                 if attempt >= self._attempts or (lost and not repeatable):
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
@@ -131,6 +138,10 @@ def error_of(response: Response) -> FaninError:
     code = str(problem.get("type", "")).rpartition(":")[2]
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
     known = _BY_CODE.get(code)
+    if known is PartlyMarked:
+        with suppress(ValueError, KeyError, TypeError):
+            return PARTLY_MARKED.decode(problem, message=str(problem["detail"]), retry_after=after)
+        known = Throttled
     if known is not None:
         return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
     said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")

@@ -47,12 +47,12 @@ class HttpsLedger:
         counts: Sequence[Count] = (),
     ) -> list[Receipt]:
         body = shapes.ACKS.encode(Acks(items, ranges, counts))
-        receipts = self._api.call(shapes.RECEIPTS, "POST", "/acks", body)
+        receipts = self._api.call(shapes.RECEIPTS, "POST", "/acks", body, rest_is_repeated=True)
         return list(receipts)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         body = shapes.FAILURES.encode(failures)
-        receipts = self._api.call(shapes.RECEIPTS, "POST", "/failures", body)
+        receipts = self._api.call(shapes.RECEIPTS, "POST", "/failures", body, rest_is_repeated=True)
         return list(receipts)
 
     def close(self, batch_id: int) -> Batch:

@@ -10,7 +10,9 @@ from aws_lambda_powertools.event_handler import Response
 
 from fanin import names
 from fanin.entry.http.statuses import STATUS
-from fanin.errors import FaninError
+from fanin.errors import FaninError, PartlyMarked
+from fanin.wire.items import PARTLY_MARKED
+from fanin.wire.json_types import Json
 
 _RETRY_AFTER: Final = 1  # seconds, for retryable errors without a retry_after
 
@@ -25,7 +27,10 @@ def of(error: FaninError, request_id: str) -> Response[str]:
     retry_after = error.retry_after
     if retry_after is None and error.retryable:
         retry_after = _RETRY_AFTER
-    return problem(STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after)
+    partly = PARTLY_MARKED.encode(error) if isinstance(error, PartlyMarked) else None
+    return problem(
+        STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after, more=partly
+    )
 
 
 def problem(
@@ -36,6 +41,7 @@ def problem(
     *,
     retry_after: int | None = None,
     allow: str | None = None,
+    more: Json | None = None,
 ) -> Response[str]:
     """Make a problem.
 
@@ -46,6 +52,7 @@ def problem(
         request_id: of API Gateway.
         retry_after: seconds to wait before the same request may succeed.
         allow: the methods that the path accepts.
+        more: further members.
     """
     body: dict[str, Any] = {
         "type": names.PROBLEM_ROOT + code,
@@ -53,6 +60,7 @@ def problem(
         "status": status,
         "detail": detail,
         "request_id": request_id,
+        **(more or {}),
     }
     headers: dict[str, str | list[str]] = {}
     if retry_after is not None:

@@ -18,6 +18,7 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     NotRegistered,
+    PartlyMarked,
     RequestTooLarge,
     RouteNotFound,
     ServiceUnavailable,
@@ -40,6 +41,7 @@ STATUS: Final[dict[type[FaninError], int]] = {
     RequestTooLarge: 413,
     LimitReached: 429,
     Throttled: 503,
+    PartlyMarked: 503,
     ServiceUnavailable: 503,
 }
 """An error that is not here is the service's own fault: 500, without its message."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
+from fanin.app.bisect import REFUSALS
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
 from fanin.app.ports import Ports
@@ -26,17 +28,19 @@ class Functions:
     Args:
         ports: the stores and the rest of the world.
         dead: collects messages of unknown items.
+        give_up: takes the body of a message of the ack queue that is at fault.
 
     Attributes:
         services: the use cases.
         registered: whether there ever was a registration, so that the registrar has work.
     """
 
-    def __init__(self, ports: Ports, dead: list[Dead]) -> None:
+    def __init__(self, ports: Ports, dead: list[Dead], give_up: Callable[[str], object]) -> None:
         self.registered = False
         self.services = Services(ports)
         self._ports = ports
         self._dead = dead
+        self._give_up = give_up
 
     def notifier(self, change: tuple[Batch | None, Batch]) -> None:
         """Announce the end of a batch, if this change of its row ended it."""
@@ -68,12 +72,20 @@ class Functions:
         Registrar(self._ports).sweep()
 
     def acks(self, message: Record) -> None:
-        """Apply a message of the ack queue."""
-        said = QUEUED_ACKS.decode(json.loads(message["body"]))
-        if said.failures:
-            self.services.ledger.fail(said.failures)
-        if said.items or said.ranges or said.counts:
-            self.services.ledger.ack(said.items, ranges=said.ranges, counts=said.counts)
+        """Apply a message of the ack queue; one that is at fault goes to the dead letters at once."""
+        body = message["body"]
+        try:
+            said = QUEUED_ACKS.decode(json.loads(body))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidRequest):
+            self._give_up(body)
+            return
+        try:
+            if said.failures:
+                self.services.ledger.fail(said.failures)
+            if said.items or said.ranges or said.counts:
+                self.services.ledger.ack(said.items, ranges=said.ranges, counts=said.counts)
+        except REFUSALS:
+            self._give_up(body)
 
     def dead_letters(self, message: Record) -> None:
         """Fail the item of a dead message; keep the message if it has no valid item."""

@@ -22,6 +22,7 @@ from fanin.entry.in_memory.dispatcher import Dispatcher
 from fanin.entry.in_memory.event_source import EventSource, LambdaHandler, each
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import TRIES, Alarms, Dead, Feed, Rate
+from fanin.names import ACK_TRIES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -64,11 +65,10 @@ class Runtime:
         self._dispatcher = Dispatcher(clock)
         self.clock = ServiceClock(clock, self._dispatcher.wait)
         self.sqs = cast("SQSClient", self._dispatcher.after_each_call(self._client()))
-        self.ack_queue_url, jobs, replies = (
-            self._own_queue(f"fanin-{name}") for name in ("acks", "jobs", "replies")
-        )
+        self.ack_queue_url = self._own_queue("fanin-acks", ACK_TRIES)
+        jobs, replies = (self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies"))
         ports = self._ports(jobs, replies)
-        functions = Functions(ports, self.dead)
+        functions = Functions(ports, self.dead, self._bury_ack)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
         self.consume(self.ack_queue_url, each(functions.acks))
@@ -114,11 +114,17 @@ class Runtime:
     def _client(self) -> InMemorySqs:
         return InMemorySqs(self.queues, self.memory.accesses, self._dispatcher.wait)
 
-    def _own_queue(self, name: str) -> str:
+    def _own_queue(self, name: str, tries: int) -> str:
         """Make a queue of the service; nobody consumes its dead letters."""
         grave = self.queues.create(name + DEAD_LETTERS, {}, {})
-        attributes = {"VisibilityTimeout": str(HIDDEN)} | _redrive(grave, TRIES)
+        attributes = {"VisibilityTimeout": str(HIDDEN)} | _redrive(grave, tries)
         return self.queues.create(name, attributes, {}).url
+
+    def _bury_ack(self, body: str) -> None:
+        with self.queues.lock:
+            acks = self.queues.find(self.ack_queue_url)
+            if acks and acks.dead_letters:
+                acks.dead_letters.send(body, {})
 
     def _ports(self, jobs: str, replies: str) -> Ports:
         # Not the callers' client: a send by a use case must not run functions before the use case returns.

@@ -1,0 +1,89 @@
+"""What a function can do with messages that SQS handed to it, besides handling them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fanin.adapters.aws import client_factory, translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+Message: TypeAlias = Mapping[str, Any]
+"""A record of the event that Lambda makes of SQS messages."""
+
+_MOST: Final = 10  # messages in a batch call
+_THREADS: Final = 8
+
+
+class ReceivedMessages:
+    """Postpones messages, and moves them to another queue.
+
+    Args:
+        client: makes the client, when first used.
+    """
+
+    def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
+        self._make_client = client or client_factory("sqs")
+        self._urls: dict[str, str] = {}
+
+    @cached_property
+    def _client(self) -> SQSClient:
+        with translated():
+            return self._make_client()
+
+    def postpone(self, waits: Sequence[tuple[Message, int]]) -> None:
+        """Let messages come again after so many seconds, instead of after the queue's visibility timeout.
+
+        Without an answer, and for a message whose visibility cannot be changed any more, the queue's timeout
+        applies.
+
+        Args:
+            waits: messages of one queue, with seconds.
+
+        Raises:
+            Throttled, ServiceUnavailable, AccessDenied: some of them come again after the queue's timeout.
+        """
+        if not waits:
+            return
+        url = self._url(waits[0][0]["eventSourceARN"])
+
+        def change(start: int) -> None:
+            entries: list[Any] = [
+                {"Id": str(index), "ReceiptHandle": message["receiptHandle"], "VisibilityTimeout": seconds}
+                for index, (message, seconds) in enumerate(waits[start : start + _MOST])
+            ]
+            with translated():
+                self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(change, range(0, len(waits), _MOST)))
+
+    def send_to(self, url: str, message: Message) -> None:
+        """Send a copy to another queue, which the next deletion from its own queue makes a move.
+
+        Args:
+            url: the other queue.
+            message: its body and those of its attributes that are text are copied.
+
+        Raises:
+            FaninError: it was not sent.
+        """
+        attributes: Any = {
+            name: {"DataType": value["dataType"], "StringValue": value["stringValue"]}
+            for name, value in message.get("messageAttributes", {}).items()
+            if value.get("stringValue")
+        }
+        with translated():
+            self._client.send_message(QueueUrl=url, MessageBody=message["body"], MessageAttributes=attributes)
+
+    def _url(self, arn: str) -> str:
+        if arn not in self._urls:
+            account, name = arn.split(":")[4:6]
+            with translated():
+                answer = self._client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
+            self._urls[arn] = answer["QueueUrl"]
+        return self._urls[arn]

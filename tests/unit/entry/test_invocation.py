@@ -1,0 +1,41 @@
+"""How much time an invocation has left for work."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fanin.entry.invocation import INVOCATION, RESERVE, Invocation
+from fanin.entry.observe import observed
+
+
+def test_outside_of_an_invocation_there_is_no_limit() -> None:
+    assert Invocation().seconds_left() == math.inf
+
+
+def test_work_ends_before_the_invocation_does() -> None:
+    now = [100.0]
+    invocation = Invocation(lambda: now[0])
+    invocation.begin(30)
+    assert invocation.seconds_left() == 30 - RESERVE
+    now[0] += 25
+    assert invocation.seconds_left() < 0
+    invocation.end()
+    assert invocation.seconds_left() == math.inf
+
+
+def test_a_handler_knows_its_time_and_leaves_none_behind(context: SimpleNamespace) -> None:
+    seen: list[float] = []
+
+    @observed
+    def handler(event: dict[str, Any], context: Any) -> None:
+        seen.append(INVOCATION.seconds_left())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        handler({}, context)
+    assert 19 < seen[0] <= 20
+    assert INVOCATION.seconds_left() == math.inf
