@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from fanin.adapters.memory import FixedClock, Memory, SeededRandom
+from fanin.adapters.memory import FixedClock, Memory, OnCall, SeededRandom
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports import Defaults
+from fanin.app.ports import Defaults, Ports
 from fanin.app.ports.words import Clear, Cleared, WordStore
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
@@ -25,6 +25,7 @@ from tests.stateful.model import Broken, Model, ordinals_of, require
 from tests.stateful.scheduler import Scheduler, Stuck
 
 Trace = Callable[[str], None]
+Double = Callable[[Memory, OnCall], Ports]
 REAPER_MS = 300_000
 """Milliseconds between two runs of the reaper."""
 
@@ -53,9 +54,18 @@ class Simulation:
         trace: gets a line for each access, when a seed is replayed.
         settled: whether the stream of finished words comes; without it, the dead are left to the reaper and
             the timer.
+        double: makes the ports on a memory, to keep a second store beside it; gets the hook for each access.
     """
 
-    def __init__(self, width: int, seed: int, trace: Trace | None = None, *, settled: bool = True) -> None:
+    def __init__(
+        self,
+        width: int,
+        seed: int,
+        trace: Trace | None = None,
+        *,
+        settled: bool = True,
+        double: Double | None = None,
+    ) -> None:
         self.rng = rng = Random(f"{width}/{seed}")  # noqa: S311
         self.model = Model()
         crashes = rng.choice((0, 0, 1, 3, 8))
@@ -69,13 +79,15 @@ class Simulation:
             tree=Tree(width),
             clock=self.clock,
             random=SeededRandom(seed),
-            on_call=self.scheduler.on_call,
+            on_call=None if double else self.scheduler.on_call,
             ties=seed,
         )
         self.model.watch(self.memory)
+        ports = double(self.memory, self.scheduler.on_call) if double else self.memory.ports()
         self.ports = replace(
-            self.memory.ports(Defaults(open_idle_ttl=120, closed_idle_ttl=600, lifetime=86_400)),
-            words=ShuffledWords(self.memory.words, rng),
+            ports,
+            defaults=Defaults(open_idle_ttl=120, closed_idle_ttl=600, lifetime=86_400),
+            words=ShuffledWords(ports.words, rng),
         )
         self.settled = settled
         self.wild = rng.random() < 0.5

@@ -68,7 +68,7 @@ class MemoryRecords:
                 return self._get(namespace, name), False
             new = Record(name, _stored(value), (old.version if old else 0) + 1, expires_at)
             self._write(namespace, new)
-            return new, True
+            return self._get(namespace, name), True
 
         return self._accesses.write(f"{self._table}.put", write)
 
