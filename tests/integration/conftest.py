@@ -108,7 +108,11 @@ def on_dynamodb(endpoint: str | None, tree: Tree | None, clock: FixedClock | Non
         backoff=Backoff(base=0.001),
     )
     create_tables(connection, prefix)
-    clock = clock or FixedClock()
+    return on_tables(connection, prefix, clock or FixedClock(), tree)
+
+
+def on_tables(connection: Connection, prefix: str, clock: FixedClock, tree: Tree | None = None) -> Dynamo:
+    """Stores on tables that exist."""
     return Dynamo(
         batches=DynamoBatches(f"{prefix}-batches", f"{prefix}-parts", connection),
         words=DynamoWords(f"{prefix}-words", connection, tree),
