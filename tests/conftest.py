@@ -9,8 +9,10 @@ from hypothesis import settings
 
 from fanin.local import Stack, down, emulator, environment, up
 from fanin.local.stack import EMULATOR_HOME
+from tests.oracle import stores
 
 ENDPOINT = "FANIN_TEST_ENDPOINT"
+SECOND_ENDPOINT = "FANIN_SECOND_ENDPOINT"
 
 # Hypothesis fails an example that takes more than 200 ms: on a busy machine, any.
 settings.register_profile("untimed", deadline=None)
@@ -31,6 +33,22 @@ def _endpoint_of_emulator_tests(request: pytest.FixtureRequest, monkeypatch: pyt
     """Tests marked ``emulator`` find one, unless the environment names another."""
     if request.node.get_closest_marker("emulator") and ENDPOINT not in os.environ:
         monkeypatch.setenv(ENDPOINT, request.getfixturevalue("bare_emulator"))
+
+
+@pytest.fixture(scope="session")
+def second_store() -> Iterator[str]:
+    """A store that speaks DynamoDB and is none of ours, for this session (with xdist, for this worker)."""
+    if reason := stores.absent():
+        pytest.skip(reason)
+    with stores.started() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(autouse=True)
+def _endpoint_of_oracle_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests marked ``oracle`` find the second store."""
+    if request.node.get_closest_marker("oracle"):
+        monkeypatch.setenv(SECOND_ENDPOINT, request.getfixturevalue("second_store"))
 
 
 @pytest.fixture(scope="session")

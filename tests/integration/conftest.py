@@ -1,4 +1,6 @@
-"""The stores under test: in memory, on moto, and on the local stack that FANIN_TEST_ENDPOINT names."""
+"""The stores under test: in memory, on moto, on the second store of ``tests/oracle``, and on the local stack
+that FANIN_TEST_ENDPOINT names.
+"""
 
 import os
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from fanin.domain.tree import Tree
 MEMORY = "memory"
 MOTO = "moto"
 EMULATOR = pytest.param("emulator", marks=pytest.mark.emulator)
+SECOND = pytest.param("second", marks=pytest.mark.oracle)
 
 
 @dataclass(frozen=True)
@@ -51,21 +54,21 @@ class Dynamo(Stores):
         return self.row("words", word_id={"S": word_id(key)})
 
 
-@pytest.fixture(params=[MEMORY, MOTO, EMULATOR])
+@pytest.fixture(params=[MEMORY, MOTO, SECOND, EMULATOR])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Every implementation of the ports."""
     with opened(request.param) as world:
         yield world
 
 
-@pytest.fixture(params=[MOTO, EMULATOR])
+@pytest.fixture(params=[MOTO, SECOND, EMULATOR])
 def dynamo(request: pytest.FixtureRequest) -> Iterator[Dynamo]:
     """The implementations on DynamoDB."""
     with opened(request.param) as world:
         yield world
 
 
-@pytest.fixture(params=[MEMORY, EMULATOR])
+@pytest.fixture(params=[MEMORY, SECOND, EMULATOR])
 def racing(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """The implementations whose writes are atomic under threads; those of moto are not."""
     with opened(request.param) as world:
@@ -82,13 +85,15 @@ def opened(kind: str, tree: Tree | None = None) -> Iterator[Any]:
     elif kind == MOTO:
         with mock_aws():
             yield on_dynamodb(None, tree)
+    elif kind == "second":
+        yield on_dynamodb(os.environ["FANIN_SECOND_ENDPOINT"], tree)
     elif endpoint := os.environ.get("FANIN_TEST_ENDPOINT"):
         yield on_dynamodb(endpoint, tree)
     else:
         pytest.skip("FANIN_TEST_ENDPOINT names no local stack")
 
 
-def on_dynamodb(endpoint: str | None, tree: Tree | None) -> Dynamo:
+def on_dynamodb(endpoint: str | None, tree: Tree | None, clock: FixedClock | None = None) -> Dynamo:
     prefix = f"test-{uuid4().hex[:12]}"
     credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # of no account
     connection = Connection(
@@ -103,7 +108,11 @@ def on_dynamodb(endpoint: str | None, tree: Tree | None) -> Dynamo:
         backoff=Backoff(base=0.001),
     )
     create_tables(connection, prefix)
-    clock = FixedClock()
+    return on_tables(connection, prefix, clock or FixedClock(), tree)
+
+
+def on_tables(connection: Connection, prefix: str, clock: FixedClock, tree: Tree | None = None) -> Dynamo:
+    """Stores on tables that exist."""
     return Dynamo(
         batches=DynamoBatches(f"{prefix}-batches", f"{prefix}-parts", connection),
         words=DynamoWords(f"{prefix}-words", connection, tree),

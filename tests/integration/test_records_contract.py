@@ -105,6 +105,15 @@ def test_what_is_past_its_time_is_as_good_as_not_there(
     assert (record, wrote) == (Record("a", {"n": 3}, first.version + 1, LATER), True)
 
 
+def test_a_record_that_is_put_past_its_time_is_written_and_not_there(
+    stores: Stores, records: Records, namespace: str
+) -> None:
+    past = stores.clock.now() // 1000
+
+    assert records.put(namespace, "a", {"n": 1}, expires_at=past) == (None, True)
+    assert records.read(namespace, ["a"]) == {}
+
+
 def test_a_record_is_deleted_once(records: Records, namespace: str) -> None:
     record, _ = records.put(namespace, "a", {}, expires_at=LATER)
     assert record is not None

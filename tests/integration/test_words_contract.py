@@ -11,7 +11,7 @@ import pytest
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
 
-from .conftest import EMULATOR, MEMORY, MOTO, Stores, opened
+from .conftest import EMULATOR, MEMORY, MOTO, SECOND, Stores, opened
 from .given import FULL, KEY, LATER, clear
 
 
@@ -134,7 +134,7 @@ class TestWords:
 
         assert stores.words.read_failed([KEY]) == {KEY: FULL}
 
-    @pytest.mark.parametrize("kind", [MEMORY, MOTO, EMULATOR])
+    @pytest.mark.parametrize("kind", [MEMORY, MOTO, SECOND, EMULATOR])
     def test_narrow_words_are_full_at_their_width(self, kind: str) -> None:
         with opened(kind, Tree(width=3)) as stores:
             assert clear(stores, 0b001) == Cleared(0b110, 0b001)

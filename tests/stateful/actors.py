@@ -6,8 +6,9 @@ is lost, above all the process's cache of batches.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
@@ -18,9 +19,9 @@ from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import Missing
-from fanin.errors import BatchClosed, LimitReached, Throttled
+from fanin.errors import BatchClosed, LimitReached, ServiceUnavailable, Throttled
 from tests.stateful.model import Model, ordinals_of, require
-from tests.stateful.scheduler import Crash, Scheduler
+from tests.stateful.scheduler import Crash, Death, Scheduler
 
 Actor = Callable[[], None]
 
@@ -42,6 +43,7 @@ class World:
         queue: messages to consume, in no order.
         producing: producers that have not finished.
         clients: actors on whose end the functions behind the streams may stop.
+        deaths: how many clients of each kind have died.
     """
 
     rng: Random
@@ -52,14 +54,20 @@ class World:
     queue: list[Message]
     producing: int = 0
     clients: int = 0
+    deaths: Counter[str] = field(default_factory=Counter)
 
-    def client(self, run: Actor) -> Actor:
-        """An actor that the functions behind the streams outlive."""
+    def client(self, kind: str, run: Actor) -> Actor:
+        """An actor that the functions behind the streams outlive; what it holds when it dies is lost."""
         self.clients += 1
+        self.producing += kind == "producer"
 
         def wrapped() -> None:
-            run()
+            try:
+                run()
+            except Death:
+                self.deaths[kind] += 1
             self.clients -= 1
+            self.producing -= kind == "producer"
 
         return wrapped
 
@@ -67,7 +75,6 @@ class World:
 
     def producer(self, batch_id: int, plan: list[tuple[int, str | None]]) -> Actor:
         """Adds items and sends their ids; without a key, a repeat after a crash adds them twice."""
-        self.producing += 1
         patience = 30
 
         def run() -> None:
@@ -90,9 +97,8 @@ class World:
                 plan.pop(0)
                 self.model.issued(group, key)
                 self.send(group)
-            self.producing -= 1
 
-        return self.client(run)
+        return self.client("producer", run)
 
     def send(self, group: Group) -> None:
         """Put the items of a group into messages: singly, in bulk, as ranges, some of them twice."""
@@ -125,7 +131,7 @@ class World:
                 self.mark(service, held)
                 held.clear()
 
-        return self.client(run)
+        return self.client("consumer", run)
 
     def mark(self, service: LedgerService, messages: list[Message]) -> None:
         """Acknowledge and fail the items of messages in bulk, and tell the model."""
@@ -135,14 +141,17 @@ class World:
             if not items and not spans:
                 continue
             self.model.begin(items, spans, failing=failing)
+            lost = self.scheduler.lost[self.scheduler.name]
             try:
                 if failing:
                     receipts = service.fail([Failure(item, "it would not") for item in items])
                 else:
                     receipts = service.ack(items, ranges=spans)
-            except Crash:
+            except (Crash, ServiceUnavailable):
                 self.model.lost(items)
                 raise
+            if self.scheduler.lost[self.scheduler.name] > lost:
+                self.model.lost(items)  # the repeat may have met its own bits
             self.model.answered(receipts, items, spans, failing=failing)
 
     def closer(self, batch_id: int, *, early: bool) -> Actor:
@@ -151,10 +160,10 @@ class World:
                 self.scheduler.wait(lambda: not self.producing)
             self.service().close(batch_id)
 
-        return self.client(run)
+        return self.client("closer", run)
 
     def canceller(self, batch_id: int) -> Actor:
-        return self.client(lambda: void(self.service().cancel(batch_id)))
+        return self.client("canceller", lambda: void(self.service().cancel(batch_id)))
 
     def reader(self, batch_id: int, times: int) -> Actor:
         """Reads in any way there is; what it is told must lie between what is sure and what is begun."""
@@ -166,7 +175,7 @@ class World:
                 left -= 1
                 self.read(batch_id)
 
-        return self.client(run)
+        return self.client("reader", run)
 
     def read(self, batch_id: int) -> None:
         service, known = self.service(), self.model.batches[batch_id]
@@ -212,9 +221,10 @@ class World:
             nonlocal at
             service = self.service()
             while self.fed(more):
-                records: list[WordKey] = feed[max(0, at - 1) : at + 3]
+                stop = min(len(feed), at + 3)  # the feed grows while these are healed
+                records: list[WordKey] = feed[max(0, at - 1) : stop]
                 service.heal(records)
-                at = min(len(feed), at + 3)
+                at = stop
 
         return run
 
@@ -269,7 +279,7 @@ class World:
                 self.scheduler.pause()
                 self.service().reap()
 
-        return self.client(run)
+        return self.client("reaper", run)
 
 
 def void(_: object) -> None:

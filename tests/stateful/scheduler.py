@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 from random import Random
 from typing import TypeVar
 
 from greenlet import getcurrent, greenlet
+
+from fanin.adapters.memory import LostAnswer
+from fanin.errors import ServiceUnavailable
 
 T = TypeVar("T")
 
@@ -16,6 +20,10 @@ WEIGHTS = (1.0, 1.0, 1.0, 8.0, 0.02)
 
 class Crash(BaseException):
     """The process dies here; no handler of errors sees it."""
+
+
+class Death(Crash):
+    """The process dies here, and nobody starts it again."""
 
 
 class Stuck(AssertionError):
@@ -29,7 +37,12 @@ class Scheduler:
         rng: decides everything.
         onlooker: called at every access, by whoever makes it.
         crashes: how many crashes are left to happen.
+        losing: how likely the answer to an access is lost; the SDK then sends it again, after others ran.
+        dying: how likely a crash of a mortal actor is its death.
         trace: gets a line for each access and switch, when a seed is replayed.
+
+    Attributes:
+        lost: how many answers each actor has lost, by name.
     """
 
     def __init__(
@@ -38,20 +51,26 @@ class Scheduler:
         onlooker: Callable[[], None],
         *,
         crashes: int,
+        losing: float = 0.0,
+        dying: float = 0.0,
         trace: Callable[[str], None] | None = None,
     ) -> None:
         self._rng = rng
         self._onlooker = onlooker
         self._crashes = crashes
+        self._losing = losing
+        self._dying = dying
         self._trace = trace
+        self.lost: Counter[str] = Counter()
         self._hub = getcurrent()
         self._names: dict[greenlet, str] = {}
+        self._mortal: frozenset[str] = frozenset()
         self._awaited: dict[greenlet, Callable[[], object]] = {}
         self._switching = rng.choice((0.1, 0.3, 0.7))
         self._crashing = rng.choice((0.0, 0.01, 0.03, 0.1))
 
     def on_call(self, call: str, moment: str) -> None:
-        """The hook of the stores: look, then crash, let another actor go on, or just return."""
+        """The hook of the stores: look, then crash, let others go on, lose the answer, or just return."""
         self._onlooker()
         me = getcurrent()
         if me is self._hub:
@@ -59,10 +78,24 @@ class Scheduler:
         self.tell(f"{call} {moment}")
         if self._crashes and self._rng.random() < self._crashing:
             self._crashes -= 1
+            if self.name in self._mortal and self._rng.random() < self._dying:
+                self.tell("DEATH")
+                raise Death
             self.tell("CRASH")
             raise Crash
         if self._rng.random() < self._switching:
             self._hub.switch()
+        if self._losing and moment == "after" and self._rng.random() < self._losing:
+            self.lost[self.name] += 1
+            self.tell("ANSWER LOST")
+            for _ in range(self._rng.choice((0, 1, 4))):
+                self._hub.switch()
+            raise LostAnswer
+
+    @property
+    def name(self) -> str:
+        """Name of the actor that runs."""
+        return self._names.get(getcurrent(), "-")
 
     def wait(self, condition: Callable[[], T]) -> T:
         """Let the others go on until the condition is truthy."""
@@ -77,17 +110,26 @@ class Scheduler:
         """Let another actor go on."""
         self._hub.switch()
 
-    def run(self, actors: dict[str, Callable[[], None]], *, between: Callable[[], None]) -> None:
+    def run(
+        self,
+        actors: dict[str, Callable[[], None]],
+        *,
+        between: Callable[[], None],
+        mortal: Collection[str] = (),
+    ) -> None:
         """Run actors until all have returned.
 
         Args:
-            actors: by name. One that crashes is started again from the beginning.
+            actors: by name. One that crashes, or gives up because no answer came, is started again from the
+                beginning.
             between: called now and then between two accesses (it moves the clock).
+            mortal: names of those that may die. They see their ``Death``, and return.
 
         Raises:
             Stuck: they do not come to an end.
         """
         rng = self._rng
+        self._mortal = frozenset(mortal)
         live = [greenlet(lambda a=actor: self._persist(a)) for actor in actors.values()]
         self._names |= dict(zip(live, actors, strict=True))
         weights = {task: rng.choice(WEIGHTS) for task in live}
@@ -116,12 +158,14 @@ class Scheduler:
     def tell(self, line: str) -> None:
         """Add a line to the trace."""
         if self._trace:
-            self._trace(f"{self._names.get(getcurrent(), '-'):12} {line}")
+            self._trace(f"{self.name:12} {line}")
 
-    @staticmethod
-    def _persist(actor: Callable[[], None]) -> None:
+    def _persist(self, actor: Callable[[], None]) -> None:
         while True:
             try:
                 return actor()
             except Crash:
                 continue
+            except ServiceUnavailable:
+                if not self._losing:
+                    raise

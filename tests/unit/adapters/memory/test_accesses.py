@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 from time import sleep
 
 import pytest
 
-from fanin.adapters.memory import Accesses, Memory
+from fanin.adapters.memory import Accesses, LostAnswer, Memory, OnCall
+from fanin.adapters.memory.accesses import SENDS
 from fanin.app.ports.batches import Activity, FailureRow
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, Mode, State
+from fanin.errors import ServiceUnavailable
 
 FULL = 2**64 - 1
 BATCH = Batch(
@@ -146,3 +149,79 @@ def test_rows_are_counted_by_call() -> None:
         "batches.close": 1,
     }
     assert memory.accesses.refused == {"batches.close": 1}
+
+
+def losing(call: str, answers: int) -> OnCall:
+    """Lose the next answers of a call."""
+    left = [answers]
+
+    def lose(name: str, moment: str) -> None:
+        if (name, moment) == (call, "after") and left[0]:
+            left[0] -= 1
+            raise LostAnswer
+
+    return lose
+
+
+def test_a_write_whose_answer_was_lost_is_sent_again_and_the_second_answer_counts() -> None:
+    memory = Memory(on_call=losing("words.clear", 1))
+
+    (cleared,) = memory.words.clear(clears(0b11))
+
+    assert (cleared.first, cleared.word) == (0, FULL ^ 0b11)
+    assert memory.accesses.writes == {"words.clear": 2}
+
+
+def test_others_come_in_between_a_write_and_its_repeat() -> None:
+    # Given a close whose answer is lost while another process ends the batch
+    def lose(call: str, moment: str) -> None:
+        if (call, moment) == ("batches.close", "after") and not memory.accesses.writes["batches.end"]:
+            memory.batches.end(8, State.COMPLETE, now=1, sources=[State.CLOSED])
+            raise LostAnswer
+
+    memory = Memory(on_call=lose)
+    memory.batches.create(BATCH)
+
+    # When it is sent again
+    row, moved = memory.batches.close(8, now=1)
+
+    # Then it meets what the other has made of the row
+    assert (row and row.state, moved) == (State.COMPLETE, False)
+
+
+def test_a_write_is_given_up_after_as_many_lost_answers_as_the_sdk_bears() -> None:
+    memory = Memory(on_call=losing("words.clear", SENDS))
+
+    with pytest.raises(ServiceUnavailable, match=r"words\.clear"):
+        memory.words.clear(clears(1))
+
+    assert memory.words.read([WordKey(7, 0, 0)]) == {WordKey(7, 0, 0): FULL ^ 1}
+    assert memory.accesses.writes == {"words.clear": SENDS}
+
+
+@pytest.mark.parametrize("call", ["allocate", "allocate_counted", "count"])
+def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
+    # Given a batch, and a store that loses the answer of one kind of write
+    memory = Memory(on_call=losing(f"batches.{call}", 1))
+    memory.batches.create(replace(BATCH, limit=5, mode=Mode.ESTIMATED))
+    batches, activity = memory.batches, Activity(0, 0)
+    calls = {
+        "allocate": lambda: batches.allocate(8, 4, activity=activity, room=1),
+        "allocate_counted": lambda: batches.allocate_counted(8, 4, items=0, pending=0, activity=activity),
+        "count": lambda: batches.count(8, 4, activity=activity),
+    }
+
+    # When it is made, Then its caller cannot know, and it took effect once
+    with pytest.raises(ServiceUnavailable):
+        calls[call]()
+    assert memory.accesses.writes[f"batches.{call}"] == 1
+    row = memory.batches.read([8])[8]
+    assert row.acked + row.items == 4
+
+
+def test_an_addition_under_a_key_gives_the_same_answer_to_its_repeat() -> None:
+    memory = Memory(on_call=losing("batches.allocate_once", 1))
+    memory.batches.create(BATCH)
+
+    assert memory.batches.allocate_once(BATCH, 4, "a", activity=Activity(0, 0)) == 0
+    assert memory.batches.read([8])[8].items == 4

@@ -30,6 +30,17 @@ def test_changes_tell_the_record_before_and_after(memory: Memory) -> None:
     ]
 
 
+def test_what_is_put_in_bulk_is_a_change_of_each_record(memory: Memory) -> None:
+    old, _ = memory.directory.put("fleet", "a", {"n": 1}, expires_at=LATER)
+
+    memory.directory.put_all("fleet", {"a": {"n": 2}, "b": {"n": 3}}, expires_at=LATER)
+
+    assert memory.directory.changes[1:] == [
+        ("fleet", old, Record("a", {"n": 2}, 1, LATER)),
+        ("fleet", None, Record("b", {"n": 3}, 1, LATER)),
+    ]
+
+
 def test_what_was_refused_is_no_change(memory: Memory) -> None:
     first, _ = memory.directory.put("fleet", "a", {}, expires_at=LATER)
 
@@ -38,7 +49,7 @@ def test_what_was_refused_is_no_change(memory: Memory) -> None:
     memory.directory.delete("fleet", "b")
 
     assert memory.directory.changes == [("fleet", None, first)]
-    assert memory.accesses.refused["directory.put"] == 1
+    assert memory.accesses.refused == {"directory.put": 1, "directory.delete": 2}
 
 
 def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Memory) -> None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from threading import Lock
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from fanin.errors import ServiceUnavailable
 
 OnCall = Callable[[str, str], None]
 """Called around each access with its name, such as ``words.clear``, and ``before`` or ``after``."""
 
+SENDS: Final = 4
+"""How often the SDK sends a request before it gives up; as ``client_factory`` of the AWS adapters sets it."""
+
 T = TypeVar("T")
+
+
+class LostAnswer(BaseException):
+    """Raised by an ``OnCall`` after an access: it took effect, and its caller did not get the answer."""
 
 
 def nothing(_call: str, _moment: str) -> None:
@@ -21,7 +30,9 @@ class Accesses:
     """Makes every access to a row atomic, counts it, and calls ``on_call`` before and after it.
 
     ``on_call`` runs outside of the lock, so it may switch to another thread, or raise: before the access to
-    simulate a call that never arrived, after it to simulate one whose answer was lost.
+    simulate a process that died before the call arrived, after it to simulate one that died before the answer
+    came. Where only the answer is lost, it raises ``LostAnswer``: the SDK then sends the call again, and
+    ``on_call`` runs around that access, too.
 
     Attributes:
         reads: rows read, found or not, by call.
@@ -42,18 +53,41 @@ class Accesses:
         """Read one row."""
         return self._access(call, self.reads, 1, access)
 
-    def write(self, call: str, access: Callable[[], T], *, rows: int = 1) -> T:
-        """Write one row, or a few in one transaction."""
-        return self._access(call, self.writes, rows, access)
+    def write(self, call: str, access: Callable[[], T], *, rows: int = 1, once: bool = False) -> T:
+        """Write one row, or a few in one transaction.
+
+        Args:
+            call: its name.
+            access: reads and writes the rows.
+            rows: how many are written.
+            once: the SDK is told to send this request only once, so a lost answer is an error.
+
+        Raises:
+            ServiceUnavailable: the answer was lost, every time that the SDK sent the request.
+        """
+        return self._access(call, self.writes, rows, access, sends=1 if once else SENDS)
 
     def send(self, call: str, access: Callable[[], T]) -> T:
         """Hand over one alarm or event."""
         return self._access(call, self.sends, 1, access)
 
-    def _access(self, call: str, tally: Counter[str], rows: int, access: Callable[[], T]) -> T:
-        self._on_call(call, "before")
-        with self._lock:
-            tally[call] += rows
-            answer = access()
-        self._on_call(call, "after")
-        return answer
+    def _access(
+        self,
+        call: str,
+        tally: Counter[str],
+        rows: int,
+        access: Callable[[], T],
+        *,
+        sends: int = SENDS,
+    ) -> T:
+        for _ in range(sends):
+            self._on_call(call, "before")
+            with self._lock:
+                tally[call] += rows
+                answer = access()
+            try:
+                self._on_call(call, "after")
+            except LostAnswer:
+                continue
+            return answer
+        raise ServiceUnavailable(f"no answer to {call} came; try again")

@@ -17,14 +17,20 @@ from fanin.errors import IdempotencyKeyReused
 class MemoryBatches:
     """A ``BatchStore``.
 
+    Args:
+        accesses: counts rows.
+        ties: decides the order of rows that are due at the same time. DynamoDB's index lists them in any
+            order, which stays the same.
+
     Attributes:
         changes: every write in order, as (row before, row after), as in the stream of the batches table; the
             row before is None for a new one.
     """
 
-    def __init__(self, accesses: Accesses) -> None:
+    def __init__(self, accesses: Accesses, *, ties: int = 0) -> None:
         self.changes: list[tuple[Batch | None, Batch]] = []
         self._accesses = accesses
+        self._ties = ties
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
         self._keys: dict[tuple[int, str], range] = {}
@@ -55,6 +61,7 @@ class MemoryBatches:
             lambda row: _takes(row, n, room),
             lambda row: _with_items(row, n),
             activity,
+            once=True,
         )
         return row if moved else None
 
@@ -88,6 +95,7 @@ class MemoryBatches:
             lambda row: row.state is State.OPEN and row.limit is not None and row.items == items,
             lambda row: replace(row, items=items + n, pending_bound=pending + n),
             activity,
+            once=True,
         )
         return row if moved else None
 
@@ -167,6 +175,7 @@ class MemoryBatches:
             lambda row: row.state in LIVE and (row.mode is Mode.ESTIMATED or row.kind is Kind.SCATTER),
             lambda row: replace(row, acked=row.acked + n),
             activity,
+            once=True,
         )
         return row if moved else None
 
@@ -182,20 +191,30 @@ class MemoryBatches:
         self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
     ) -> Page:
         listing = f"batches {state}"
-        after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
+        shard, *place = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
+        after = (shard, *self._place(*place)) if place else (shard,)
 
-        def query() -> list[tuple[int, int, int]]:
+        def query() -> list[tuple[int, ...]]:
             places = (
-                (b % names.SHARDS, self._due[b], b) for b, row in self._rows.items() if row.state is state
+                (b % names.SHARDS, *self._place(self._due[b], b))
+                for b, row in self._rows.items()
+                if row.state is state
             )
             return sorted(
                 place for place in places if place > after and (due_before is None or place[1] < due_before)
             )
 
         places = self._accesses.read("batches.page", query)
-        rows = self.read([batch_id for _, _, batch_id in places[:limit]])
+        rows = self.read([batch_id for *_, batch_id in places[:limit]])
         batches = [row for row in rows.values() if row.state is state]
-        return Page(batches, cursors.encode(listing, *places[limit - 1]) if len(places) > limit else None)
+        if len(places) <= limit:
+            return Page(batches, None)
+        shard, due_at, _, batch_id = places[limit - 1]
+        return Page(batches, cursors.encode(listing, shard, due_at, batch_id))
+
+    def _place(self, due_at: int, batch_id: int) -> tuple[int, int, int]:
+        """Where the index lists a row within its shard."""
+        return due_at, hash((self._ties, batch_id)), batch_id
 
     def due(self, before: int) -> Iterator[int]:
         def query() -> list[tuple[int, int]]:
@@ -216,6 +235,8 @@ class MemoryBatches:
         condition: Callable[[Batch], bool],
         change: Callable[[Batch], Batch],
         activity: Activity | None = None,
+        *,
+        once: bool = False,
     ) -> tuple[Batch | None, bool]:
         def update() -> tuple[Batch | None, bool]:
             row = self._rows.get(batch_id)
@@ -224,7 +245,7 @@ class MemoryBatches:
                 return row, False
             return self._put(row, change(row), activity), True
 
-        return self._accesses.write(f"batches.{call}", update)
+        return self._accesses.write(f"batches.{call}", update, once=once)
 
     def _put(self, old: Batch | None, new: Batch, activity: Activity | None = None) -> Batch:
         if activity is not None:

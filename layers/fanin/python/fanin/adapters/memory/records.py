@@ -35,7 +35,7 @@ class MemoryRecords:
     def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
         rows = {
             name: self._accesses.read(f"{self._table}.read", partial(self._get, namespace, name))
-            for name in names
+            for name in dict.fromkeys(names)
         }
         return {name: row for name, row in rows.items() if row is not None}
 
@@ -67,32 +67,32 @@ class MemoryRecords:
                 self._accesses.refused[f"{self._table}.put"] += 1
                 return self._get(namespace, name), False
             before = old.version if old else self._clock.now()
-            new = Record(name, _stored(value), before + 1, expires_at)
-            self._namespaces.setdefault(namespace, {})[name] = new
-            self.changes.append((namespace, old, new))
-            return new, True
+            self._write(namespace, Record(name, _stored(value), before + 1, expires_at))
+            return self._get(namespace, name), True
 
         return self._accesses.write(f"{self._table}.put", write)
 
     def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
         for name, value in values.items():
-            self._accesses.write(
-                f"{self._table}.put",
-                lambda: self._namespaces.setdefault(namespace, {}).update(
-                    {name: Record(name, _stored(value), 1, expires_at)}  # noqa: B023
-                ),
-            )
+            new = Record(name, _stored(value), 1, expires_at)
+            self._accesses.write(f"{self._table}.put", partial(self._write, namespace, new))
 
     def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
         def write() -> bool:
             old = self._get(namespace, name)
             if old is None or if_version not in {None, old.version}:
+                self._accesses.refused[f"{self._table}.delete"] += 1
                 return False
             del self._namespaces[namespace][name]
             self.changes.append((namespace, old, None))
             return True
 
         return self._accesses.write(f"{self._table}.delete", write)
+
+    def _write(self, namespace: str, new: Record) -> None:
+        rows = self._namespaces.setdefault(namespace, {})
+        self.changes.append((namespace, rows.get(new.name), new))
+        rows[new.name] = new
 
     def _get(self, namespace: str, name: str) -> Record | None:
         record = self._namespaces.get(namespace, {}).get(name)

@@ -97,6 +97,13 @@ class MemoryEvents:
 class Memory:
     """Everything that ``Ports`` names, in memory, with one count of all accesses.
 
+    Args:
+        tree: the shape of batches; words have 64 bits by default.
+        clock: tells the time.
+        random: draws ids and salts.
+        on_call: called around each access.
+        ties: decides in which order batches are listed that are due at the same time.
+
     Attributes:
         accesses: counts all rows read and written.
         clock: as given, else a ``FixedClock``.
@@ -110,13 +117,14 @@ class Memory:
         clock: Clock | None = None,
         random: Random | None = None,
         on_call: OnCall | None = None,
+        ties: int = 0,
     ) -> None:
         self.accesses = Accesses(on_call) if on_call else Accesses()
         self.tree = tree or Tree()
         self.clock = clock or FixedClock()
         self.random = random or SeededRandom()
         self.words = MemoryWords(self.tree, self.accesses)
-        self.batches = MemoryBatches(self.accesses)
+        self.batches = MemoryBatches(self.accesses, ties=ties)
         self.parts = MemoryParts(self.accesses)
         self.records = MemoryRecords("records", self.accesses, self.clock)
         self.directory = MemoryRecords("directory", self.accesses, self.clock)

@@ -1,0 +1,116 @@
+"""The simulation on two stores at once: the second one, which is not ours, must agree with memory in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+import pytest
+
+from fanin.adapters.dynamodb import DynamoWords
+from fanin.adapters.memory import FixedClock, Memory, OnCall
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.words import Claim, Clear, WordKey
+from fanin.domain.batch import Mode, State, touched
+from fanin.domain.tree import Tree
+from fanin.errors import IdempotencyKeyReused
+from tests.integration.given import new_batch
+from tests.oracle.twin import Apart, on_second_store, twins
+from tests.stateful.simulation import Simulation
+
+pytestmark = pytest.mark.oracle
+SEEDS = 5
+"""Seeds for each width; one has some hundred accesses."""
+
+
+def play(width: int, seed: int) -> Simulation:
+    """Play one seed of the simulation on two stores."""
+
+    def double(memory: Memory, on_call: OnCall) -> Ports:
+        assert isinstance(memory.clock, FixedClock)
+        return twins(memory, on_second_store(memory.clock, Tree(width)), on_call)
+
+    simulation = Simulation(width, seed, double=double)
+    simulation.play()
+    return simulation
+
+
+@pytest.mark.parametrize("width", [2, 3, 64])
+def test_a_second_store_gives_every_answer_that_memory_gives(width: int) -> None:
+    for seed in range(SEEDS):
+        play(width, seed)
+
+
+def test_stores_that_disagree_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a store on DynamoDB that says of one bit more that it was first
+    honest = DynamoWords.clear
+    monkeypatch.setattr(
+        DynamoWords,
+        "clear",
+        lambda self, clears: [cleared._replace(first=cleared.first | 1) for cleared in honest(self, clears)],
+    )
+
+    # Then the twins notice
+    with pytest.raises(Apart):
+        list(map(partial(play, 2), range(SEEDS)))
+
+
+HOUR = 3_600_000
+
+
+def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
+    """Make calls of every store that the simulation makes seldom, on few rows, so that they meet."""
+    now, batch_id, name = clock.now(), rng.choice((8, 16, 24)), rng.choice(("a", "b", "ab"))
+    seconds, activity = now // 1000, Activity(touched(now, 7200), now + rng.choice((0, 1)) * HOUR)
+    until = rng.choice((seconds, seconds + 1, seconds + 5_000))
+    table, space = rng.choice(((ports.records, "71"), (ports.directory, "fleet")))
+    batches, n = ports.batches, rng.randint(1, 4)
+    key = WordKey(7, 0, rng.randint(0, 1))
+    claim = Claim(key, rng.randint(0, 2), seconds, until, seconds + 9_000)
+    row = batches.read([batch_id]).get(batch_id)
+    some = rng.choice(tuple(State))
+    calls: list[Callable[[], object]] = [
+        lambda: table.put(space, name, {"n": n}, expires_at=until, if_version=rng.choice((None, 0, 1, 2))),
+        lambda: table.put_all(space, {name: {"n": n}}, expires_at=until),
+        lambda: table.delete(space, name, if_version=rng.choice((None, 1, 2))),
+        lambda: table.read(space, ["a", "b", "a"]),
+        lambda: table.page(space, prefix=rng.choice(("", "a")), limit=100),
+        lambda: ports.words.claim([claim]),
+        lambda: ports.words.clear([Clear(key, rng.randint(1, 7), until, failed=rng.random() < 0.5)]),
+        lambda: (ports.words.read([key]), ports.words.read_failed([key])),
+        lambda: batches.create(replace(row, salt=rng.choice((row.salt, bytes(16))))),
+        lambda: batches.allocate(batch_id, n, activity=activity, room=rng.choice((None, 5 - n))),
+        lambda: batches.allocate_counted(batch_id, n, items=row.items, pending=0, activity=activity),
+        lambda: batches.allocate_once(row, n, rng.choice("xyz"), activity=activity),
+        lambda: batches.rebound(batch_id, items=rng.choice((0, row.items)), pending=n),
+        lambda: batches.close(batch_id, now=now, activity=rng.choice((None, activity))),
+        lambda: batches.begin(batch_id, n, now=now, deadline=now + n, activity=activity),
+        lambda: batches.postpone(batch_id, deadline=row.deadline or n, until=now + n, activity=activity),
+        lambda: batches.count(batch_id, n, activity=activity),
+        lambda: batches.touch(batch_id, activity),
+        lambda: batches.page(some, due_before=rng.choice((None, now + HOUR // 2))),
+        lambda: batches.end(batch_id, some, now=now, sources=[State.CLOSED], touched_at=row.touched_at),
+        lambda: batches.expire(batch_id, now=now),
+    ]
+    if row is None:
+        batches.create(new_batch(batch_id, limit=rng.choice((None, 5)), mode=rng.choice(tuple(Mode))))
+        return
+    for call in rng.sample(calls, 5):
+        call()
+    clock.advance(rng.choice((0, 0, 1, 999, 1_000, 1_500_000)))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_calls_at_random_are_answered_alike(seed: int) -> None:
+    # Given stores of both kinds
+    rng, clock = Random(seed), FixedClock()  # noqa: S311
+    ports = twins(Memory(clock=clock), on_second_store(clock), lambda _call, _moment: None)
+
+    # When they get the same calls, Then no answer differs
+    for _ in range(150):
+        with suppress(IdempotencyKeyReused):
+            random_calls(rng, ports, clock)
