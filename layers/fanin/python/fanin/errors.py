@@ -4,7 +4,8 @@
     ├── InvalidRequest          the request is malformed; fix it and send it again
     │   ├── InvalidItemId       an item id is malformed, forged or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
-    │   └── IdempotencyKeyReused  the key was used for another request
+    │   ├── IdempotencyKeyReused  the key was used for another request
+    │   └── ItemHasChild        the parent item has another child batch already
     ├── BatchNotFound           the batch does not exist, or its row was deleted
     ├── BatchGone               the batch was removed, or is past its lifetime
     ├── BufferNotFound          the buffer does not exist
@@ -19,6 +20,7 @@
     ├── Throttled               AWS throttles, or other calls change the same row: try again later
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
+    ├── OutcomeUnknown          the call may have taken effect, and a repeat would take effect again
     ├── NotConfigured           a setting of this process is missing
     ├── SendFailed              a queue refused some of a producer's messages
     ├── ExportDamaged           an export of a table does not match its manifest
@@ -66,6 +68,10 @@ class RequestTooLarge(InvalidRequest):
 
 class IdempotencyKeyReused(InvalidRequest):
     code = "idempotency-key-reused"
+
+
+class ItemHasChild(InvalidRequest):
+    code = "item-has-child"
 
 
 class BatchNotFound(FaninError):
@@ -126,6 +132,15 @@ class AccessDenied(FaninError):
 class ServiceUnavailable(FaninError):
     code = "service-unavailable"
     retryable = True
+
+
+class OutcomeUnknown(FaninError):
+    """The answer to a call was lost that takes effect again when it is repeated, such as a count.
+
+    Nobody has repeated it: find out first whether it took effect, or accept that it may do so twice.
+    """
+
+    code = "outcome-unknown"
 
 
 class NotConfigured(FaninError):

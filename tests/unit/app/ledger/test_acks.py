@@ -15,7 +15,9 @@ from fanin.errors import (
     BatchNotFound,
     InvalidItemId,
     InvalidRequest,
+    OutcomeUnknown,
     RequestTooLarge,
+    Throttled,
 )
 from tests.unit.app.conftest import Crash, World
 
@@ -185,6 +187,38 @@ class TestEstimated:
 
         assert [receipt.complete for receipt in receipts] == [False, True]
         assert world.row(batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("call", ["batches.end", "batches.count"])
+    def test_says_that_a_repeat_would_count_again(self, world: World, call: str) -> None:
+        # Given two estimated batches, of which the first is complete with this count
+        counted, other = (world.batch(3, mode=Mode.ESTIMATED, closed=True)[0] for _ in range(2))
+        counts = [Count(counted.batch_id, 3), Count(other.batch_id, 1)]
+
+        # When a store refuses something once the first is counted
+        def busy() -> None:
+            raise Throttled("busy")
+
+        if call == "batches.count":
+            world.at("batches.count", "after", lambda: None)
+        world.at(call, "before", busy)
+
+        # Then the caller does not hear that nothing was done
+        with pytest.raises(OutcomeUnknown, match=rf"\[{counted.batch_id}\] were counted") as raised:
+            world.ledger.ack(counts=counts)
+        assert not raised.value.retryable
+        assert (world.row(counted).acked, world.row(other).acked) == (3, 0)
+
+    def test_may_be_repeated_while_nothing_is_counted(self, world: World) -> None:
+        counted, _ = world.batch(3, mode=Mode.ESTIMATED)
+
+        def busy() -> None:
+            raise Throttled("busy")
+
+        world.at("batches.count", "before", busy)
+
+        with pytest.raises(Throttled, match="busy"):
+            world.ledger.ack(counts=[Count(counted.batch_id, 3)])
+        assert world.row(counted).acked == 0
 
     def test_completes_when_closed_after_all_was_counted(self, world: World) -> None:
         batch, _ = world.batch(3, mode=Mode.ESTIMATED)

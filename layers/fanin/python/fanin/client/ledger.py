@@ -36,8 +36,9 @@ _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 class LedgerCalls:
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
-    Calls are safe to repeat, except ``open`` and ``add`` without a key, and ``ack`` with ``counts``. They
-    raise the errors that ``fanin.app.api.Ledger`` names.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
+    lost answer to these is raised as ``OutcomeUnknown``. They raise the errors that ``fanin.app.api.Ledger``
+    names.
 
     Args:
         ledger: the service that keeps the batches.

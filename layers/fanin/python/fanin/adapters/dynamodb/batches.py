@@ -13,7 +13,7 @@ from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode,
 from fanin.app.ports.batches import Activity, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
+from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 
 _IS_OPEN: Final = "#state = :open"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
@@ -173,9 +173,10 @@ class DynamoBatches:
         try:
             done, row = self._connection.update_once(request)
         except ServiceUnavailable as error:
-            raise ServiceUnavailable(
+            raise OutcomeUnknown(
                 f"the answer for batch {batch_id} was lost, and the addition may have been made;"
-                " add items with an idempotency key, so that repeating the call is safe"
+                " add items with an idempotency key, so that repeating the call is safe; of an"
+                " estimated batch read the status first, because a repeat counts again"
             ) from error
         return decode(row) if done and row is not None else None
 

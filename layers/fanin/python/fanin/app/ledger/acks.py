@@ -15,7 +15,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.words import WordKey
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode
-from fanin.errors import InvalidRequest
+from fanin.errors import FaninError, InvalidRequest, OutcomeUnknown
 
 
 class Acks:
@@ -119,22 +119,36 @@ class Acks:
         """Clear the bits of all plans together, settle finished words, return one receipt a share."""
         marks = {key: mask for plan in plans.values() for key, mask in plan.marks.items()}
         outcomes = self._settler.settle(marks, failed=failing) if marks else {}
-        receipts = []
+        for batch_id in plans:  # before the counts: once one is made, no failure may look like none was
+            self._known.touch(self._known.cached(batch_id) or batches[batch_id])
+        receipts, counted = [], set[int]()
         for batch_id, share in shares.items():
             if batch_id in plans:
                 row = self._known.cached(batch_id) or batches[batch_id]
-                self._known.touch(row)
                 receipts.append(ack_receipts.receipt(plans[batch_id], row, outcomes, self._ports.tree))
             elif batches[batch_id].state.terminal:
                 receipts.append(ack_receipts.ended(share, batches[batch_id]))
             else:
-                receipts.append(self._count(share, batches[batch_id]))
+                receipts.append(self._count(share, batches[batch_id], counted))
         return receipts
 
-    def _count(self, share: Share, batch: Batch) -> Receipt:
-        """Count the share of an estimated batch, which has no bits."""
-        activity = self._known.activity(batch)
-        row = self._ports.batches.count(batch.batch_id, share.total, activity=activity)
-        if row is None:
-            return ack_receipts.ended(share, self._known.current(batch.batch_id))
-        return ack_receipts.counted(share, self._settler.finish(self._known.remember(row)))
+    def _count(self, share: Share, batch: Batch, counted: set[int]) -> Receipt:
+        """Count the share of an estimated batch, which has no bits, and note it in ``counted``.
+
+        Raises:
+            OutcomeUnknown: it failed after this or another share was counted; a repeat would count it again.
+        """
+        try:
+            activity = self._known.activity(batch)
+            row = self._ports.batches.count(batch.batch_id, share.total, activity=activity)
+            if row is None:
+                return ack_receipts.ended(share, self._known.current(batch.batch_id))
+            counted.add(batch.batch_id)
+            return ack_receipts.counted(share, self._settler.finish(self._known.remember(row)))
+        except FaninError as error:
+            if not counted:
+                raise
+            raise OutcomeUnknown(
+                f"the call failed ({error}) after items of the batches {sorted(counted)} were counted;"
+                " repeating it would count them again, so read the status of its batches first"
+            ) from error
