@@ -47,6 +47,7 @@ class Ledger(Protocol):
 
         Raises:
             InvalidItemId: ``parent_item`` was not issued by this service.
+            ItemHasChild: ``parent_item`` has another child batch, which lives or is complete.
             BatchNotFound: the batch of ``parent_item`` or ``retry_of`` does not exist.
             BatchGone: that batch, or the batch of the key, was removed or is past its lifetime.
             IdempotencyKeyReused: the key was used with another request.

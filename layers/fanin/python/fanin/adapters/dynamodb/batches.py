@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.adapters import cursors
+from fanin.adapters.dynamodb import children
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
-from fanin.app.ports.batches import Activity, Page
+from fanin.app.ports.batches import Activity, Adoption, ItemPlace, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
@@ -35,15 +36,29 @@ class DynamoBatches:
         self._parts_table = parts_table
         self._connection = connection
 
-    def create(self, batch: Batch) -> bool:
-        done, row = self._connection.update(
-            {
-                "TableName": self._table,
-                "Item": encode(batch),
-                "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
-            }
+    def create(self, batch: Batch) -> Batch | None:
+        done, row = self._connection.update(self._new(batch))
+        return batch if done else _same(batch, row)
+
+    def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
+        note = children.note(self._parts_table, of, batch, instead_of=instead_of)
+        failed = self._connection.transact(
+            [
+                {"Put": {**self._new(batch), "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
+                {"Put": {**note, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
+            ]
         )
-        return done or (row is not None and decode(row).salt == batch.salt)
+        if failed is None:
+            return Adoption(batch, batch.batch_id)
+        row, noted = failed
+        if row is None:
+            return Adoption(None, None if noted is None else children.read(noted))
+        same = _same(batch, row)
+        return Adoption(same, None if same is None else batch.batch_id)
+
+    def child_of(self, item: ItemPlace) -> int | None:
+        rows = self._connection.read(self._parts_table, [children.key(item)])
+        return children.read(rows[0]) if rows else None
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         keys = [_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
@@ -162,6 +177,13 @@ class DynamoBatches:
         batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
         return Page(batches, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None)
 
+    def _new(self, batch: Batch) -> dict[str, Any]:
+        return {
+            "TableName": self._table,
+            "Item": encode(batch),
+            "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
+        }
+
     def _update(self, batch_id: int, change: Change) -> tuple[Batch | None, bool]:
         request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
         done, row = self._connection.update(request)
@@ -179,6 +201,12 @@ class DynamoBatches:
                 " estimated batch read the status first, because a repeat counts again"
             ) from error
         return decode(row) if done and row is not None else None
+
+
+def _same(batch: Batch, row: Item | None) -> Batch | None:
+    """The batch of a row that was there already, if it is the very batch that was to be created."""
+    there = None if row is None else decode(row)
+    return there if there is not None and there.salt == batch.salt else None
 
 
 def _key(batch_id: int) -> dict[str, Any]:

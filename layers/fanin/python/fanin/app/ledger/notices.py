@@ -9,10 +9,12 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.ids import parse_item
 from fanin.domain.reports import FailedItem
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.batches import BATCH
@@ -44,7 +46,7 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
         ServiceUnavailable: the bus did not accept the event; call again.
     """
     if batch.parent_item is not None:
-        _acknowledge_parent(ledger, batch, batch.parent_item)
+        _acknowledge_parent(ports, ledger, batch, batch.parent_item)
     if batch.deadline is not None:
         ports.timers.clear(batch.batch_id)
     event = Event(
@@ -58,7 +60,18 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
     ports.events.publish(event)
 
 
-def _acknowledge_parent(ledger: Ledger, batch: Batch, item: str) -> None:
+def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -> None:
+    """Mark the parent item, if the batch speaks for it.
+
+    A batch that ends by itself, without items and never closed, does not: its producer may never have heard
+    of it. Nor does one whose place as the item's child another batch has taken since it ended.
+    """
+    if not (batch.items or batch.closed_at is not None or batch.state is State.CANCELLED):
+        return
+    block, ordinal = parse_item(item)
+    # The version before this one noted no children.
+    if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
+        return
     try:
         if batch.state is State.COMPLETE:
             ledger.ack([item])
