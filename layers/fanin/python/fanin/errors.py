@@ -5,7 +5,8 @@
     │   ├── InvalidItemId       an item id is malformed, forged or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
     │   ├── EnvelopesRefused    a transport can never send some envelopes of a frame
-    │   └── IdempotencyKeyReused  the key was used for another request
+    │   ├── IdempotencyKeyReused  the key was used for another request
+    │   └── ItemHasChild        the parent item has another child batch already
     ├── BatchNotFound           the batch does not exist, or its row was deleted
     ├── BatchGone               the batch was removed, or is past its lifetime
     ├── BufferNotFound          the buffer does not exist
@@ -21,6 +22,7 @@
     │   └── PartlyMarked        some items of the call are marked: repeat it with the rest
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
+    ├── OutcomeUnknown          the call may have taken effect, and a repeat would take effect again
     ├── NotConfigured           a setting of this process is missing
     ├── SendFailed              a queue refused some of a producer's messages
     ├── ExportDamaged           an export of a table does not match its manifest
@@ -85,6 +87,10 @@ class EnvelopesRefused(InvalidRequest):
 
 class IdempotencyKeyReused(InvalidRequest):
     code = "idempotency-key-reused"
+
+
+class ItemHasChild(InvalidRequest):
+    code = "item-has-child"
 
 
 class BatchNotFound(FaninError):
@@ -163,6 +169,15 @@ class AccessDenied(FaninError):
 class ServiceUnavailable(FaninError):
     code = "service-unavailable"
     retryable = True
+
+
+class OutcomeUnknown(FaninError):
+    """The answer to a call was lost that takes effect again when it is repeated, such as a count.
+
+    Nobody has repeated it: find out first whether it took effect, or accept that it may do so twice.
+    """
+
+    code = "outcome-unknown"
 
 
 class NotConfigured(FaninError):

@@ -52,7 +52,7 @@ DONE: Final = "done"
 FAILED: Final = "failed"
 
 # The parts table.
-PART: Final = "part"  # "add/<idempotency key>", "failure/<ordinal>"
+PART: Final = "part"  # "add/<idempotency key>", "failure/<ordinal>", "child/<ordinal>"
 
 # The directory table.
 TOPIC: Final = "topic"

@@ -146,16 +146,17 @@ def test_a_new_row_is_put_only_where_there_is_none(batches: DynamoBatches, aws: 
         },
     )
 
-    assert batches.create(BATCH) is True
+    assert batches.create(BATCH) == BATCH
 
 
 @pytest.mark.parametrize(("salt", "ours"), [(bytes(16), True), (b"\1" * 16, False)])
 def test_an_id_that_is_taken_is_ours_if_the_salt_is(
     batches: DynamoBatches, aws: Stubber, *, salt: bytes, ours: bool
 ) -> None:
-    aws.add_client_error("put_item", **refused(encode(replace(BATCH, salt=salt))))
+    stored = replace(BATCH, salt=salt, items=5)
+    aws.add_client_error("put_item", **refused(encode(stored)))
 
-    assert batches.create(BATCH) is ours
+    assert batches.create(BATCH) == (stored if ours else None)
 
 
 def test_each_row_is_read_once(batches: DynamoBatches, aws: Stubber, asked: Asked) -> None:

@@ -13,7 +13,7 @@ from fanin.adapters.dynamodb import Connection, DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import Batch
-from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
+from fanin.errors import IdempotencyKeyReused, OutcomeUnknown
 from tests.unit.adapters.dynamodb.conftest import BATCH, Silent, plainly
 
 Asked = list[dict[str, Any]]
@@ -116,7 +116,7 @@ def test_a_throttled_addition_is_tried_again_since_it_added_nothing(
 def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> None:
     batches = DynamoBatches("batches", "parts", Connection())
 
-    with pytest.raises(ServiceUnavailable, match="idempotency key"):
+    with pytest.raises(OutcomeUnknown, match="idempotency key"):
         batches.allocate(7, 10, activity=None, room=None)
 
     assert silent.calls == ["UpdateItem"]

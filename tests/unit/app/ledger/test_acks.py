@@ -15,6 +15,7 @@ from fanin.errors import (
     BatchNotFound,
     InvalidItemId,
     InvalidRequest,
+    OutcomeUnknown,
     PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
@@ -188,6 +189,36 @@ class TestEstimated:
 
         assert [receipt.complete for receipt in receipts] == [False, True]
         assert world.row(batch).state is State.COMPLETE
+
+    def test_says_that_a_repeat_would_count_again(self, world: World) -> None:
+        # Given two estimated batches, of which the first is complete with this count
+        counted, other = (world.batch(3, mode=Mode.ESTIMATED, closed=True)[0] for _ in range(2))
+        counts = [Count(counted.batch_id, 3), Count(other.batch_id, 1)]
+
+        # When the store does not answer once the first is counted
+        def lose() -> None:
+            raise ServiceUnavailable("no answer")
+
+        world.at("batches.count", "after", lambda: None)
+        world.at("batches.count", "before", lose)
+
+        # Then the caller does not hear that nothing was done
+        with pytest.raises(OutcomeUnknown, match=rf"\[{counted.batch_id}\] were counted") as raised:
+            world.ledger.ack(counts=counts)
+        assert not raised.value.retryable
+        assert (world.row(counted).acked, world.row(other).acked) == (3, 0)
+
+    def test_may_be_repeated_while_nothing_is_counted(self, world: World) -> None:
+        counted, _ = world.batch(3, mode=Mode.ESTIMATED)
+
+        def busy() -> None:
+            raise Throttled("busy")
+
+        world.at("batches.count", "before", busy)
+
+        with pytest.raises(Throttled, match="busy"):
+            world.ledger.ack(counts=[Count(counted.batch_id, 3)])
+        assert world.row(counted).acked == 0
 
     def test_completes_when_closed_after_all_was_counted(self, world: World) -> None:
         batch, _ = world.batch(3, mode=Mode.ESTIMATED)

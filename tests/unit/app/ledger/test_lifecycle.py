@@ -8,7 +8,7 @@ import pytest
 
 from fanin.domain import limits
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.batch import FIRST_LOOK, LIVE, Batch, State
 from fanin.domain.reports import Expired
 from fanin.errors import (
     BatchGone,
@@ -85,6 +85,27 @@ class TestClose:
         (world.fresh() if fresh else world.ledger).close(batch.batch_id)
 
         assert world.row(batch).touched_at > world.clock.at - 100_000
+
+    @pytest.mark.parametrize("seen", [True, False])
+    @pytest.mark.parametrize("idle_ttl", [None, 30 * 86_400])
+    def test_is_looked_at_soon_if_it_dies_whoever_closed(
+        self, world: World, idle_ttl: int | None, *, seen: bool
+    ) -> None:
+        # Given a batch whose items are done, and a process that dies when the state has moved
+        batch, (group,) = world.batch(10, idle_ttl=idle_ttl)
+        world.ledger.ack(list(group))
+        world.crash_at("words.read", "before")
+        with pytest.raises(Crash):
+            (world.ledger if seen else world.fresh()).close(batch.batch_id)
+        assert world.row(batch).state is State.CLOSED
+
+        # When a quarter of an hour is over
+        world.clock.advance(FIRST_LOOK)
+        assert world.fresh().reap().settled == 0
+        world.clock.advance(1)
+
+        # Then the reaper completes it
+        assert world.fresh().reap().settled == 1
 
     def test_leaves_an_ended_batch(self, world: World) -> None:
         batch, _ = world.batch(5)

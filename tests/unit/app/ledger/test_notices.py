@@ -208,6 +208,59 @@ class TestParent:
         assert world.row(parent).state is State.COMPLETE
         assert (failed.item, failed.reason) == (group[0], f"batch {child.batch_id} ended as cancelled")
 
+    @pytest.mark.parametrize(
+        ("state", "partial"),
+        [(State.ORPHANED, False), (State.TIMED_OUT, False), (State.COMPLETE, True)],
+    )
+    def test_is_left_alone_by_a_child_that_nobody_used(
+        self, world: World, state: State, *, partial: bool
+    ) -> None:
+        # Given a child whose opener never heard of it, since the answer was lost
+        parent, (group,) = world.batch(1, closed=True)
+        ghost, _ = world.batch(parent_item=group[0])
+        world.ports.batches.end(
+            ghost.batch_id, state, now=world.clock.at, sources=(State.OPEN,), partial=partial
+        )
+
+        announced(world, ghost)
+
+        assert world.row(parent).state is State.CLOSED
+        assert world.ledger.failures(parent.batch_id).failures == ()
+
+    def test_is_failed_by_a_child_that_was_cancelled_before_it_had_items(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        child, _ = world.batch(parent_item=group[0])
+        world.ledger.cancel(child.batch_id)
+
+        announced(world, child)
+
+        assert len(world.ledger.failures(parent.batch_id).failures) == 1
+
+    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(self, world: World) -> None:
+        # Given a child that failed, and a second try that is at work before the first is announced
+        parent, (group,) = world.batch(1, closed=True)
+        first, _ = world.batch(1, parent_item=group[0])
+        world.ledger.cancel(first.batch_id)
+        second, (items,) = world.batch(1, parent_item=group[0], closed=True)
+
+        announced(world, first)
+        assert world.row(parent).state is State.CLOSED
+
+        world.ledger.ack(list(items))
+        announced(world, second)
+        assert world.row(parent).state is State.COMPLETE
+        assert world.ledger.failures(parent.batch_id).failures == ()
+
+    def test_is_marked_by_a_child_that_the_version_before_opened(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        child = world.ledger.opening.draft(OpenBatch(parent_item=group[0]))
+        world.ports.batches.create(child)  # without a note
+        world.ledger.close(child.batch_id)
+
+        announced(world, child)
+
+        assert world.row(parent).state is State.COMPLETE
+
     def test_is_marked_once_however_often_it_is_told(self, world: World) -> None:
         parent, (group,) = world.batch(2)
         child, _ = world.batch(parent_item=group[0], closed=True)

@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from fanin.app.ledger.reservation import Reservation
+from fanin.app.ports.batches import ItemPlace
 from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.ids import parse_item
 from fanin.errors import (
     BatchNotFound,
     InvalidItemId,
     InvalidRequest,
+    ItemHasChild,
+    NotConfigured,
     RequestTooLarge,
     Throttled,
 )
@@ -68,15 +72,74 @@ class TestOpen:
         with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):
             world.batch(deadline=10**5_000)
 
-    def test_sets_the_alarm_before_the_row(self, world: World) -> None:
-        world.crash_at("batches.create", "before")
+    def test_leaves_the_alarm_of_a_batch_whose_id_it_drew_as_it_is(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a batch, and a second one opened in the same millisecond, by the same chance at first
+        draws = iter([7, 7, 8])
+        monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
+        soon, late = world.clock.at + 60_000, world.clock.at + 3_600_000
 
+        first, _ = world.batch(deadline=soon)
+        second, _ = world.batch(deadline=late)
+
+        assert world.memory.timers.alarms == {first.batch_id: soon, second.batch_id: late}
+
+    def test_writes_nothing_where_alarms_cannot_be_set(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def missing() -> None:
+            raise NotConfigured("FANIN_SCHEDULE_GROUP is missing")
+
+        monkeypatch.setattr(world.memory.timers, "check", missing)
+
+        with pytest.raises(NotConfigured, match="FANIN_SCHEDULE_GROUP"):
+            world.batch(deadline=world.clock.at + 60_000)
+
+        assert world.written() == 0
+        assert world.batch()
+
+    @pytest.mark.parametrize("dies", [("batches.create", "after"), ("timers.set", "after")])
+    def test_a_repeat_of_the_key_sets_the_alarm_that_was_not_set(
+        self, world: World, dies: tuple[str, str]
+    ) -> None:
+        request = OpenBatch(deadline=world.clock.at + 60_000)
+        world.crash_at(*dies)
         with pytest.raises(Crash):
-            world.batch(deadline=world.clock.at + 1)
+            world.ledger.open(request, key="k")
 
-        assert list(world.memory.timers.alarms.values()) == [world.clock.at + 1]
-        (orphan,) = world.memory.timers.alarms
-        assert world.ledger.meet_deadline(orphan) is None
+        batch = world.fresh().open(request, key="k")
+
+        assert world.memory.timers.alarms == {batch.batch_id: request.deadline}
+
+    def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world: World) -> None:
+        request = OpenBatch(deadline=world.clock.at + 60_000)
+        batch = world.ledger.open(request, key="k")
+        world.memory.timers.alarms[batch.batch_id] += 1  # its pattern has postponed it
+
+        world.fresh().open(request, key="k")
+
+        assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + 60_001}
+
+    def test_a_key_that_another_process_used_first_gives_the_batch_as_it_is_stored(
+        self, world: World
+    ) -> None:
+        # Given a process that has reserved the key, and another that opens, fills and closes the batch
+        request, other = OpenBatch(), world.fresh()
+
+        def overtake() -> None:
+            batch = other.open(request, key="k")
+            other.add(batch.batch_id, 5)
+            other.close(batch.batch_id)
+
+        world.at("batches.create", "before", overtake)
+
+        # When the first goes on
+        batch = world.ledger.open(request, key="k")
+
+        # Then it answers with the batch, and not with its own draft of it
+        assert (batch.items, batch.state) == (5, State.CLOSED)
+        assert batch == world.row(batch)
 
     @pytest.mark.parametrize(
         "request_",
@@ -191,6 +254,134 @@ class TestParent:
 
         with pytest.raises(InvalidRequest, match="may count it twice; open the parent batch in exact"):
             world.batch(parent_item=group[0])
+
+
+class TestChildren:
+    """An item of a batch has one child at a time."""
+
+    @pytest.fixture
+    def item(self, world: World) -> str:
+        _, (group,) = world.batch(3)
+        return group[1]
+
+    def test_a_second_child_is_refused_and_hears_of_the_first(self, world: World, item: str) -> None:
+        first, _ = world.batch(parent_item=item)
+        changes = len(world.memory.batches.changes)
+
+        with pytest.raises(ItemHasChild, match=f"child batch {first.batch_id}, which is open; go on with"):
+            world.fresh().open(OpenBatch(parent_item=item))
+
+        assert len(world.memory.batches.changes) == changes
+
+    def test_an_item_is_the_same_by_whichever_group_it_is_named(self, world: World, item: str) -> None:
+        world.batch(parent_item=item)
+        parent = parse_item(item)[0].batch_id
+        (found,) = world.ledger.missing(parent).ranges
+
+        with pytest.raises(ItemHasChild):
+            world.batch(parent_item=f"{found.group}:1")
+        assert world.batch(parent_item=f"{found.group}:2")
+
+    def test_a_repeat_of_the_key_finds_its_own_child(self, world: World, item: str) -> None:
+        request = OpenBatch(parent_item=item)
+
+        batches = [world.fresh().open(request, key="k") for _ in range(2)]
+
+        assert batches[0] == batches[1]
+
+    @pytest.mark.parametrize("moment", ["before", "after"])
+    def test_a_repeat_finishes_an_opening_that_died(self, world: World, item: str, moment: str) -> None:
+        request = OpenBatch(parent_item=item)
+        world.crash_at("batches.create_child", moment)
+        with pytest.raises(Crash):
+            world.ledger.open(request, key="k")
+
+        batch = world.fresh().open(request, key="k")
+
+        assert world.row(batch) == batch
+        with pytest.raises(ItemHasChild, match=str(batch.batch_id)):
+            world.fresh().open(request, key="other")
+
+    def test_a_commit_that_is_repeated_after_others_came_finds_its_child(
+        self, world: World, item: str
+    ) -> None:
+        # Given a child that was created, whose answer was lost, and others that were refused since
+        draft = world.ledger.opening.draft(OpenBatch(parent_item=item))
+        world.fresh().opening.commit(draft)
+        world.ledger.add(draft.batch_id, 2)
+        with pytest.raises(ItemHasChild):
+            world.fresh().open(OpenBatch(parent_item=item))
+
+        # When the write comes again, then it is the child as it is by now
+        again = world.fresh().opening.commit(draft)
+        assert again is not None
+        assert (again.batch_id, again.items) == (draft.batch_id, 2)
+
+    @pytest.mark.parametrize("state", [State.CANCELLED, State.TIMED_OUT, State.ORPHANED])
+    def test_a_child_that_ended_without_completing_gives_way(
+        self, world: World, item: str, state: State
+    ) -> None:
+        first, _ = world.batch(parent_item=item)
+        world.ports.batches.end(first.batch_id, state, now=world.clock.at, sources=(State.OPEN,))
+
+        second, _ = world.batch(parent_item=item)
+
+        with pytest.raises(ItemHasChild, match=str(second.batch_id)):
+            world.batch(parent_item=item)
+
+    def test_a_child_that_is_gone_gives_way(self, world: World, item: str) -> None:
+        first, _ = world.batch(parent_item=item, lifetime=60)
+        world.clock.at = first.expires_at * 1000
+        assert world.batch(parent_item=item)
+
+        del world.memory.batches._rows[world.ports.batches.child_of(place_of(item))]
+        assert world.batch(parent_item=item)
+
+    def test_a_child_that_completed_has_done_the_item(self, world: World, item: str) -> None:
+        first, _ = world.batch(parent_item=item, closed=True)
+        world.ledger.remove(first.batch_id)
+
+        with pytest.raises(ItemHasChild, match=f"done by its child, batch {first.batch_id}"):
+            world.batch(parent_item=item)
+
+    def test_of_two_that_would_replace_a_child_one_does(self, world: World, item: str) -> None:
+        first, _ = world.batch(parent_item=item)
+        world.ledger.cancel(first.batch_id)
+        winners: list[int] = []
+        other = world.fresh()
+        for moment in ("before", "after"):  # of the write that finds the old child
+            world.at("batches.create_child", moment, lambda: None)
+        world.at(
+            "batches.create_child",
+            "before",
+            lambda: winners.append(other.open(OpenBatch(parent_item=item)).batch_id),
+        )
+
+        with pytest.raises(ItemHasChild) as refused:
+            world.ledger.open(OpenBatch(parent_item=item))
+
+        assert f"child batch {winners[0]}, which is open" in str(refused.value)
+
+    def test_a_taken_id_is_drawn_again(
+        self, world: World, item: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        draws = iter([7, 7, 8])
+        monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
+        other, _ = world.batch()
+
+        child, _ = world.batch(parent_item=item)
+
+        assert child.batch_id == other.batch_id + 1
+
+    def test_costs_nothing_where_there_is_no_parent(self, world: World) -> None:
+        world.ledger.open(OpenBatch())
+
+        assert world.accesses.writes == {"batches.create": 1}
+
+
+def place_of(item: str) -> ItemPlace:
+    block, ordinal = parse_item(item)
+    return ItemPlace(block.batch_id, ordinal)
 
 
 class TestRetryOf:

@@ -9,7 +9,7 @@ import pytest
 
 from fanin.client.https.api import NOTHING, HttpsApi, error_of
 from fanin.client.https.ledger import HttpsLedger
-from fanin.client.https.transport import Response, unsigned
+from fanin.client.https.transport import NotSent, Response, unsigned
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
@@ -21,6 +21,7 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     NotConfigured,
+    OutcomeUnknown,
     PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
@@ -31,10 +32,13 @@ from tests.unit.client.https.conftest import URL, Script, Waits, ok, problem
 
 
 @pytest.fixture
-def ledger_of(waits: Waits) -> Callable[[Script], HttpsLedger]:
-    return lambda script: HttpsLedger(
-        HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
-    )
+def api_of(waits: Waits) -> Callable[[Script], HttpsApi]:
+    return lambda script: HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+
+
+@pytest.fixture
+def ledger_of(api_of: Callable[[Script], HttpsApi]) -> Callable[[Script], HttpsLedger]:
+    return lambda script: HttpsLedger(api_of(script))
 
 
 class TestRequests:
@@ -72,15 +76,13 @@ class TestRequests:
     def test_every_try_is_signed_anew(self, waits):
         signatures = iter(["one", "two"])
         script = Script(ServiceUnavailable("cut"), ok({"batches": []}))
-        ledger = HttpsLedger(
-            HttpsApi(
-                URL,
-                sign=lambda request: {**request.headers, "Authorization": next(signatures)},
-                transport=script,
-                backoff=waits.backoff,
-            )
+        api = HttpsApi(
+            URL,
+            sign=lambda request: {**request.headers, "Authorization": next(signatures)},
+            transport=script,
+            backoff=waits.backoff,
         )
-        ledger.ack(["1:g:0"])
+        api.call(RECEIPTS, "POST", "/acks", {})
         assert [request.headers["Authorization"] for request in script.requests] == ["one", "two"]
 
 
@@ -101,13 +103,13 @@ class TestRetries:
         ],
         ids=str,
     )
-    def test_a_fault_of_the_way_is_tried_again(self, ledger_of, waits, fault):
+    def test_a_fault_of_the_way_is_tried_again(self, api_of, waits, fault):
         # Given
         script = Script(fault, fault, ok({"batches": []}))
         # When
-        receipts = ledger_of(script).ack(["1:g:0"])
+        receipts = api_of(script).call(RECEIPTS, "POST", "/acks", {})
         # Then
-        assert receipts == []
+        assert receipts == ()
         assert waits.seconds == [1, 2]
 
     def test_it_gives_up_after_its_attempts(self, ledger_of, waits):
@@ -117,7 +119,7 @@ class TestRetries:
         assert len(script.requests) == 4
         assert waits.seconds == [1, 2, 4]
 
-    def test_retry_after_is_kept_up_to_a_bound(self, ledger_of, waits):
+    def test_retry_after_is_kept_up_to_a_bound(self, api_of, waits):
         # Given
         script = Script(
             problem(503, "throttled", retry_after=5),
@@ -125,7 +127,7 @@ class TestRetries:
             ok({"batches": []}),
         )
         # When
-        ledger_of(script).ack(["1:g:0"])
+        api_of(script).call(RECEIPTS, "POST", "/acks", {})
         # Then
         assert waits.seconds == [5, 8]
 
@@ -159,9 +161,30 @@ class TestRetries:
     def test_a_call_that_may_not_be_repeated_is_not_when_its_answer_was_lost(self, waits):
         script = Script(ServiceUnavailable("no answer"), ok({"batches": []}))
         api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
-        with pytest.raises(ServiceUnavailable):
+        with pytest.raises(OutcomeUnknown, match="no answer; POST /acks may have taken effect") as raised:
             api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False)
         assert (len(script.requests), waits.seconds) == (1, [])
+        assert (raised.value.retryable, raised.value.retry_after) == (False, None)
+
+    def test_whether_it_may_be_repeated_is_asked_only_when_an_answer_was_lost(self, api_of):
+        # Given
+        asked, lost = [], ServiceUnavailable("no answer")
+        script = Script(ok({"batches": []}), problem(503, "throttled"), lost, ok({"batches": []}))
+        api = api_of(script)
+        # When
+        for _ in range(2):
+            api.call(RECEIPTS, "POST", "/acks", {}, repeatable=lambda: not asked.append(len(script.requests)))
+        # Then
+        assert asked == [3]
+
+    def test_a_call_that_found_no_connection_is_sent_again_whatever_it_does(self, api_of):
+        script = Script(NotSent("refused"), ok({"batches": []}))
+        assert api_of(script).call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
+
+    def test_a_service_that_does_not_know_the_outcome_itself_is_not_asked_again(self, api_of):
+        script = Script(problem(409, "outcome-unknown"))
+        with pytest.raises(OutcomeUnknown, match="about outcome-unknown"):
+            api_of(script).call(RECEIPTS, "POST", "/acks", {})
 
     def test_it_is_when_it_was_throttled_since_nothing_was_done(self, waits):
         script = Script(problem(503, "throttled"), ok({"batches": []}))

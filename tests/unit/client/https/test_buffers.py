@@ -9,7 +9,7 @@ import pytest
 from fanin.app.api import Fanin
 from fanin.client.https.services import HttpsServices
 from fanin.domain.buffer import Outcome
-from fanin.errors import BufferNotFound, FaninError, InvalidRequest, LimitReached, ServiceUnavailable
+from fanin.errors import BufferNotFound, FaninError, InvalidRequest, LimitReached, OutcomeUnknown
 from tests.unit.client.https.conftest import Gateway
 
 
@@ -48,7 +48,7 @@ def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(
 
     # Given a put without a key, then it is not sent again
     gateway.lost, gateway.requests[:] = 1, []
-    with pytest.raises(ServiceUnavailable):
+    with pytest.raises(OutcomeUnknown):
         buffers.put("jobs", ["a"])
     assert len(gateway.requests) == 1
 

@@ -10,7 +10,7 @@ from fanin.app.services import Services
 from fanin.client.https.services import HttpsServices
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
-from fanin.errors import FaninError, InvalidRequest, NotRegistered, RouteNotFound, ServiceUnavailable
+from fanin.errors import FaninError, InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
 from tests.unit.client.https.conftest import Gateway
 
 
@@ -73,7 +73,7 @@ def test_an_event_whose_answer_was_lost_is_not_sent_again(
     over_https: HttpsServices, gateway: Gateway, memory: Memory
 ) -> None:
     gateway.lost = 1
-    with pytest.raises(ServiceUnavailable):
+    with pytest.raises(OutcomeUnknown):
         over_https.routing.publish(PutEvent("shop", "Placed", {}))
     assert (len(gateway.requests), len(memory.events.published)) == (1, 1)
 

@@ -16,8 +16,16 @@ from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import unsigned
 from fanin.client.tracker import Tracker
 from fanin.domain.acks import Count, Failure, ItemRange
-from fanin.domain.batch import OpenBatch, State
-from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
+from fanin.domain.batch import Mode, OpenBatch, State
+from fanin.domain.frames import OpenFrame
+from fanin.errors import (
+    BatchGone,
+    InvalidItemId,
+    OutcomeUnknown,
+    PartlyMarked,
+    ServiceUnavailable,
+    Throttled,
+)
 from fanin.wire import batches, items
 from tests.unit.client.https.conftest import URL, Script, Waits, https, ok, problem
 
@@ -149,16 +157,83 @@ def test_two_adds_have_two_keys_and_a_given_key_is_kept(ledger_of):
     assert third == "mine"
 
 
-def test_opening_carries_a_key_only_where_one_was_given(ledger_of, there):
+def test_an_opening_without_a_key_gets_one_of_its_own(ledger_of, there):
     row = ok(batches.BATCH.encode(there.open(OpenBatch())), 201)
-    script = Script(row, row)
+    script = Script(row, row, row)
     ledger = ledger_of(script)
     # When
     ledger.open(OpenBatch())
+    ledger.open(OpenBatch())
     ledger.open(OpenBatch(), key="mine")
     # Then
-    keys = [request.headers.get("Idempotency-Key") for request in script.requests]
-    assert keys == [None, "mine"]
+    first, second, third = (request.headers["Idempotency-Key"] for request in script.requests)
+    assert first != second
+    assert third == "mine"
+
+
+class TestLostAnswers:
+    """A call takes effect once, although its answer is lost and the library sends it again."""
+
+    def test_an_opening_leaves_one_batch(self, gateway, over_https, memory):
+        gateway.lost = 2
+        batch = over_https.ledger.open(OpenBatch(user_key="k"))
+        assert [row.batch_id for row in memory.batches.page(State.OPEN).batches] == [batch.batch_id]
+
+    def test_a_frame_is_opened_once(self, gateway, over_https, memory):
+        gateway.lost = 2
+        frame = over_https.frames.open(OpenFrame(3))
+        assert [row.batch_id for row in memory.batches.page(State.CLOSED).batches] == [frame.frame_id]
+
+    @pytest.mark.parametrize(
+        "mark",
+        [
+            lambda ledger, group: ledger.ack(counts=[Count(group.batch_id, 5)]),
+            lambda ledger, group: ledger.ack(group[:5]),
+            lambda ledger, group: ledger.ack(ranges=[ItemRange(group.prefix, 0, 5)]),
+            lambda ledger, group: ledger.fail([Failure(item) for item in group[:5]]),
+        ],
+        ids=["counts", "ids", "a range", "failures"],
+    )
+    def test_what_an_estimated_batch_counts_is_counted_once_and_the_caller_is_told(
+        self, gateway, over_https, there, mark
+    ):
+        # Given an estimated batch, and a network that loses one answer
+        batch = there.open(OpenBatch(mode=Mode.ESTIMATED))
+        group = there.add(batch.batch_id, 10)
+        there.close(batch.batch_id)
+        gateway.lost = 1
+
+        # When the caller acknowledges five of ten items, once
+        with pytest.raises(OutcomeUnknown, match="may have taken effect"):
+            mark(over_https.ledger, group)
+
+        # Then five are counted, and the batch is not complete
+        row = there.status(batch.batch_id).batch
+        assert (row.acked, row.state) == (5, State.CLOSED)
+
+    @pytest.mark.parametrize("state", ["live", "complete", "removed"])
+    def test_items_of_an_exact_batch_are_sent_again(self, gateway, over_https, there, state):
+        batch = there.open(OpenBatch())
+        (item,) = there.add(batch.batch_id, 1)
+        if state != "live":
+            there.ack([item])
+            there.close(batch.batch_id)
+        if state == "removed":
+            there.remove(batch.batch_id)
+        gateway.lost = 1
+
+        if state == "removed":
+            with pytest.raises(BatchGone):
+                over_https.ledger.ack([item])
+        else:
+            assert over_https.ledger.ack([item])[0].duplicates == (item,)
+
+        assert [path for _, path in gateway.asked] == ["/acks", f"/batches/{batch.batch_id}", "/acks"]
+
+    def test_a_malformed_id_is_refused_as_what_it_is(self, gateway, over_https):
+        gateway.lost = 1
+        with pytest.raises(InvalidItemId):
+            over_https.ledger.ack(["not an id"])
 
 
 class TestPartlyMarked:
@@ -215,7 +290,7 @@ class TestPartlyMarked:
         (receipt,) = https(gateway).ledger.ack(list(group))
 
         assert receipt.complete
-        assert len(gateway.requests) == 2
+        assert sum(request.url.endswith("/acks") for request in gateway.requests) == 2
 
     def test_over_another_route_the_whole_call_is_sent_again(self, ledger_of):
         partly = problem(503, PartlyMarked.code, batches=[], rest={"items": ["1:g:0"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import boto3
 import pytest
 
-from fanin.client.https.transport import Bearer, Request, SigV4, Urllib3Transport, unsigned
+from fanin.client.https.transport import Bearer, NotSent, Request, SigV4, Urllib3Transport, unsigned
 from fanin.errors import NotConfigured, ServiceUnavailable
 from tests.unit.client.https.conftest import URL
 
@@ -51,6 +52,17 @@ def test_an_answer_comes_back_with_its_status_headers_and_body(root):
     response = Urllib3Transport()(Request("POST", f"{root}/v1/x?a=b%2Fc", {"X-A": "1"}, b"{}"))
     assert (response.status, response.headers["retry-after"], response.body) == (201, "3", b"{}")
     assert Server.seen == [("/v1/x?a=b%2Fc", b"{}")]
+
+
+def test_a_request_that_found_no_connection_was_not_sent(root):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+    with pytest.raises(NotSent, match="check the URL and the network"):
+        Urllib3Transport()(Request("POST", url, {}, b"{}"))
+    with pytest.raises(ServiceUnavailable) as cut:
+        Urllib3Transport()(Request("POST", f"{root}/cut", {}, b"{}"))
+    assert not isinstance(cut.value, NotSent)
 
 
 def test_a_connection_cut_after_the_request_is_sent_once_and_told(root):

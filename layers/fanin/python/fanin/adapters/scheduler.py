@@ -65,6 +65,9 @@ class SchedulerTimers:
         with translated():
             return self._make_client()
 
+    def check(self) -> None:
+        self._schedules()
+
     def set(self, batch_id: int, at: int) -> None:
         schedule = self._schedule(batch_id, at)
         for _ in self._backoff:

@@ -33,9 +33,10 @@ from fanin.domain.scatter import (
 class Ledger(Protocol):
     """Batches and acknowledgements, over HTTPS or straight on the tables.
 
-    Calls are safe to repeat, except ``open`` and ``add`` without a key, and ``ack`` with ``counts``. Any
-    call may raise ``InvalidRequest``, ``Throttled``, ``ServiceUnavailable`` and ``AccessDenied``. Calls that
-    name a batch may also raise ``BatchNotFound`` and ``BatchGone``.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
+    lost answer to these is raised as ``OutcomeUnknown``. Any call may raise ``InvalidRequest``,
+    ``Throttled``, ``ServiceUnavailable`` and ``AccessDenied``. Calls that name a batch may also raise
+    ``BatchNotFound`` and ``BatchGone``.
     """
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
@@ -46,6 +47,7 @@ class Ledger(Protocol):
 
         Raises:
             InvalidItemId: ``parent_item`` was not issued by this service.
+            ItemHasChild: ``parent_item`` has another child batch, which lives or is complete.
             BatchNotFound: the batch of ``parent_item`` or ``retry_of`` does not exist.
             BatchGone: that batch, or the batch of the key, was removed or is past its lifetime.
             IdempotencyKeyReused: the key was used with another request.
@@ -82,6 +84,7 @@ class Ledger(Protocol):
         Raises:
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
             RequestTooLarge: there are too many ids, ranges or counts.
+            OutcomeUnknown: an estimated batch may have counted its items; a repeat would count them again.
             Throttled, ServiceUnavailable: some items may be marked; repeat the whole call.
         """
         ...
@@ -233,11 +236,12 @@ class Scatters(Protocol):
 class Frames(Protocol):
     """Guaranteed delivery of a known number of envelopes."""
 
-    def open(self, request: OpenFrame) -> Frame:
-        """Open a frame.
+    def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
+        """Open a frame; with an idempotency key, at most one frame for each key.
 
         Raises:
             ChannelRefused: the reply channel is not a queue that fanin may use.
+            IdempotencyKeyReused: the key was used with another request.
         """
         ...
 

@@ -19,6 +19,7 @@ from fanin.errors import (
     LimitReached,
     NotConfigured,
     NotRegistered,
+    OutcomeUnknown,
     RouteNotFound,
     ServiceUnavailable,
     Throttled,
@@ -61,6 +62,7 @@ _BY_ERROR: Final[tuple[tuple[type[FaninError], ExitCode], ...]] = (
     (LimitReached, ExitCode.REFUSED),
     (Throttled, ExitCode.UNAVAILABLE),
     (ServiceUnavailable, ExitCode.UNAVAILABLE),
+    (OutcomeUnknown, ExitCode.UNAVAILABLE),
     (AccessDenied, ExitCode.DENIED),
     (NotConfigured, ExitCode.DENIED),
 )

@@ -37,8 +37,9 @@ _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 class LedgerCalls:
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
-    Calls are safe to repeat, except ``open`` and ``add`` without a key, and ``ack`` with ``counts``. They
-    raise the errors that ``fanin.app.api.Ledger`` names.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
+    lost answer to these is raised as ``OutcomeUnknown``. They raise the errors that ``fanin.app.api.Ledger``
+    names.
 
     Args:
         ledger: the service that keeps the batches.
@@ -74,7 +75,8 @@ class LedgerCalls:
             deadline: when ``on_deadline`` happens: a datetime, a timedelta from now, or ms since the epoch.
             on_deadline: ``time_out``, or ``complete``, which lists what is missing.
             limit: most items that may be pending at a time.
-            parent_item: item of another batch; marked done when this batch completes, else failed.
+            parent_item: item of another batch; marked done when this batch completes, else failed. An item
+                has one such batch at a time.
             retry_of: id of the batch whose failed items this batch retries; its events show it.
             metadata: small map of strings, returned with events.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
@@ -83,6 +85,7 @@ class LedgerCalls:
 
         Raises:
             InvalidItemId: ``parent_item`` was not issued by this service.
+            ItemHasChild: ``parent_item`` has another child batch, which lives or is complete.
             BatchNotFound, BatchGone: the batch of ``parent_item`` or ``retry_of`` does not exist or is gone.
             IdempotencyKeyReused: the key was used for a different request.
         """

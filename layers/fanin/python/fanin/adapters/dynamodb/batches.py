@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.adapters import cursors
+from fanin.adapters.dynamodb import children
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
-from fanin.app.ports.batches import Activity, Page
+from fanin.app.ports.batches import Activity, Adoption, ItemPlace, Page
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.errors import IdempotencyKeyReused, ServiceUnavailable
+from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 
 _IS_OPEN: Final = "#state = :open"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
@@ -39,15 +40,29 @@ class DynamoBatches:
         self._parts_table = parts_table
         self._connection = connection
 
-    def create(self, batch: Batch) -> bool:
-        done, row = self._connection.update(
-            {
-                "TableName": self._table,
-                "Item": encode(batch),
-                "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
-            }
+    def create(self, batch: Batch) -> Batch | None:
+        done, row = self._connection.update(self._new(batch))
+        return batch if done else _same(batch, row)
+
+    def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
+        note = children.note(self._parts_table, of, batch, instead_of=instead_of)
+        failed = self._connection.transact(
+            [
+                {"Put": {**self._new(batch), "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
+                {"Put": {**note, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
+            ]
         )
-        return done or (row is not None and decode(row).salt == batch.salt)
+        if failed is None:
+            return Adoption(batch, batch.batch_id)
+        row, noted = failed
+        if row is None:
+            return Adoption(None, None if noted is None else children.read(noted))
+        same = _same(batch, row)
+        return Adoption(same, None if same is None else batch.batch_id)
+
+    def child_of(self, item: ItemPlace) -> int | None:
+        rows = self._connection.read(self._parts_table, [children.key(item)])
+        return children.read(rows[0]) if rows else None
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         keys = [_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
@@ -180,6 +195,13 @@ class DynamoBatches:
                 return
             after = list(_place(last))
 
+    def _new(self, batch: Batch) -> dict[str, Any]:
+        return {
+            "TableName": self._table,
+            "Item": encode(batch),
+            "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
+        }
+
     def _update(self, batch_id: int, change: Change) -> tuple[Batch | None, bool]:
         request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
         done, row = self._connection.update(request)
@@ -191,11 +213,18 @@ class DynamoBatches:
         try:
             done, row = self._connection.update_once(request)
         except ServiceUnavailable as error:
-            raise ServiceUnavailable(
+            raise OutcomeUnknown(
                 f"the answer for batch {batch_id} was lost, and the addition may have been made;"
-                " add items with an idempotency key, so that repeating the call is safe"
+                " add items with an idempotency key, so that repeating the call is safe; of an"
+                " estimated batch read the status first, because a repeat counts again"
             ) from error
         return decode(row) if done and row is not None else None
+
+
+def _same(batch: Batch, row: Item | None) -> Batch | None:
+    """The batch of a row that was there already, if it is the very batch that was to be created."""
+    there = None if row is None else decode(row)
+    return there if there is not None and there.salt == batch.salt else None
 
 
 def _key(batch_id: int) -> dict[str, Any]:

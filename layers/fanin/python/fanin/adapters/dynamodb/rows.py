@@ -50,7 +50,7 @@ def encode(batch: Batch) -> dict[str, Any]:
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {name: attribute(value) for name, value in values if value is not None}
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
-    row[names.DUE_AT] = attribute(batch.due_at)
+    row[names.DUE_AT] = attribute(batch.look_at(batch.created_at))
     return row
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.batches import Activity, Page
+from fanin.app.ports.batches import Activity, Adoption, ItemPlace, Page
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused
@@ -34,18 +34,33 @@ class MemoryBatches:
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
         self._keys: dict[tuple[int, str], range] = {}
+        self._children: dict[ItemPlace, int] = {}
 
-    def create(self, batch: Batch) -> bool:
-        def put() -> bool:
+    def create(self, batch: Batch) -> Batch | None:
+        def put() -> Batch | None:
             old = self._rows.get(batch.batch_id)
             if old is None:
-                self._due[batch.batch_id] = batch.due_at
-                self._put(None, batch)
-                return True
+                return self._new(batch)
             self._accesses.refused["batches.create"] += 1
-            return old.salt == batch.salt
+            return old if old.salt == batch.salt else None
 
         return self._accesses.write("batches.create", put)
+
+    def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
+        def transact() -> Adoption:
+            old, child = self._rows.get(batch.batch_id), self._children.get(of)
+            if old is None and child in {None, instead_of}:
+                self._children[of] = batch.batch_id
+                return Adoption(self._new(batch), batch.batch_id)
+            self._accesses.refused["batches.create_child"] += 1
+            if old is None:
+                return Adoption(None, child)
+            return Adoption(old, old.batch_id) if old.salt == batch.salt else Adoption(None, None)
+
+        return self._accesses.write("batches.create_child", transact, rows=2)
+
+    def child_of(self, item: ItemPlace) -> int | None:
+        return self._accesses.read("batches.child_of", lambda: self._children.get(item))
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         rows = {
@@ -246,6 +261,10 @@ class MemoryBatches:
             return self._put(row, change(row), activity), True
 
         return self._accesses.write(f"batches.{call}", update, once=once)
+
+    def _new(self, batch: Batch) -> Batch:
+        self._due[batch.batch_id] = batch.look_at(batch.created_at)
+        return self._put(None, batch)
 
     def _put(self, old: Batch | None, new: Batch, activity: Activity | None = None) -> Batch:
         if activity is not None:

@@ -31,7 +31,7 @@ class FrameService:
         self._ledger = ledger
         self._known = KnownBatches(ports.batches, ports.clock)
 
-    def open(self, request: OpenFrame) -> Frame:
+    def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
         limits.whole("size", request.size, 1, ids.MAX_COUNT)
         asked = request.batch()
         if request.reply_to:
@@ -39,7 +39,7 @@ class FrameService:
             asked = OpenFrame(
                 request.size, request.source, request.destination, url, request.ttl, request.user_key
             ).batch()
-        return Frame.of(self._ledger.open(asked))
+        return Frame.of(self._ledger.open(asked, key=key))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         frame = Frame.of(_frame(self._known.current(frame_id)))

@@ -17,7 +17,14 @@ from fanin.app.ports.words import Outcome, WordKey
 from fanin.domain.acks import Acks as Request
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode
-from fanin.errors import FaninError, InvalidRequest, PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import (
+    FaninError,
+    InvalidRequest,
+    OutcomeUnknown,
+    PartlyMarked,
+    ServiceUnavailable,
+    Throttled,
+)
 
 
 @dataclass
@@ -28,11 +35,13 @@ class _Answer:
         receipts: of what is marked.
         rest: shares that are left to do.
         errors: why they are.
+        counted: estimated batches that were counted up.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
     rest: list[Share] = field(default_factory=list)
     errors: list[FaninError] = field(default_factory=list)
+    counted: list[int] = field(default_factory=list)
 
     def leave(self, share: Share, error: FaninError) -> None:
         self.rest.append(share)
@@ -219,16 +228,28 @@ class Acks:
         answer.receipts.append(ack_receipts.receipt(plan, row, outcomes, self._ports.tree))
 
     def _count(self, share: Share, batch: Batch, answer: _Answer) -> None:
-        """Count the share of an estimated batch, which has no bits."""
-        activity = self._known.activity(batch)
+        """Count the share of an estimated batch, which has no bits.
+
+        Raises:
+            OutcomeUnknown: it failed after this or another share was counted; a repeat would count it again.
+        """
         try:
+            activity = self._known.activity(batch)
             row = self._ports.batches.count(batch.batch_id, share.total, activity=activity)
+            if row is None:
+                answer.receipts.append(ack_receipts.ended(share, self._known.current(batch.batch_id)))
+                return
         except Throttled as error:
             answer.leave(share, error)
             return
-        if row is None:
-            answer.receipts.append(ack_receipts.ended(share, self._known.current(batch.batch_id)))
-            return
+        except FaninError as error:
+            if not answer.counted:
+                raise
+            raise OutcomeUnknown(
+                f"the call failed ({error}) after items of the batches {answer.counted} were counted;"
+                " repeating it would count them again, so read the status of its batches first"
+            ) from error
+        answer.counted.append(batch.batch_id)
         row = self._known.remember(row)
         with suppress(Throttled, ServiceUnavailable):  # it is counted; the reaper completes the batch
             row = self._settler.finish(row)

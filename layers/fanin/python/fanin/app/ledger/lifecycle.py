@@ -29,11 +29,12 @@ class Lifecycle:
         self._settler = settler
 
     def close(self, batch_id: int) -> Batch:
-        seen = self._known.cached(batch_id)
+        # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
+        seen = self._known.cached(batch_id) or self._known.current(batch_id)
         row, _ = self._ports.batches.close(
             batch_id,
             now=self._ports.clock.now(),
-            activity=self._known.activity(replace(seen, state=State.CLOSED)) if seen else None,
+            activity=self._known.activity(replace(seen, state=State.CLOSED)),
         )
         row = self._settler.finish(self._there(batch_id, row))
         self._known.touch(row)

@@ -10,10 +10,12 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.ids import parse_item
 from fanin.domain.reports import FailedItem
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.batches import BATCH
@@ -47,7 +49,7 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
     """
     steps: list[Callable[[], object]] = []
     if batch.parent_item is not None:
-        steps.append(partial(_acknowledge_parent, ledger, batch, batch.parent_item))
+        steps.append(partial(_acknowledge_parent, ports, ledger, batch, batch.parent_item))
     if batch.deadline is not None:
         steps.append(partial(ports.timers.clear, batch.batch_id))
     steps.append(lambda: ports.events.publish(_event(ports, ended, batch, kinds)))
@@ -76,7 +78,18 @@ def _event(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     return on_end(ended, batch, event) if on_end else event
 
 
-def _acknowledge_parent(ledger: Ledger, batch: Batch, item: str) -> None:
+def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -> None:
+    """Mark the parent item, if the batch speaks for it.
+
+    A batch that ends by itself, without items and never closed, does not: its producer may never have heard
+    of it. Nor does one whose place as the item's child another batch has taken since it ended.
+    """
+    if not (batch.items or batch.closed_at is not None or batch.state is State.CANCELLED):
+        return
+    block, ordinal = parse_item(item)
+    # The version before this one noted no children.
+    if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
+        return
     try:
         if batch.state is State.COMPLETE:
             ledger.ack([item])

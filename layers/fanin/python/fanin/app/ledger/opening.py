@@ -7,9 +7,10 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reservation import Reservation, draw_id
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch, Kind, Mode, OnDeadline, OpenBatch, State, touched
-from fanin.errors import InvalidRequest, Throttled
+from fanin.errors import InvalidRequest, ItemHasChild, Throttled
 from fanin.wire.batches import OPEN_BATCH
 
 TRIES = 5
@@ -38,11 +39,27 @@ class Opening:
         if key is None:
             return self._open(request, None)
         reservation = Reservation(self._ports, key, OPEN_BATCH.encode(request), self.lifetime(request))
-        batch = reservation.batch()
+        batch = self.find(reservation)
         if batch is None:
             batch = self._open(request, reservation)
             reservation.keep()
         return self._known.unexpired(self._known.remember(batch))
+
+    def find(self, reservation: Reservation) -> Batch | None:
+        """Find the batch that an earlier call with the key opened, and do what that call left undone.
+
+        Returns:
+            Its row; None if there is none yet.
+
+        Raises:
+            IdempotencyKeyReused: the key was used for another request.
+            BatchGone: the batch was removed.
+        """
+        batch = reservation.batch()
+        if batch is not None and not reservation.kept:
+            batch = self._finish(batch)
+            reservation.keep()
+        return batch
 
     def _open(self, request: OpenBatch, reservation: Reservation | None) -> Batch:
         for _ in range(TRIES):
@@ -96,18 +113,53 @@ class Opening:
         )
 
     def commit(self, batch: Batch) -> Batch | None:
-        """Set the alarm of a drafted batch, and write its row; may be repeated.
+        """Write the row of a drafted batch, and set its alarm; may be repeated.
 
-        The alarm comes first: an alarm without a row does nothing, but a row without its alarm would wait
-        for the reaper.
+        The row comes first: while it is not known that the id is free, an alarm could be another batch's. A
+        row whose alarm was never set gets one from the repeat of its key, and else waits for the reaper.
 
         Returns:
             The batch as it is now; None if another batch has the id, and the caller should draft again.
+
+        Raises:
+            ItemHasChild: the parent item has another child, which lives or is complete.
         """
         if batch.deadline is not None:
+            self._ports.timers.check()
+        row = self._ports.batches.create(batch) if batch.parent_item is None else self._create_child(batch)
+        return None if row is None else self._finish(row)
+
+    def _create_child(self, batch: Batch) -> Batch | None:
+        """Write the row of a batch that has a parent item, unless the item has another child.
+
+        Two children of one item would both mark it: the first to end would speak for work of the other. A
+        child that ended without completing gives way, so that its work can be tried again.
+        """
+        block, ordinal = ids.parse_item(batch.parent_item or "")
+        place, instead_of = ItemPlace(block.batch_id, ordinal), None
+        for _ in range(TRIES):
+            row, child = self._ports.batches.create_child(batch, place, instead_of=instead_of)
+            if row is not None or child is None:
+                return row
+            self._check_ended(child, of=batch.parent_item)
+            instead_of = child
+        raise Throttled(f"other calls open children of item {batch.parent_item}; try again", retry_after=1)
+
+    def _check_ended(self, child: int, *, of: str | None) -> None:
+        row = self._ports.batches.read([child]).get(child)
+        if row is not None and row.state is State.COMPLETE:
+            raise ItemHasChild(f"item {of} is done by its child, batch {child}; leave out parent_item")
+        if row is None or row.state.terminal or row.gone(self._ports.clock.now()):
+            return
+        raise ItemHasChild(
+            f"item {of} has the child batch {child}, which is {row.state}; go on with that batch,"
+            " or cancel it before you open another"
+        )
+
+    def _finish(self, batch: Batch) -> Batch:
+        """Set the alarm of a batch whose row is written, and complete it if it is closed and empty."""
+        if batch.deadline is not None and not batch.state.terminal:
             self._ports.timers.set(batch.batch_id, batch.deadline)
-        if not self._ports.batches.create(batch):
-            return None
         return self._settler.finish(self._known.remember(batch))
 
     def lifetime(self, request: OpenBatch) -> int:

@@ -67,9 +67,8 @@ class Reservation:
         batch_id, salt = self._reserved(record)
         row = self._ports.batches.read([batch_id]).get(batch_id)
         if row is not None and row.salt == salt:
-            self.keep()
             return row
-        if record.value.get(_MADE):
+        if self.kept:
             raise BatchGone(f"batch {batch_id} of idempotency key {self._key!r} was removed; use a new key")
         return None
 
@@ -99,13 +98,18 @@ class Reservation:
         return self._reserved(record)
 
     def keep(self) -> None:
-        """Note that the batch's row exists; repeating it changes nothing."""
+        """Note that the batch is open, with all that belongs to it; repeating it changes nothing."""
         record = self._record
-        if record is not None and not record.value.get(_MADE):
+        if record is not None and not self.kept:
             value = {**record.value, _MADE: True}
             self._ports.directory.put(
                 NAMESPACE, self._key, value, expires_at=record.expires_at, if_version=record.version
             )
+
+    @property
+    def kept(self) -> bool:
+        """Whether the key's record, as last seen, says that the batch is open."""
+        return self._record is not None and bool(self._record.value.get(_MADE))
 
     @cached_property
     def _digest(self) -> str:

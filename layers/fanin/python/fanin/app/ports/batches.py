@@ -20,6 +20,30 @@ class Activity(NamedTuple):
     due_at: int
 
 
+class ItemPlace(NamedTuple):
+    """One item of a batch, whatever group of it named the item.
+
+    Attributes:
+        batch_id: the batch.
+        ordinal: of the item in it.
+    """
+
+    batch_id: int
+    ordinal: int
+
+
+class Adoption(NamedTuple):
+    """What an attempt to create a child of an item found.
+
+    Attributes:
+        row: the batch as it is stored, if it exists; None if the item has another child, or the id is taken.
+        child: id of the batch that is the item's child; None if the id of the new batch is taken.
+    """
+
+    row: Batch | None
+    child: int | None
+
+
 class Page(NamedTuple):
     """One page of batches from the index, oldest ``due_at`` first within a shard."""
 
@@ -30,8 +54,27 @@ class Page(NamedTuple):
 class BatchStore(Protocol):
     """Keeps the batch rows. Every row that a call returns is the row after the call."""
 
-    def create(self, batch: Batch) -> bool:
-        """Put a new row; False if another batch has the id. A row with the same salt is this very batch."""
+    def create(self, batch: Batch) -> Batch | None:
+        """Put a new row.
+
+        Returns:
+            The row as it is stored: a row with the same salt is this very batch, created by an earlier call,
+            and may have moved on. None if another batch has the id.
+        """
+        ...
+
+    def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
+        """Put a new row, and note the batch as the only child of an item; both or neither.
+
+        Args:
+            batch: the row.
+            of: the item of the parent batch.
+            instead_of: a child of the item, now ended, whose place the batch may take.
+        """
+        ...
+
+    def child_of(self, item: ItemPlace) -> int | None:
+        """The batch that was noted last as the item's child; None if none was, or the note has expired."""
         ...
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:

@@ -8,6 +8,14 @@ from typing import Protocol
 class Timers(Protocol):
     """One-time alarms that call the timer function with a batch id."""
 
+    def check(self) -> None:
+        """Do nothing, if alarms can be set at all; called before anything is written that needs one.
+
+        Raises:
+            NotConfigured: a setting of the alarms is missing.
+        """
+        ...
+
     def set(self, batch_id: int, at: int) -> None:
         """Set the alarm of a batch, ``at`` in ms; setting it again moves it."""
         ...

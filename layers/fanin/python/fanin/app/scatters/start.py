@@ -67,7 +67,7 @@ class Starting:
         """
         check(scatter)
         reservation = None if key is None else self._reservation(scatter, key)
-        if reservation is not None and (started := reservation.batch()) is not None:
+        if reservation is not None and (started := self._ledger.opening.find(reservation)) is not None:
             if not was_sent(self._ports.records, started):
                 self._check_held(scatter, started)
                 self._set_off(started)

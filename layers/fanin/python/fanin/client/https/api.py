@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import json
+import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.https.transport import Request, Response, Sign, SigV4, Transport, Urllib3Transport
+from fanin.client.https.transport import (
+    NotSent,
+    Request,
+    Response,
+    Sign,
+    SigV4,
+    Transport,
+    Urllib3Transport,
+)
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
     FaninError,
     InvalidRequest,
     NotConfigured,
+    OutcomeUnknown,
     PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
 )
-from fanin.names import API_ROOT
+from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import Json
 from fanin.wire.shapes import Shape, plain
@@ -37,8 +48,8 @@ _BY_CODE: Final = {error.code: error for error in STATUS}
 class HttpsApi:
     """Makes calls of a deployed API.
 
-    A call that got no answer or a 5xx is sent again if it may be repeated, one that was throttled always.
-    Refusals, such as a full batch, are raised at once.
+    A call that got no answer or a 5xx is sent again if it may be repeated; one that was throttled, or that
+    found no connection, always. Refusals, such as a full batch, are raised at once.
 
     Args:
         url: the API's root, the stack's output ``ApiUrl``.
@@ -77,7 +88,7 @@ class HttpsApi:
         *,
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
-        repeatable: bool = True,
+        repeatable: bool | Callable[[], bool] = True,
         rest_is_repeated: bool = False,
     ) -> T:
         """Make a call.
@@ -89,10 +100,11 @@ class HttpsApi:
             body: JSON, if the route takes one.
             query: parameters; None leaves one out.
             headers: besides those that every request has.
-            repeatable: whether it may be sent again when its answer was lost.
+            repeatable: whether it may be sent again when its answer was lost; a function is asked only then.
             rest_is_repeated: whether the caller repeats what a call has left that marked some items.
 
         Raises:
+            OutcomeUnknown: the answer was lost, and the call may not be repeated.
             FaninError: the service refused the call, or could not be reached.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
@@ -105,10 +117,15 @@ class HttpsApi:
                 return self._once(request, answer)
             except (ServiceUnavailable, Throttled) as error:
                 attempt += 1
-                lost = isinstance(error, ServiceUnavailable)
                 if rest_is_repeated and isinstance(error, PartlyMarked):
                     raise
-                if attempt >= self._attempts or (lost and not repeatable):
+                lost = not isinstance(error, Throttled | NotSent)
+                if lost and not (repeatable() if callable(repeatable) else repeatable):
+                    raise OutcomeUnknown(
+                        f"{error}; {method} {path} may have taken effect, and was not sent again because it"
+                        " would take effect twice: find out first, for instance from the batch's status"
+                    ) from error
+                if attempt >= self._attempts:
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
 
@@ -123,6 +140,11 @@ class HttpsApi:
                 f"the answer to {request.method} {request.url} is not what this version of fanin expects; "
                 "check that the URL is that of a fanin API, and that both have the same version"
             ) from error
+
+
+def keyed(key: str | None) -> dict[str, str]:
+    """Headers of a call that takes effect once, under the caller's key or one that is made here."""
+    return {IDEMPOTENCY_HEADER: uuid.uuid4().hex if key is None else key}
 
 
 def error_of(response: Response) -> FaninError:

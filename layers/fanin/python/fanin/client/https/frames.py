@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fanin.client.https.api import HttpsApi
+from fanin.client.https.api import HttpsApi, keyed
 from fanin.domain.frames import DEFAULT_LEASE, Claim, ClaimEnvelopes, Frame, OpenFrame, Ticket
 from fanin.wire import frames as wire
 
@@ -12,7 +12,7 @@ from fanin.wire import frames as wire
 class HttpsFrames:
     """Implements ``fanin.app.api.Frames`` against a deployed API.
 
-    A frame whose opening is repeated, because its answer was lost, is opened twice; the first times out.
+    An opening without a key gets one here, so that it opens one frame however often it is sent.
 
     Args:
         api: the API.
@@ -21,8 +21,9 @@ class HttpsFrames:
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
-    def open(self, request: OpenFrame) -> Frame:
-        return self._api.call(wire.FRAME, "POST", "/frames", wire.OPEN_FRAME.encode(request))
+    def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
+        body = wire.OPEN_FRAME.encode(request)
+        return self._api.call(wire.FRAME, "POST", "/frames", body, headers=keyed(key))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         query = {"cursor": cursor, "limit": limit}

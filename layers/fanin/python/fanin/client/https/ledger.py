@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from fanin.client.https.api import HttpsApi
+from fanin.client.https.api import HttpsApi, keyed
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.ids import Group
+from fanin.domain.batch import Batch, Mode, OpenBatch, State
+from fanin.domain.ids import Group, parse_batch_id
 from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
-from fanin.names import IDEMPOTENCY_HEADER
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 from fanin.wire import batches
 from fanin.wire import items as shapes
 from fanin.wire.times import encode_time
@@ -19,8 +18,8 @@ from fanin.wire.times import encode_time
 class HttpsLedger:
     """Implements ``fanin.app.api.Ledger`` against a deployed API.
 
-    Every call may be sent again. An ``add`` without a key gets one here. An ``open`` without a key whose
-    answer was lost leaves an empty batch, which the reaper ends.
+    A call whose answer was lost is sent again, so an ``open`` or an ``add`` without a key gets one here. Only
+    what an estimated batch counts is not, because a repeat counts again.
 
     Args:
         api: the API.
@@ -30,14 +29,12 @@ class HttpsLedger:
         self._api = api
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
-        headers = {} if key is None else {IDEMPOTENCY_HEADER: key}
-        return self._api.call(
-            batches.BATCH, "POST", "/batches", batches.OPEN_BATCH.encode(request), headers=headers
-        )
+        body = batches.OPEN_BATCH.encode(request)
+        return self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key))
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
-        path, headers = f"/batches/{batch_id}/items", {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
-        return self._api.call(batches.GROUP, "POST", path, {"count": count}, headers=headers)
+        path, body = f"/batches/{batch_id}/items", {"count": count}
+        return self._api.call(batches.GROUP, "POST", path, body, headers=keyed(key))
 
     def ack(
         self,
@@ -47,12 +44,28 @@ class HttpsLedger:
         counts: Sequence[Count] = (),
     ) -> list[Receipt]:
         body = shapes.ACKS.encode(Acks(items, ranges, counts))
-        receipts = self._api.call(shapes.RECEIPTS, "POST", "/acks", body, rest_is_repeated=True)
+        named = [*items, *(one.group for one in ranges)]
+        receipts = self._api.call(
+            shapes.RECEIPTS,
+            "POST",
+            "/acks",
+            body,
+            repeatable=lambda: not counts and self._exact(named),
+            rest_is_repeated=True,
+        )
         return list(receipts)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         body = shapes.FAILURES.encode(failures)
-        receipts = self._api.call(shapes.RECEIPTS, "POST", "/failures", body, rest_is_repeated=True)
+        named = [failure.item for failure in failures]
+        receipts = self._api.call(
+            shapes.RECEIPTS,
+            "POST",
+            "/failures",
+            body,
+            repeatable=lambda: self._exact(named),
+            rest_is_repeated=True,
+        )
         return list(receipts)
 
     def close(self, batch_id: int) -> Batch:
@@ -87,3 +100,13 @@ class HttpsLedger:
     def expire(self, state: State, *, idle_since: int) -> Expired:
         query = {"state": state.value, "idle_since": encode_time(idle_since)}
         return self._api.call(batches.EXPIRED, "DELETE", "/batches", query=query)
+
+    def _exact(self, named: Collection[str]) -> bool:
+        """Whether no item or group that is named belongs to an estimated batch, which would count it."""
+        return all(self._exact_batch(batch) for batch in {name.partition(":")[0] for name in named})
+
+    def _exact_batch(self, batch: str) -> bool:
+        try:
+            return self.status(parse_batch_id(batch)).batch.mode is Mode.EXACT
+        except (InvalidRequest, BatchNotFound, BatchGone):
+            return True  # the service refuses such a call

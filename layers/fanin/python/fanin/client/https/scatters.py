@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 
-from fanin.client.https.api import HttpsApi
+from fanin.client.https.api import HttpsApi, keyed
 from fanin.domain.scatter import (
     ClaimCheck,
     ClaimCheckRequest,
@@ -17,7 +16,6 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
-from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire import scatters as wire
 
 
@@ -34,8 +32,8 @@ class HttpsScatters:
         self._api = api
 
     def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
-        body, headers = wire.SCATTER.encode(scatter), {IDEMPOTENCY_HEADER: key or uuid.uuid4().hex}
-        return self._api.call(wire.SCATTERED, "POST", "/scatters", body, headers=headers)
+        body = wire.SCATTER.encode(scatter)
+        return self._api.call(wire.SCATTERED, "POST", "/scatters", body, headers=keyed(key))
 
     def status(self, batch_id: int) -> Scattered:
         return self._api.call(wire.SCATTERED, "GET", f"/scatters/{batch_id}")

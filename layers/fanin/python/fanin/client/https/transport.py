@@ -11,9 +11,13 @@ import boto3
 import urllib3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from fanin.errors import NotConfigured, ServiceUnavailable
+
+
+class NotSent(ServiceUnavailable):
+    """No connection was made, so nothing was sent: the request may be sent again, whatever it does."""
 
 
 class Request(NamedTuple):
@@ -40,6 +44,7 @@ class Transport(Protocol):
         """Send it.
 
         Raises:
+            NotSent: there was no connection.
             ServiceUnavailable: no answer came; the request may or may not have been carried out.
         """
         ...
@@ -77,7 +82,8 @@ class Urllib3Transport:
             )
         except HTTPError as error:
             host = urlsplit(request.url).netloc
-            raise ServiceUnavailable(
+            unsent = isinstance(error, NewConnectionError | ConnectTimeoutError)
+            raise (NotSent if unsent else ServiceUnavailable)(
                 f"no answer from {host}: {error}; check the URL and the network"
             ) from error
         headers = {name.lower(): value for name, value in answer.headers.items()}

@@ -16,8 +16,10 @@ from fanin.errors import (
     IdempotencyKeyReused,
     InvalidItemId,
     InvalidRequest,
+    ItemHasChild,
     LimitReached,
     NotRegistered,
+    OutcomeUnknown,
     PartlyMarked,
     RequestTooLarge,
     RouteNotFound,
@@ -35,8 +37,10 @@ STATUS: Final[dict[type[FaninError], int]] = {
     NotRegistered: 404,
     RouteNotFound: 404,
     IdempotencyKeyReused: 409,
+    ItemHasChild: 409,
     CorrelationIdAlive: 409,
     BatchClosed: 409,
+    OutcomeUnknown: 409,
     BatchGone: 410,
     RequestTooLarge: 413,
     LimitReached: 429,
@@ -44,4 +48,6 @@ STATUS: Final[dict[type[FaninError], int]] = {
     PartlyMarked: 503,
     ServiceUnavailable: 503,
 }
-"""An error that is not here is the service's own fault: 500, without its message."""
+"""Clients repeat a 5xx by themselves, which they must not where the outcome is unknown: hence its 409.
+
+An error that is not here is the service's own fault: 500, without its message."""

@@ -10,16 +10,16 @@ from fanin.app.api import Fanin
 from fanin.domain.frames import Claim, ClaimEnvelopes, Frame
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.http.route import Request, Route
-from fanin.entry.http.v1.parameters import GONE, page_of, paged
+from fanin.entry.http.v1.parameters import GONE, KEY, page_of, paged
 from fanin.entry.observe import count
-from fanin.errors import ChannelRefused
+from fanin.errors import ChannelRefused, IdempotencyKeyReused
 from fanin.wire import frames as wire
 
 _ROOT: Final = f"{names.API_ROOT}/frames"
 
 
 def _open(fanin: Fanin, request: Request) -> Frame:
-    frame = fanin.frames.open(request.read())
+    frame = fanin.frames.open(request.read(), key=request.key)
     count(names.METRIC_FRAMES_OPENED)
     return frame
 
@@ -37,7 +37,7 @@ def _claim(fanin: Fanin, request: Request) -> Sequence[Claim]:
 ROUTES: Final = (
     Route(
         "POST", _ROOT, "openFrame", "Ask for a frame of so many envelopes", _open, wire.FRAME, 201,
-        body=wire.OPEN_FRAME, errors=(ChannelRefused,),
+        body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
     ),
     Route(
         "GET", _ROOT + "/{frame_id}", "getFrame", "A frame and the envelopes that are missing",

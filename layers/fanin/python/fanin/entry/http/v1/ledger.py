@@ -14,7 +14,7 @@ from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, 
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, page_of, paged
 from fanin.entry.observe import count, count_receipts
-from fanin.errors import BatchClosed, IdempotencyKeyReused, LimitReached
+from fanin.errors import BatchClosed, IdempotencyKeyReused, ItemHasChild, LimitReached, OutcomeUnknown
 from fanin.wire import batches, items
 from fanin.wire.json_types import BOOLEAN, TIME
 
@@ -83,7 +83,7 @@ def _fail(fanin: Fanin, request: Request) -> Sequence[Receipt]:
 ROUTES: Final = (
     Route(
         "POST", _ROOT, "openBatch", "Open a batch", _open, batches.BATCH, 201,
-        body=batches.OPEN_BATCH, headers=KEY, errors=(*GONE, IdempotencyKeyReused),
+        body=batches.OPEN_BATCH, headers=KEY, errors=(*GONE, IdempotencyKeyReused, ItemHasChild),
     ),
     Route(
         "GET", _ROOT, "listBatches", "List the batches of a state", _list, batches.BATCHES,
@@ -103,7 +103,7 @@ ROUTES: Final = (
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
         _add, batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
-        errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused),
+        errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
     ),
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,
@@ -128,11 +128,11 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{names.API_ROOT}/acks", "ackItems", "Mark items done, of any number of batches",
-        _ack, items.RECEIPTS, body=items.ACKS, errors=GONE,
+        _ack, items.RECEIPTS, body=items.ACKS, errors=(*GONE, OutcomeUnknown),
     ),
     Route(
         "POST", f"{names.API_ROOT}/failures", "failItems", "Mark items done as failed, with a reason",
-        _fail, items.RECEIPTS, body=items.FAILURES, errors=GONE,
+        _fail, items.RECEIPTS, body=items.FAILURES, errors=(*GONE, OutcomeUnknown),
     ),
 )
 # fmt: on
