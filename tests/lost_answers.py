@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
 
-from fanin.adapters.memory import Memory
-
-T = TypeVar("T")
+from fanin.adapters.memory import LostAnswer, Memory
 
 
 class LostAnswers:
-    """Hangs at the stores in memory, and repeats chosen accesses, as botocore does after a timeout.
+    """Hangs at the stores in memory, and loses the answers of chosen accesses.
 
     Args:
         memory: the stores.
@@ -24,18 +21,17 @@ class LostAnswers:
     def __init__(self, memory: Memory) -> None:
         self.repeated: Counter[str] = Counter()
         self._waiting: list[tuple[str, Callable[[], object]]] = []
-        self._access = memory.accesses._access
-        memory.accesses._access = self._twice  # type: ignore[method-assign]
+        self._on_call = memory.accesses._on_call
+        memory.accesses._on_call = self._lose
 
     def lose(self, call: str, meanwhile: Callable[[], object] = lambda: None) -> None:
         """Lose the next answer of such a call; others work until it is repeated."""
         self._waiting.append((call, meanwhile))
 
-    def _twice(self, call: str, tally: Counter[str], rows: int, access: Callable[[], T]) -> T:
-        answer = self._access(call, tally, rows, access)
-        if self._waiting and self._waiting[0][0] == call:
+    def _lose(self, call: str, moment: str) -> None:
+        self._on_call(call, moment)
+        if moment == "after" and self._waiting and self._waiting[0][0] == call:
             _, meanwhile = self._waiting.pop(0)
             self.repeated[call] += 1
             meanwhile()
-            answer = self._access(call, tally, rows, access)
-        return answer
+            raise LostAnswer

@@ -22,14 +22,6 @@ from tests.oracle.twin import ports_on
 from tests.oracle.use_cases import USE_CASES, Scene, UseCase
 
 pytestmark = pytest.mark.oracle
-BROKEN = {
-    name: pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason))
-    for name, reason in {
-        "define a buffer": "who defines a buffer cancels its batch when the answer to the record's write is lost",
-        "put": "what was accepted is dropped when the answer to the write of the record is lost",
-    }.items()
-}
-"""Promises that do not hold yet."""
 TABLES = ("batches", "words", "parts", "directory")
 
 

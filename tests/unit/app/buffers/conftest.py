@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
 
-from fanin.adapters.memory import Memory
 from fanin.app.buffers.service import BufferService
 from tests.unit.app.conftest import World
 
@@ -45,25 +43,3 @@ class Town:
 @pytest.fixture
 def town(world: World) -> Town:
     return Town(world)
-
-
-def lose_answer(memory: Memory, call: str, meanwhile: Callable[[], object]) -> None:
-    """Lose the answer of the next such access, after it took effect; the SDK sends it again.
-
-    Args:
-        memory: the stores.
-        call: of the access, such as ``directory.put``.
-        meanwhile: what others do before the SDK does.
-    """
-    accesses = memory.accesses
-    once = accesses._access
-
-    def twice(name: str, tally: object, rows: int, access: Callable[[], T]) -> T:
-        answer = once(name, tally, rows, access)  # type: ignore[arg-type]
-        if name != call:
-            return answer
-        accesses._access = once  # type: ignore[method-assign]
-        meanwhile()
-        return once(name, tally, rows, access)  # type: ignore[arg-type]
-
-    accesses._access = twice  # type: ignore[method-assign,assignment]

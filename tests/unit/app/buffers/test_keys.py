@@ -9,7 +9,7 @@ from fanin.app.buffers.records import Entry
 from fanin.app.buffers.slots import LIFETIME, RENEWAL, renew_at
 from fanin.domain.buffer import Buffer
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
-from tests.unit.app.buffers.conftest import lose_answer
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
 
 
@@ -36,7 +36,7 @@ def test_a_note_is_made_once(keys: Keys, entry: Entry) -> None:
 
 
 def test_a_note_whose_first_answer_was_lost_may_be_anothers(world: World, keys: Keys, entry: Entry) -> None:
-    lose_answer(world.memory, "records.put", lambda: None)
+    LostAnswers(world.memory).lose("records.put", lambda: None)
 
     assert not keys.find(entry, "order-7", ["a"]).new
 
@@ -75,7 +75,7 @@ def test_what_was_sent_is_kept(world: World, keys: Keys, entry: Entry) -> None:
 
 def test_what_was_sent_is_kept_though_the_answer_was_lost(world: World, keys: Keys, entry: Entry) -> None:
     note = keys.find(entry, "order-7", ["a"])
-    lose_answer(world.memory, "records.put", lambda: keys.find(entry, "order-7", ["a"]))
+    LostAnswers(world.memory).lose("records.put", lambda: keys.find(entry, "order-7", ["a"]))
 
     assert keys.keep(entry, note, "7:group")
 
@@ -102,7 +102,7 @@ def test_slots_that_were_given_up_are_not_kept(keys: Keys, entry: Entry) -> None
 
 def test_slots_are_given_up_once_by_all_who_saw_them(world: World, keys: Keys, entry: Entry) -> None:
     note = keys.find(entry, "order-7", ["a"])
-    lose_answer(world.memory, "records.put", lambda: keys.put_again(entry, note, "7:group"))
+    LostAnswers(world.memory).lose("records.put", lambda: keys.put_again(entry, note, "7:group"))
     keys.put_again(entry, note, "7:group")
     keys.put_again(entry, note, "7:group")
 

@@ -8,9 +8,10 @@ from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
 from fanin.app.ports.channels import Outgoing
 from fanin.domain.batch import State
 from fanin.errors import ChannelRefused, IdempotencyKeyReused, LimitReached, ServiceUnavailable, Throttled
+from tests.lost_answers import LostAnswers
 from tests.stateful.fuse import Fuse
 from tests.stateful.scheduler import Crash as Died
-from tests.unit.app.buffers.conftest import Town, lose_answer
+from tests.unit.app.buffers.conftest import Town
 from tests.unit.app.conftest import Crash, World
 
 HOUR = 3_600_000
@@ -324,7 +325,7 @@ class TestLostAnswers:
         def other() -> None:
             town.process().put("jobs", ["a", "b"], key="order-7")
 
-        lose_answer(world.memory, call, other)
+        LostAnswers(world.memory).lose(call, other)
         town.process().put("jobs", ["a", "b"], key="order-7")
 
         assert set(town.take()) == {"a", "b"}

@@ -27,7 +27,7 @@ from fanin.errors import (
     RequestTooLarge,
     Throttled,
 )
-from tests.unit.app.buffers.conftest import lose_answer
+from tests.lost_answers import LostAnswers
 
 DAY_MS = 86_400_000
 
@@ -498,7 +498,7 @@ class TestLostAnswers:
 
     def test_a_buffer_that_was_defined_keeps_its_batch(self) -> None:
         world = World()
-        lose_answer(world.memory, "directory.put", lambda: world.fresh().put("jobs", ["theirs"]))
+        LostAnswers(world.memory).lose("directory.put", lambda: world.fresh().put("jobs", ["theirs"]))
 
         mine = world.fresh().define("jobs", 3)
 
@@ -513,7 +513,7 @@ class TestLostAnswers:
             world.fresh().define("jobs", 7)
             world.fresh().put("jobs", ["theirs"] * 7)
 
-        lose_answer(world.memory, "directory.put", change)
+        LostAnswers(world.memory).lose("directory.put", change)
         world.fresh().define("jobs", 3)
 
         assert world.buffers.list().buffers[0].limit == 7
@@ -521,14 +521,14 @@ class TestLostAnswers:
 
     def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(self) -> None:
         world = World()
-        lose_answer(world.memory, "directory.put", lambda: world.fresh().delete("jobs"))
+        LostAnswers(world.memory).lose("directory.put", lambda: world.fresh().delete("jobs"))
 
         world.fresh().define("jobs", 3)
 
         assert world.buffers.list().buffers == ()
 
     def test_a_limit_changes_once(self, world: World) -> None:
-        lose_answer(world.memory, "directory.put", lambda: world.fresh().put("jobs", ["theirs"]))
+        LostAnswers(world.memory).lose("directory.put", lambda: world.fresh().put("jobs", ["theirs"]))
 
         assert world.fresh().define("jobs", 5).limit == 5
         assert world.payloads() == ["theirs"]
@@ -540,7 +540,7 @@ class TestLostAnswers:
             other.define("jobs", 2)
             other.put("jobs", ["theirs"])
 
-        lose_answer(world.memory, "directory.put", anew)
+        LostAnswers(world.memory).lose("directory.put", anew)
         world.fresh().delete("jobs")
 
         world.buffers = world.fresh()
@@ -548,7 +548,7 @@ class TestLostAnswers:
 
     @pytest.mark.parametrize("call", ["directory.put", "batches.end", "queues.delete", "directory.read"])
     def test_a_deletion_is_one_whatever_is_repeated(self, world: World, call: str) -> None:
-        lose_answer(world.memory, call, lambda: world.fresh().delete("jobs"))
+        LostAnswers(world.memory).lose(call, lambda: world.fresh().delete("jobs"))
 
         world.fresh().delete("jobs")
 

@@ -22,7 +22,7 @@ from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
 from fanin.errors import BatchNotFound, BufferNotFound, LimitReached, Throttled
-from tests.unit.app.buffers.conftest import lose_answer
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
 MINUTE = 60_000
@@ -244,7 +244,7 @@ class TestRenewal:
             theirs.append(other.slots.admit(entry, 1, None)[0])
             other.slots.mark(theirs[0], 1)
 
-        lose_answer(world.memory, "directory.put", put)
+        LostAnswers(world.memory).lose("directory.put", put)
         mine, group = process.slots.admit(entry, 1, None)
 
         # Then both have slots of that batch
@@ -263,7 +263,7 @@ class TestRenewal:
             other.slots.cancel(once.buffer.batch_id)
             other.slots.admit(once, 1, None)
 
-        lose_answer(world.memory, "directory.put", put)
+        LostAnswers(world.memory).lose("directory.put", put)
         mine, _ = process.slots.admit(entry, 1, None)
 
         assert process.pending(mine) == 2
