@@ -40,6 +40,8 @@ STREAM_READERS = ("notifier", "settler", "directory")
 """The functions that read a stream."""
 STREAM_BATCH = 100
 """Most records of one invocation."""
+MOST_PARALLEL = 10
+"""The most invocations at a time that Lambda makes for one shard of a stream."""
 STREAM_RETRIES = 10
 """How often Lambda retries records for which the function itself crashed."""
 
@@ -68,6 +70,7 @@ def feed_from_stream(
     retries: RedrivenQueue,
     *,
     settings: Settings,
+    parallel: int = 1,
 ) -> None:
     """Feed a function from a table's stream, and from a queue of records that failed there.
 
@@ -81,12 +84,14 @@ def feed_from_stream(
         only: filter for records, as Lambda's event filtering writes it.
         retries: queue for records that failed once.
         settings: settings of the deployment.
+        parallel: invocations at a time for each shard; records of one key stay in order.
     """
     function.function.add_event_source(
         sources.DynamoEventSource(
             table,
             starting_position=lambda_.StartingPosition.TRIM_HORIZON,
             batch_size=STREAM_BATCH,
+            parallelization_factor=parallel,
             bisect_batch_on_error=True,
             retry_attempts=STREAM_RETRIES,
             report_batch_item_failures=True,
@@ -99,7 +104,12 @@ def feed_from_stream(
 
 
 def feed_from_queue(
-    function: Function, queue: sqs.Queue, *, batch_size: int = 10, window_seconds: int = 0
+    function: Function,
+    queue: sqs.Queue,
+    *,
+    batch_size: int = 10,
+    window_seconds: int = 0,
+    max_concurrency: int = 0,
 ) -> None:
     """Feed a function from a queue; the function reports the messages that failed.
 
@@ -108,12 +118,14 @@ def feed_from_queue(
         queue: the queue.
         batch_size: most messages of one invocation.
         window_seconds: how long Lambda may wait for a full batch; 0 does not wait.
+        max_concurrency: most invocations at a time; 0 sets no limit.
     """
     function.function.add_event_source(
         sources.SqsEventSource(
             queue,
             batch_size=batch_size,
             max_batching_window=Duration.seconds(window_seconds) if window_seconds else None,
+            max_concurrency=max_concurrency or None,
             report_batch_item_failures=True,
         )
     )

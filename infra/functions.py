@@ -20,6 +20,8 @@ from infra.storage import Access, Storage
 
 TIMEOUT = 30
 """Default timeout of a function in seconds; API Gateway does not wait longer."""
+ONE_PROCESSOR = 1769
+"""MB of memory with which Lambda gives a function one whole processor."""
 
 
 def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:
@@ -51,6 +53,7 @@ class Function(Construct):
         environment: Mapping[str, str],
         timeout: int = TIMEOUT,
         memory: int = 512,
+        reserved: int = 0,
         on_failure: sqs.IQueue | None = None,
     ) -> None:
         """Create the function.
@@ -65,6 +68,7 @@ class Function(Construct):
             environment: variables, besides those that all functions have.
             timeout: seconds that one invocation may take.
             memory: MB; Lambda assigns a share of the processor in proportion.
+            reserved: concurrency kept for the function, which is also its limit; 0 for none.
             on_failure: queue for the events of asynchronous invocations that failed for good; None drops
                 them.
         """
@@ -92,6 +96,7 @@ class Function(Construct):
             tracing=lambda_.Tracing.ACTIVE,
             timeout=Duration.seconds(timeout),
             memory_size=memory,
+            reserved_concurrent_executions=reserved or None,
             environment={
                 "POWERTOOLS_SERVICE_NAME": settings.prefix,
                 "POWERTOOLS_METRICS_NAMESPACE": names.METRICS_NAMESPACE,
@@ -136,6 +141,7 @@ class Functions(Construct):
         environment: Mapping[str, str] | None = None,
         timeout: int = TIMEOUT,
         memory: int = 512,
+        reserved: int = 0,
         on_failure: sqs.IQueue | None = None,
     ) -> Function:
         """Create a function that knows the names of the tables, and whose role has exactly the given access.
@@ -147,6 +153,7 @@ class Functions(Construct):
             environment: variables, besides the names of the tables.
             timeout: seconds that one invocation may take.
             memory: MB.
+            reserved: concurrency kept for the function, which is also its limit; 0 for none.
             on_failure: queue for the events of asynchronous invocations that failed for good; None drops
                 them.
         """
@@ -160,6 +167,7 @@ class Functions(Construct):
             environment={**self._storage.environment, **(environment or {})},
             timeout=timeout,
             memory=memory,
+            reserved=reserved,
             on_failure=on_failure,
         )
         self._storage.grant(function.function, access)

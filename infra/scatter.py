@@ -71,12 +71,13 @@ class ScatterGather(Construct):
             timeout=TIMEOUT,
             memory=1024,
         )
-        feed_from_queue(worker, self.jobs.queue)
+        most = settings.worker_max_concurrency
+        feed_from_queue(worker, self.jobs.queue, max_concurrency=most)
         allow_channels(worker.function, settings=settings)
         gatherer = make(
             "replies", "takes replies to scatters", GATHER, environment=self.environment, timeout=TIMEOUT
         )
-        feed_from_queue(gatherer, self.replies.queue)
+        feed_from_queue(gatherer, self.replies.queue, max_concurrency=most)
         self._allow_claims(gatherer.function, "s3:GetObject")
 
     def grant_start(self, grantee: iam.IGrantable) -> None:

@@ -54,6 +54,14 @@ RANGES: dict[str, tuple[int, int]] = {
     "ack_batching_window_seconds": (0, 300),
     "api_throttle_rate": (1, 100_000),
     "api_throttle_burst": (1, 100_000),
+    "api_reserved_concurrency": (0, 100_000),
+    "ack_reserved_concurrency": (0, 100_000),
+    "ack_max_concurrency": (0, 1_000),
+    "worker_max_concurrency": (0, 1_000),
+    "words_warm_writes": (0, 10_000_000),
+    "words_warm_reads": (0, 10_000_000),
+    "table_max_writes": (0, 10_000_000),
+    "table_max_reads": (0, 10_000_000),
     "pipeline_max_vcpu": (2, 4_000),
     "pipeline_audit_hours": (0, 720),
 }
@@ -68,6 +76,13 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
 }
 WITH_JWT = ("jwt_issuer", "jwt_audience")
+AT_LEAST = {
+    "ack_max_concurrency": 2,
+    "worker_max_concurrency": 2,
+    "words_warm_writes": 4_000,
+    "words_warm_reads": 12_000,
+}
+"""The least that AWS takes, where 0 leaves it to AWS."""
 LARGEST_WITHOUT_WINDOW = 10  # messages; for larger batches Lambda requires a batching window
 
 
@@ -98,6 +113,14 @@ class Settings:
         ack_batching_window_seconds: seconds that Lambda may wait for a full batch of acknowledgements.
         api_throttle_rate: requests per second that the API accepts.
         api_throttle_burst: concurrent requests that the API accepts.
+        api_reserved_concurrency: concurrency kept for the API's function, and its limit; 0 for none.
+        ack_reserved_concurrency: the same for the function of the ack queue.
+        ack_max_concurrency: most invocations at a time for the ack queue; 0 for no limit.
+        worker_max_concurrency: the same for each other queue of the service; 0 for no limit.
+        words_warm_writes: writes per second that the words table takes at once; 0 leaves it to DynamoDB.
+        words_warm_reads: the same for reads.
+        table_max_writes: most write units per second of each table; 0 for no limit.
+        table_max_reads: the same for read units.
         alarm_topic_arn: SNS topic that alarms notify; empty for none.
         pipeline: whether to deploy the stack of the Spark jobs, ``<prefix>-pipeline``.
         pipeline_release: EMR release that runs the jobs.
@@ -125,6 +148,14 @@ class Settings:
     ack_batching_window_seconds: int = 5
     api_throttle_rate: int = 500
     api_throttle_burst: int = 1000
+    api_reserved_concurrency: int = 0
+    ack_reserved_concurrency: int = 0
+    ack_max_concurrency: int = 0
+    worker_max_concurrency: int = 0
+    words_warm_writes: int = 0
+    words_warm_reads: int = 0
+    table_max_writes: int = 0
+    table_max_reads: int = 0
     alarm_topic_arn: str = ""
     pipeline: bool = False
     pipeline_release: str = "emr-spark-8.1.0"
@@ -144,6 +175,8 @@ class Settings:
                 raise _bad(name, value, f"one of {', '.join(map(str, CHOICES[name]))}")
             if name in RANGES and not RANGES[name][0] <= value <= RANGES[name][1]:
                 raise _bad(name, value, "from {} to {}".format(*RANGES[name]))
+            if name in AT_LEAST and 0 < value < AT_LEAST[name]:
+                raise _bad(name, value, f"0, or from {AT_LEAST[name]} to {RANGES[name][1]}")
             if name in PATTERNS and not re.fullmatch(PATTERNS[name][0], value):
                 raise _bad(name, value, PATTERNS[name][1])
             if name in WITH_JWT and self.auth == "jwt" and not value:
@@ -151,6 +184,10 @@ class Settings:
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
             size = self.ack_batch_size
             raise _bad("ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {size}")
+        if 0 < self.ack_reserved_concurrency < self.ack_max_concurrency:
+            # Lambda would receive messages that it cannot hand over, and that uses up their tries.
+            least = f"0, or at least ack_max_concurrency, which is {self.ack_max_concurrency}"
+            raise _bad("ack_reserved_concurrency", self.ack_reserved_concurrency, least)
 
     def _values(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -95,7 +94,7 @@ class Storage(Construct):
     Args:
         scope: parent construct.
         id: its id there.
-        settings: settings of the deployment; ``removal`` applies to the tables.
+        settings: settings of the deployment; ``removal`` and the throughputs apply to the tables.
 
     Attributes:
         batches: the batch rows, with an index by state, and a stream of old and new images.
@@ -108,10 +107,9 @@ class Storage(Construct):
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
         super().__init__(scope, id)
-        removal = settings.removal_policy
+        self._settings = settings
         self.batches = self._table(
             "Batches",
-            removal,
             names.BATCH_ID,
             dynamodb.AttributeType.NUMBER,
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
@@ -125,17 +123,14 @@ class Storage(Construct):
         )
         self.words = self._table(
             "Words",
-            removal,
             names.WORD_ID,
             dynamodb.AttributeType.STRING,
             stream=dynamodb.StreamViewType.NEW_IMAGE,
+            warm=_warm(settings),
         )
-        self.parts = self._table(
-            "Parts", removal, names.BATCH_ID, dynamodb.AttributeType.NUMBER, sort_key=names.PART
-        )
+        self.parts = self._table("Parts", names.BATCH_ID, dynamodb.AttributeType.NUMBER, sort_key=names.PART)
         self.directory = self._table(
             "Directory",
-            removal,
             names.TOPIC,
             dynamodb.AttributeType.STRING,
             sort_key=names.NAME,
@@ -157,12 +152,12 @@ class Storage(Construct):
     def _table(
         self,
         id: str,
-        removal: RemovalPolicy,
         key: str,
         key_type: dynamodb.AttributeType,
         *,
         sort_key: str | None = None,
         stream: dynamodb.StreamViewType | None = None,
+        warm: dynamodb.WarmThroughput | None = None,
     ) -> dynamodb.Table:
         return dynamodb.Table(
             self,
@@ -172,13 +167,16 @@ class Storage(Construct):
             if sort_key
             else None,
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            max_write_request_units=self._settings.table_max_writes or None,
+            max_read_request_units=self._settings.table_max_reads or None,
+            warm_throughput=warm,
             encryption=dynamodb.TableEncryption.AWS_MANAGED,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
             time_to_live_attribute=names.EXPIRES_AT,
             stream=stream,
-            removal_policy=removal,
+            removal_policy=self._settings.removal_policy,
         )
 
     def grant(self, grantee: iam.IGrantable, access: Access) -> None:
@@ -202,6 +200,13 @@ class Storage(Construct):
             allow(grantee, _actions(*access.parts), parts)
         if access.directory:
             allow(grantee, _actions(*access.directory), self.directory.table_arn)
+
+
+def _warm(settings: Settings) -> dynamodb.WarmThroughput | None:
+    writes, reads = settings.words_warm_writes, settings.words_warm_reads
+    if not (writes or reads):
+        return None
+    return dynamodb.WarmThroughput(write_units_per_second=writes or None, read_units_per_second=reads or None)
 
 
 def _actions(*actions: str) -> list[str]:

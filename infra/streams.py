@@ -6,7 +6,7 @@ from aws_cdk import aws_events as events
 from constructs import Construct
 
 from fanin import names
-from infra.events import BATCH_ENDED, WORD_FINISHED, feed_from_stream
+from infra.events import BATCH_ENDED, MOST_PARALLEL, WORD_FINISHED, feed_from_stream
 from infra.functions import TIMEOUT, Functions
 from infra.permissions import allow, allow_channels
 from infra.queues import RedrivenQueue, six_runs
@@ -65,7 +65,15 @@ def stream_readers(
     allow(notifier.function, ["events:PutEvents"], bus.event_bus_arn)
     allow_channels(notifier.function, settings=settings)
     deadlines.grant_clear(notifier.function)
-    feed_from_stream(notifier, storage.batches, BATCH_ENDED, retries["notifier"], settings=settings)
+    # Each record is the one end of a batch, so their order does not matter.
+    feed_from_stream(
+        notifier,
+        storage.batches,
+        BATCH_ENDED,
+        retries["notifier"],
+        settings=settings,
+        parallel=MOST_PARALLEL,
+    )
     settler = functions.make(
         "settler",
         "carries finished words up the tree, in case their writer crashed",

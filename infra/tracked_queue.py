@@ -52,6 +52,7 @@ class TrackedQueue(RedrivenQueue):
         dead_letters_function: lambda_.IFunction,
         visibility_timeout: Duration | None = None,
         max_receive_count: int = 5,
+        dead_letters_max_concurrency: int = 0,
         enforce_ssl: bool = True,
         channel: bool = False,
     ) -> None:
@@ -64,6 +65,8 @@ class TrackedQueue(RedrivenQueue):
             visibility_timeout: how long a received message stays invisible, 3 minutes by default; for a
                 Lambda consumer AWS recommends six times its timeout.
             max_receive_count: how often a message is received before it moves to the dead-letter queue.
+            dead_letters_max_concurrency: most invocations at a time for the dead-letter queue, 2 to 1,000; 0
+                sets no limit.
             enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``.
             channel: tag the queue ``fanin:channel``: the service may then send to it and receive from it, so
                 that it can be registered in the directory or belong to a buffer.
@@ -100,6 +103,7 @@ class TrackedQueue(RedrivenQueue):
             target=dead_letters_function,
             event_source_arn=self.dead_letters.queue_arn,
             batch_size=10,
+            max_concurrency=dead_letters_max_concurrency or None,
             report_batch_item_failures=True,
         ).node.add_dependency(policy)
 

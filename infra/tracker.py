@@ -11,7 +11,7 @@ from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
 from infra.events import Bus, feed_from_queue
-from infra.functions import Function, Functions
+from infra.functions import ONE_PROCESSOR, Function, Functions
 from infra.layers import Layers
 from infra.patterns import Patterns
 from infra.permissions import allow_channels, allow_sending
@@ -28,8 +28,12 @@ TRIES = 10
 
 With the visibility timeouts of these queues that takes half an hour at least.
 """
-ACK_TIMEOUT = 60
-"""Seconds that one invocation may take for a full batch of acknowledgements."""
+ACK_TIMEOUT = 120
+"""Seconds that one invocation may take for a full batch of acknowledgements.
+
+Lambda hands over at most 6 MB, about 120,000 ids; if all are of different words, these are as many writes.
+docs/settings.md says how long they take.
+"""
 
 
 class FaninTracker(Construct):
@@ -162,20 +166,28 @@ class FaninTracker(Construct):
 
     def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
         function = self._functions.make(
-            "acks", "marks items done, for messages of the ack queue", ACK, timeout=ACK_TIMEOUT, memory=1024
+            "acks",
+            "marks items done, for messages of the ack queue",
+            ACK,
+            timeout=ACK_TIMEOUT,
+            memory=ONE_PROCESSOR,
+            reserved=self.settings.ack_reserved_concurrency,
         )
         acks = RedrivenQueue(
             self,
             "AckQueue",
             visibility_timeout=six_runs(ACK_TIMEOUT),
-            max_receive_count=TRIES,
+            max_receive_count=names.ACK_TRIES,
             enforce_ssl=self._tls,
         )
+        function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
+        allow_sending(function.function, acks.dead_letters.queue_arn, settings=self.settings)
         feed_from_queue(
             function,
             acks.queue,
             batch_size=self.settings.ack_batch_size,
             window_seconds=self.settings.ack_batching_window_seconds,
+            max_concurrency=self.settings.ack_max_concurrency,
         )
         parked = dead_end(self, "Parked", enforce_ssl=self._tls)
         dead_letters = self._functions.make(
@@ -186,14 +198,23 @@ class FaninTracker(Construct):
         )
         allow_sending(dead_letters.function, parked.queue_arn, settings=self.settings)
         work = TrackedQueue(
-            self, "WorkQueue", dead_letters_function=dead_letters.function, enforce_ssl=self._tls
+            self,
+            "WorkQueue",
+            dead_letters_function=dead_letters.function,
+            dead_letters_max_concurrency=self.settings.worker_max_concurrency,
+            enforce_ssl=self._tls,
         )
         return acks, work, parked
 
     def _api(self) -> Api:
         environment = {**self.deadlines.environment, **self._patterns.environment}
         function = self._functions.make(
-            "api", "serves the HTTP API", SERVE, environment=environment, memory=1024
+            "api",
+            "serves the HTTP API",
+            SERVE,
+            environment=environment,
+            memory=ONE_PROCESSOR,
+            reserved=self.settings.api_reserved_concurrency,
         )
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)

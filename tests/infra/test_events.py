@@ -173,3 +173,34 @@ def test_the_bus_and_the_group_of_schedules_are_named_after_the_prefix(synthesiz
     (bus,) = fanin.of_type("AWS::Events::EventBus").values()
     (group,) = fanin.of_type("AWS::Scheduler::ScheduleGroup").values()
     assert (bus["Name"], group["Name"]) == ("shop", "shop")
+
+
+def test_ends_are_announced_ten_at_a_time_and_what_has_an_order_keeps_it(fanin, tracker):
+    parallel = {
+        name: source.get("ParallelizationFactor", 1)
+        for name in ("notifier", "settler", "directory")
+        for source in mappings(fanin, tracker, name).values()
+        if "StartingPosition" in source
+    }
+    assert parallel == {"notifier": 10, "settler": 1, "directory": 1}
+
+
+def test_queues_invoke_as_often_as_the_settings_say(synthesize):
+    fanin = synthesize(ack_max_concurrency=20, worker_max_concurrency=5)
+    most = {
+        name: [
+            source.get("ScalingConfig", {}).get("MaximumConcurrency")
+            for source in mappings(fanin, fanin.stack.tracker, name).values()
+        ]
+        for name in ("acks", "scatter", "replies", "dead_letters", "notifier")
+    }
+    assert most == {
+        "acks": [20], "scatter": [5], "replies": [5], "dead_letters": [5], "notifier": [None, None]
+    }  # fmt: skip
+
+
+def test_the_ack_queue_allows_for_a_day_of_overload_and_the_others_for_a_fault(fanin, tracker):
+    acks = fanin.properties(tracker.acks.queue)["RedrivePolicy"]["maxReceiveCount"]
+    assert acks * 900 > 86_400 > acks * 450  # at the longest pause, and half of it on average
+    others = [queue.queue for queue in (tracker.work, tracker.scatter.jobs, *tracker.retries.values())]
+    assert {fanin.properties(queue)["RedrivePolicy"]["maxReceiveCount"] for queue in others} == {5, 10}

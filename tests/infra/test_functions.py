@@ -34,6 +34,7 @@ OWN = {
     "api": {*SCHEDULES, *SCATTER, names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_BUFFER_PREFIX},
     "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
     "settler": {names.ENV_RETRY_QUEUE_URL},
+    "acks": {names.ENV_RETRY_QUEUE_URL},
     "dead_letters": {names.ENV_RETRY_QUEUE_URL},
     "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
     "registrar": {names.ENV_RETRY_QUEUE_URL},
@@ -69,6 +70,23 @@ def test_a_function_is_traced_logged_and_told_what_it_needs(synthesize, name):
     assert environment["POWERTOOLS_LOG_LEVEL"] == "DEBUG"
     # And nothing holds back the concurrency of the account
     assert "ReservedConcurrentExecutions" not in function
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"), [("api", "api_reserved_concurrency"), ("acks", "ack_reserved_concurrency")]
+)
+def test_concurrency_is_kept_for_a_function_if_the_settings_say_so(synthesize, name, setting):
+    fanin = synthesize(**{setting: 40})
+    reserved = {
+        other: fanin.properties(function.function).get("ReservedConcurrentExecutions")
+        for other, function in fanin.stack.tracker.functions.items()
+    }
+    assert {other: most for other, most in reserved.items() if most is not None} == {name: 40}
+
+
+def test_the_functions_whose_speed_matters_have_a_whole_processor(fanin, tracker):
+    memory = {name: fanin.properties(f.function)["MemorySize"] for name, f in tracker.functions.items()}
+    assert {name for name, size in memory.items() if size == 1769} == {"api", "acks"}
 
 
 @pytest.mark.parametrize("architecture", ["arm64", "x86_64"])

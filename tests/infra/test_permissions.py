@@ -70,7 +70,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "scatter jobs": {"sqs:SendMessage"},
         "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
-    "acks": SETTLES | NOTES | {"ack queue": CONSUME},
+    "acks": SETTLES | NOTES | {"ack queue": CONSUME, "ack dead letters": {"sqs:SendMessage"}},
     "notifier": SETTLES
     | {
         "parts": table("BatchGetItem", "BatchWriteItem", "Query"),
@@ -155,6 +155,7 @@ def nicknames(fanin, tracker) -> dict[str, str]:
     """The short name of a resource, from its logical id."""
     queues = {
         "ack queue": tracker.acks.queue,
+        "ack dead letters": tracker.acks.dead_letters,
         "work dead letters": tracker.work.dead_letters,
         "parked": tracker.parked,
         "timer dead letters": tracker.timer_dead_letters,

@@ -40,7 +40,8 @@ def test_every_setting_is_documented_and_nothing_else():
 def test_the_documented_defaults_are_those_of_the_code():
     for name, default in asdict(Settings()).items():
         shown = documented()[name][0]
-        expected = {True: "`true`", False: "`false`", "": "none"}.get(default, f"`{default}`")
+        expected = f"`{json.dumps(default)}`" if isinstance(default, bool) else f"`{default}`"
+        expected = expected if default != "" else "none"
         assert shown == expected, name
 
 
@@ -124,3 +125,19 @@ def test_a_context_value_that_cannot_be_read_is_refused_by_name(given, says):
 
 def test_acks_one_by_one_need_no_window():
     assert Settings(ack_batch_size=10, ack_batching_window_seconds=0).ack_batching_window_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("ack_max_concurrency", 1), ("words_warm_writes", 3_999), ("words_warm_reads", 4_000)]
+)
+def test_a_limit_is_one_that_aws_takes_or_none(name, value):
+    with pytest.raises(BadSetting, match=f"setting {name} is {value}; it must be 0, or from"):
+        Settings(**{name: value})
+    assert getattr(Settings(**{name: 0}), name) == 0
+
+
+def test_the_ack_queue_receives_no_more_than_its_function_takes():
+    with pytest.raises(BadSetting, match="at least ack_max_concurrency, which is 50"):
+        Settings(ack_reserved_concurrency=49, ack_max_concurrency=50)
+    assert Settings(ack_reserved_concurrency=50, ack_max_concurrency=50)
+    assert Settings(ack_max_concurrency=50)

@@ -66,3 +66,17 @@ def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(synthesize, re
     access_log = 1
     assert len(holders) == len(TABLES) + len(stack.stack.tracker.functions) + access_log
     assert {(r["DeletionPolicy"], r["UpdateReplacePolicy"]) for r in holders} == {(policy, policy)}
+
+
+def test_throughput_is_left_to_dynamodb_unless_the_settings_say_otherwise(fanin, tracker):
+    for table in tracker.storage.tables.values():
+        assert {"WarmThroughput", "OnDemandThroughput"}.isdisjoint(fanin.properties(table))
+
+
+def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(synthesize):
+    fanin = synthesize(words_warm_writes=40_000, table_max_writes=50_000, table_max_reads=9_000)
+    tables = {name: fanin.properties(table) for name, table in fanin.stack.tracker.storage.tables.items()}
+    assert tables["words"]["WarmThroughput"] == {"WriteUnitsPerSecond": 40_000}
+    assert [name for name, table in tables.items() if "WarmThroughput" in table] == ["words"]
+    for table in tables.values():
+        assert table["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}

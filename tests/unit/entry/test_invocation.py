@@ -27,6 +27,12 @@ def test_work_ends_before_the_invocation_does() -> None:
     assert invocation.seconds_left() == math.inf
 
 
+def test_a_short_invocation_works_for_two_thirds_of_its_time() -> None:
+    invocation = Invocation(lambda: 0.0)
+    invocation.begin(3)
+    assert invocation.seconds_left() == 2
+
+
 def test_a_handler_knows_its_time_and_leaves_none_behind(context: SimpleNamespace) -> None:
     seen: list[float] = []
 

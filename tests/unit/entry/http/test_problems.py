@@ -178,6 +178,7 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.NotConfigured,
         errors.SendFailed,
         errors.BufferFull,
+        errors.EnvelopesRefused,
         errors.ItemFailed,
         errors.JobRunNotFound,
         errors.ExportDamaged,

@@ -10,7 +10,8 @@ from typing import Final
 RESERVE: Final = 10.0
 """Seconds at the end in which no new work begins: a write in progress ends, and the answer is sent.
 
-API Gateway answers after 30 seconds, whatever the function does; so does the timeout of most functions.
+API Gateway answers after 30 seconds, whatever the function does; so does the timeout of most functions. Of a
+shorter invocation it is a third, since something must be done at all.
 """
 
 
@@ -31,7 +32,7 @@ class Invocation:
         Args:
             remaining: seconds until Lambda ends it.
         """
-        self._until = self._now() + remaining - RESERVE
+        self._until = self._now() + remaining - min(RESERVE, remaining / 3)
 
     def end(self) -> None:
         """Note that it is over."""
