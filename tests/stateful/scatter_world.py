@@ -11,7 +11,8 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.correlation import GRACE_MS, NAMESPACE
-from fanin.app.scatters.records import REPLIES
+from fanin.app.scatters.records import reply_name
+from fanin.app.scatters.reply_store import namespace
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State
@@ -97,9 +98,12 @@ class ScatterWorld:
         return {name: record.value["batch_id"] for name, record in namespace.items()}
 
     def stored_of(self, plain: Plain) -> dict[int, str]:
-        namespace = self.memory.records._namespaces.get(str(plain.batch_id), {})
+        namespaces = self.memory.records._namespaces
         return {
-            int(n.removeprefix(REPLIES)): r.value["payload"] for n, r in namespace.items() if REPLIES in n
+            number: record.value["payload"]
+            for number in range(len(plain.cars))
+            for record in [namespaces.get(namespace(plain.batch_id, number), {}).get(reply_name(number))]
+            if record is not None
         }
 
     def failed_of(self, plain: Plain) -> set[int]:

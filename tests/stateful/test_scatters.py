@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fanin.app.scatters import replies
+from fanin.app.scatters import reply_store
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.reply_store import ReplyStore
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import ids
 from fanin.errors import FaninError
@@ -43,10 +43,10 @@ def fails(seed: int) -> bool:
     return False
 
 
-def last_reply_wins(self: Replies, batch: Any, ordinal: int, reply: Any) -> bool:
+def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> bool:
     self._ports.records.put(
-        str(batch.batch_id),
-        replies.reply_name(ordinal),
+        reply_store.namespace(batch.batch_id, ordinal),
+        reply_store.reply_name(ordinal),
         {"at": 0, "payload": reply.payload},
         expires_at=batch.expires_at,
     )
@@ -79,7 +79,7 @@ send = ScatterService.send
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [
-        (Replies, "_store", last_reply_wins),
+        (ReplyStore, "keep", last_reply_wins),
         (Gather, "postpone", never_again),
         (ScatterService, "send", new_ids),
     ],
