@@ -1,4 +1,4 @@
-"""Replies as they are kept: spread over partitions, large ones in the bucket; and how they were kept before."""
+"""Replies as they are kept: spread over partitions, the large ones in the bucket; and how it was before."""
 
 from __future__ import annotations
 
