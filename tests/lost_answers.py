@@ -16,14 +16,18 @@ class LostAnswers:
 
     Args:
         memory: the stores.
+        chooses: called after each access: what others do until it is repeated; None does not repeat it.
 
     Attributes:
         repeated: how often answers were lost, by call.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(
+        self, memory: Memory, chooses: Callable[[str], Callable[[], object] | None] | None = None
+    ) -> None:
         self.repeated: Counter[str] = Counter()
         self._waiting: list[tuple[str, Callable[[], object]]] = []
+        self._chooses = chooses or self._planned
         self._access = memory.accesses._access
         memory.accesses._access = self._twice  # type: ignore[method-assign]
 
@@ -31,10 +35,14 @@ class LostAnswers:
         """Lose the next answer of such a call; others work until it is repeated."""
         self._waiting.append((call, meanwhile))
 
+    def _planned(self, call: str) -> Callable[[], object] | None:
+        if self._waiting and self._waiting[0][0] == call:
+            return self._waiting.pop(0)[1]
+        return None
+
     def _twice(self, call: str, tally: Counter[str], rows: int, access: Callable[[], T]) -> T:
         answer = self._access(call, tally, rows, access)
-        if self._waiting and self._waiting[0][0] == call:
-            _, meanwhile = self._waiting.pop(0)
+        if (meanwhile := self._chooses(call)) is not None:
             self.repeated[call] += 1
             meanwhile()
             answer = self._access(call, tally, rows, access)

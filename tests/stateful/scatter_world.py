@@ -115,8 +115,11 @@ class ScatterWorld:
             if (key.batch_id, key.level) == (plain.batch_id, 0) and mask >> bit & 1
         }
 
-    def open(self, car: int) -> bool:
+    def there(self, car: int) -> bool:
         return channel(car) in self.memory.channels.queues
+
+    def open(self, car: int) -> bool:
+        return self.there(car) and channel(car) not in self.memory.channels.refusing
 
     def ended(self) -> list[Batch]:
         """The rows of ends that were not told of."""
@@ -209,7 +212,7 @@ class ScatterWorld:
             assert receipt.batch_id == plain.batch_id
             assert receipt.first is (first and not different)
             assert receipt.different is different
-            assert receipt.late is (not plain.live and not plain.whole)
+            assert receipt.late is (not plain.live and number not in plain.done)
         for plain, number in marked:
             plain.done.add(number)
 

@@ -64,6 +64,11 @@ class Scheduler:
         if self._rng.random() < self._switching:
             self._hub.switch()
 
+    @property
+    def acts(self) -> bool:
+        """Whether an actor is asking, and not a test that looks at the stores."""
+        return getcurrent() is not self._hub
+
     def wait(self, condition: Callable[[], T]) -> T:
         """Let the others go on until the condition is truthy."""
         while not (value := condition()):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.memory import MemoryChannels
 from fanin.app.scatters import reply_store
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.reply_store import ReplyStore
@@ -33,12 +34,16 @@ def test_the_seeds_reach_what_matters() -> None:
     assert any(row.partial for row in rows)
     assert any(not row.partial and row.items > 1 for row in rows)
     assert any(len(words) > 1 for gathering in played for words in gathering.said.values())
+    assert {"records.put", "words.clear", "batches.create", "directory.put", "directory.delete"} <= {
+        call for gathering in played for call in gathering.answers.repeated
+    }
+    assert any(gathering.odd is not None for gathering in played)
 
 
 def fails(seed: int) -> bool:
     try:
         simulate(seed)
-    except (AssertionError, FaninError):
+    except (AssertionError, FaninError, ValueError):
         return True
     return False
 
@@ -55,6 +60,14 @@ def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> b
 
 def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
     """End at the first deadline."""
+
+
+def refusals_of_all(self: MemoryChannels, messages: Any) -> Any:
+    """Let the job fail whose message one queue refuses."""
+    answers = offer(self, messages)
+    if set(answers.refused.values()) - {"there is no such queue"}:
+        raise ValueError(answers)
+    return answers
 
 
 def new_ids(self: ScatterService, batch_id: int, chunk: int, wave: int) -> Any:
@@ -74,6 +87,7 @@ def shifted(batch: int, first: int, count: int, salt: bytes) -> Any:
 WAVE: ContextVar[int] = ContextVar("wave", default=0)
 issue = ids.issue
 send = ScatterService.send
+offer = MemoryChannels.offer
 
 
 @pytest.mark.parametrize(
@@ -82,8 +96,14 @@ send = ScatterService.send
         (ReplyStore, "keep", last_reply_wins),
         (Gather, "postpone", never_again),
         (ScatterService, "send", new_ids),
+        (MemoryChannels, "offer", refusals_of_all),
     ],
-    ids=["the last reply wins", "the missing are given up at once", "another id for a later wave"],
+    ids=[
+        "the last reply wins",
+        "the missing are given up at once",
+        "another id for a later wave",
+        "one queue fails its whole job",
+    ],
 )
 def test_a_broken_scatter_is_found_out(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any

@@ -319,6 +319,48 @@ def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox)
     assert ReplyStore(inbox.ports).read(inbox.batch_id, [1]) == {}
 
 
+def test_a_reply_after_the_end_costs_no_write(inbox: Inbox) -> None:
+    inbox.ask(3, quorum=1)
+    inbox.receiver.reply([Reply(inbox.nth(0), "in time")])
+    before = inbox.accesses.writes.copy()
+
+    for i in range(3):
+        inbox.process().reply([Reply(inbox.nth(i), "late")])
+
+    assert inbox.accesses.writes == before
+
+
+def test_the_reply_that_is_the_last_needs_no_count(inbox: Inbox) -> None:
+    inbox.ask(2, quorum=2)
+    for i in range(2):
+        inbox.receiver.reply([Reply(inbox.nth(i), i)])
+
+    assert inbox.accesses.writes["batches.count"] == 1
+
+
+def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox: Inbox) -> None:
+    # Given a scatter that ended with two replies and a failure of five
+    inbox.ask(5, quorum=2)
+    inbox.ledger.fail([Failure(inbox.nth(3), "broken")])
+    inbox.receiver.reply([Reply(inbox.nth(i), "one") for i in (0, 1)])
+
+    receipts = inbox.process().reply(
+        [
+            Reply(inbox.nth(0), "one"),
+            Reply(inbox.nth(1), "two"),
+            Reply(inbox.nth(2), "one"),
+            Reply(inbox.nth(3), "one"),
+        ]
+    )
+
+    assert [(one.first, one.duplicate, one.different, one.late) for one in receipts] == [
+        (False, True, False, False),
+        (False, True, True, False),
+        (False, False, False, True),
+        (False, True, False, False),
+    ]
+
+
 @pytest.mark.parametrize(("payload", "different"), [("one", False), ("two", True)])
 def test_a_repeat_after_all_have_replied_is_compared_with_what_is_stored(
     inbox: Inbox, payload: str, different: bool

@@ -64,9 +64,11 @@ class Replies:
             self._count(batches[receipt.batch_id], receipt)
         done = {item for receipt in receipts.values() for item in receipt.duplicates}
         answers: list[ReplyReceipt] = []
-        for reply, (block, _), same in zip(replies, places, said, strict=True):
+        for reply, (block, ordinal), same in zip(replies, places, said, strict=True):
             receipt = receipts[block.batch_id]
-            late = receipt.late > 0
+            late = receipt.late > 0 and self._is_pending(block.batch_id, ordinal)
+            if receipt.late and not late:  # it had replied or failed before the end
+                done.add(reply.item)
             first = not late and reply.item not in done
             done.add(reply.item)
             answers.append(
@@ -80,6 +82,9 @@ class Replies:
                 )
             )
         return answers
+
+    def _is_pending(self, batch_id: int, ordinal: int) -> bool:
+        return bool(self._ledger.pending(batch_id, ordinal, ordinal + 1))
 
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
