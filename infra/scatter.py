@@ -78,7 +78,7 @@ class ScatterGather(Construct):
             "replies", "takes replies to scatters", GATHER, environment=self.environment, timeout=TIMEOUT
         )
         feed_from_queue(gatherer, self.replies.queue, max_concurrency=most)
-        self._allow_claims(gatherer.function, "s3:GetObject")
+        self._allow_claims(gatherer.function, "s3:GetObject", "s3:PutObject")
 
     def grant_start(self, grantee: iam.IGrantable) -> None:
         """Allow a role to start scatters and take replies: send jobs to the worker, read and write claims."""

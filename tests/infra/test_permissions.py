@@ -103,7 +103,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     | {
         "parts": table("BatchGetItem", "Query", "UpdateItem"),
         "scatter replies": CONSUME,
-        "claims/*": {"s3:GetObject"},
+        "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
     "reaper": SETTLES
     | PUTS_OFF

@@ -141,6 +141,34 @@ def test_records_are_listed_by_name_and_prefix_in_pages(records: Records, namesp
     assert {record.version for record in found} == {1}
 
 
+def test_records_of_several_namespaces_are_read_at_once(records: Records, namespace: str, table: str) -> None:
+    far = str((3 << 53) + 71) if table == "records" else "another"
+    records.put_all(namespace, {"a": {"n": 1}, "b": {"n": 2}}, expires_at=LATER)
+    records.put_all(far, {"a": {"n": 3}}, expires_at=LATER)
+    keys = [(namespace, "a"), (far, "a"), (far, "b"), (namespace, "a")]
+
+    found = records.read_all(keys)
+
+    assert {key: record.value for key, record in found.items()} == {
+        (namespace, "a"): {"n": 1},
+        (far, "a"): {"n": 3},
+    }
+    assert records.read_all([]) == {}
+
+
+def test_a_cursor_names_the_last_record_of_its_page(records: Records, namespace: str) -> None:
+    records.put_all(namespace, {"a/1": {}, "a/2": {}, "b/1": {}}, expires_at=LATER)
+    cursor = records.page(namespace, prefix="a/", limit=1).cursor
+    assert cursor is not None
+
+    assert records.name_of(namespace, cursor, prefix="a/") == "a/1"
+    for wrong in (cursor[:-2], "nonsense", "1"):
+        with pytest.raises(InvalidRequest):
+            records.name_of(namespace, wrong, prefix="a/")
+    with pytest.raises(InvalidRequest):
+        records.name_of(namespace, cursor, prefix="b/")
+
+
 def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str) -> None:
     records.put_all(namespace, {"a/1": {}, "a/2": {}, "b/1": {}}, expires_at=LATER)
     cursor = records.page(namespace, prefix="a/", limit=1).cursor

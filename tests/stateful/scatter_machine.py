@@ -57,7 +57,7 @@ class ScatterMachine(ScatterWorld, RuleBasedStateMachine):
     def begin(self, start: Start, die_in: int | None, fresh: bool) -> None:
         rows, jobs, mine = set(self.rows()), len(self.memory.jobs.waiting), start.opened
         alive = mine is None and self.alive(start)
-        reachable = mine is not None or start.request.topic is not None or all(map(self.open, start.cars))
+        reachable = mine is not None or start.request.topic is not None or all(map(self.there, start.cars))
         try:
             died, scattered = self.run(
                 die_in, fresh, lambda ledger: ScatterService(ledger).start(start.request, key=start.key)
@@ -138,6 +138,11 @@ class ScatterMachine(ScatterWorld, RuleBasedStateMachine):
         """A car's queue is gone for good; whoever is sent to then has failed."""
         self.memory.channels.queues.pop(channel(car), None)
         self.seen[car] = 0
+
+    @rule(car=st.integers(2, 3))
+    def lock(self, car: int) -> None:
+        """A car's queue is there, and refuses every message with a code that nobody foresaw."""
+        self.memory.channels.refusing[channel(car)] = "the queue refuses messages (KMS.Surprise)"
 
     # Those who reply.
 

@@ -91,10 +91,6 @@ class Plain:
         return not self.face.state.terminal
 
     @property
-    def whole(self) -> bool:
-        return self.face.state is State.COMPLETE and not self.face.partial
-
-    @property
     def received(self) -> set[int]:
         return self.done - self.failed
 

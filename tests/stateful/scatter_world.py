@@ -11,7 +11,8 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.correlation import GRACE_MS, NAMESPACE
-from fanin.app.scatters.records import REPLIES
+from fanin.app.scatters.records import reply_name
+from fanin.app.scatters.reply_store import namespace
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State
@@ -97,9 +98,12 @@ class ScatterWorld:
         return {name: record.value["batch_id"] for name, record in namespace.items()}
 
     def stored_of(self, plain: Plain) -> dict[int, str]:
-        namespace = self.memory.records._namespaces.get(str(plain.batch_id), {})
+        namespaces = self.memory.records._namespaces
         return {
-            int(n.removeprefix(REPLIES)): r.value["payload"] for n, r in namespace.items() if REPLIES in n
+            number: record.value["payload"]
+            for number in range(len(plain.cars))
+            for record in [namespaces.get(namespace(plain.batch_id, number), {}).get(reply_name(number))]
+            if record is not None
         }
 
     def failed_of(self, plain: Plain) -> set[int]:
@@ -111,8 +115,11 @@ class ScatterWorld:
             if (key.batch_id, key.level) == (plain.batch_id, 0) and mask >> bit & 1
         }
 
-    def open(self, car: int) -> bool:
+    def there(self, car: int) -> bool:
         return channel(car) in self.memory.channels.queues
+
+    def open(self, car: int) -> bool:
+        return self.there(car) and channel(car) not in self.memory.channels.refusing
 
     def ended(self) -> list[Batch]:
         """The rows of ends that were not told of."""
@@ -205,7 +212,7 @@ class ScatterWorld:
             assert receipt.batch_id == plain.batch_id
             assert receipt.first is (first and not different)
             assert receipt.different is different
-            assert receipt.late is (not plain.live and not plain.whole)
+            assert receipt.late is (not plain.live and number not in plain.done)
         for plain, number in marked:
             plain.done.add(number)
 

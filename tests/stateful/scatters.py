@@ -24,11 +24,21 @@ from fanin.domain.ids import parse_prefix
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.domain.tree import Tree
 from fanin.errors import CorrelationIdAlive, Throttled
+from tests.lost_answers import LostAnswers
 from tests.stateful.model import require
 from tests.stateful.scheduler import Scheduler
 
 Actor = Callable[[], None]
 TIMEOUT = 20
+SURPRISE = "the queue refuses messages (KMS.Surprise)"
+READS = {
+    "batches.read",
+    "directory.read",
+    "parts.failures",
+    "records.read",
+    "words.read",
+    "words.read_failed",
+}
 
 
 class Gathering:
@@ -49,10 +59,15 @@ class Gathering:
             random=SeededRandom(seed),
             on_call=self.scheduler.on_call,
         )
+        self.losing = rng.choice((0.0, 0.02, 0.1))
+        self.answers = LostAnswers(self.memory, self.loses)
         self.ports: Ports = self.memory.ports()
         n = rng.choice((0, 1, 2, 3, 3, 5, 9))
         self.recipients = [Recipient(f"{i}", f"https://sqs/{i}") for i in range(n)]
         self.memory.channels.queues.update({to.channel: [] for to in self.recipients})
+        self.odd = rng.choice((None, None, rng.randrange(n))) if n else None
+        if self.odd is not None:
+            self.memory.channels.refusing[self.recipients[self.odd].channel] = SURPRISE
         self.request = Scatter(
             "report!",
             self.recipients,
@@ -65,6 +80,12 @@ class Gathering:
         self.first: dict[int, str] = {}
         self.items: dict[int, set[str]] = {}
         self.sent: list[Outgoing] = []
+
+    def loses(self, call: str) -> Callable[[], None] | None:
+        """Whether the answer of a write is lost; then others go on, until the SDK repeats it."""
+        if not self.scheduler.acts or call in READS or self.rng.random() >= self.losing:
+            return None
+        return self.scheduler.pause
 
     def services(self) -> tuple[LedgerService, ScatterService]:
         """A process that starts now."""
@@ -210,6 +231,9 @@ class Gathering:
         for items in self.items.values():
             blocks = {parse_prefix(item.rpartition(":")[0]).batch_id for item in items}
             require(len(items) == len(blocks), f"a recipient got {items}")
+        failed = {one.ordinal: one.reason for one in scatters.failed_recipients(batch_id).recipients}
+        odd = {} if self.odd is None else {self.odd: f"{self.odd}: {SURPRISE}"}
+        require(failed.items() <= odd.items(), f"{failed} failed, though only {odd} could")
         self.check_replies(scatters, batch_id, told[-1])
 
     def check_replies(self, scatters: ScatterService, batch_id: int, event: Event) -> None:

@@ -97,6 +97,11 @@ class Scheduler:
         """Name of the actor that runs."""
         return self._names.get(getcurrent(), "-")
 
+    @property
+    def acts(self) -> bool:
+        """Whether an actor is asking, and not a test that looks at the stores."""
+        return getcurrent() is not self._hub
+
     def wait(self, condition: Callable[[], T]) -> T:
         """Let the others go on until the condition is truthy."""
         while not (value := condition()):

@@ -10,11 +10,13 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters import correlation, replies
+from fanin.app.scatters import correlation, reply_store
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters import start as scatter_start
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.reply_store import ReplyStore
+from fanin.app.services import patterns
 from fanin.domain.batch import Batch
 from fanin.domain.scatter import Reply
 from tests.stateful.scatter_machine import ScatterMachine
@@ -40,17 +42,18 @@ def test_scatters_do_so_for_a_long_time(width: int) -> None:
 # Tests of the test: scatters that are wrong in one step each.
 
 
-def last_reply_wins(self: Replies, batch: Batch, ordinal: int, reply: Reply) -> bool:
+def last_reply_wins(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> bool:
     value = {"at": 0, "payload": reply.payload}
-    name = replies.reply_name(ordinal)
-    self._ports.records.put(str(batch.batch_id), name, value, expires_at=batch.expires_at)
+    place = reply_store.namespace(batch.batch_id, ordinal)
+    name = reply_store.reply_name(ordinal)
+    self._ports.records.put(place, name, value, expires_at=batch.expires_at)
     return True
 
 
-def bit_first(self: Replies, batch: Batch, ordinal: int, reply: Reply) -> bool:
+def bit_first(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> bool:
     """Mark, and then store."""
     if not batch.state.terminal:
-        self._ledger.ack([reply.item])
+        LedgerService(self._ports, patterns(self._ports)).ack([reply.item])
     return store(self, batch, ordinal, reply)
 
 
@@ -59,7 +62,7 @@ def as_remembered(self: LedgerService, batch_ids: set[int]) -> dict[int, Batch]:
     return self.ports.batches.read(batch_ids)
 
 
-def count_firsts(self: Replies, batch: Batch, receipt: Any) -> None:
+def count_firsts(self: ReplyStore, batch: Batch, receipt: Any) -> None:
     """Count no repeat, and look only then."""
     if receipt.first:
         count(self, batch, receipt)
@@ -90,7 +93,7 @@ def to_all(self: LedgerService, batch_id: int, start: int, stop: int) -> set[int
     return set(range(start, min(stop, batch.items)))
 
 
-store = Replies._store
+store = ReplyStore.keep
 count = Replies._count
 postpone = Gather.postpone
 
@@ -98,8 +101,8 @@ postpone = Gather.postpone
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [
-        (Replies, "_store", last_reply_wins),
-        (Replies, "_store", bit_first),
+        (ReplyStore, "keep", last_reply_wins),
+        (ReplyStore, "keep", bit_first),
         (Replies, "_count", count_firsts),
         (LedgerService, "refresh", as_remembered),
         (LedgerService, "pending", to_all),

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from fanin.app.scatters import replies
+from fanin.adapters.memory import MemoryChannels
+from fanin.app.scatters import reply_store
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.reply_store import ReplyStore
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import ids
 from fanin.errors import FaninError
@@ -33,20 +34,24 @@ def test_the_seeds_reach_what_matters() -> None:
     assert any(row.partial for row in rows)
     assert any(not row.partial and row.items > 1 for row in rows)
     assert any(len(words) > 1 for gathering in played for words in gathering.said.values())
+    assert {"records.put", "words.clear", "batches.create", "directory.put", "directory.delete"} <= {
+        call for gathering in played for call in gathering.answers.repeated
+    }
+    assert any(gathering.odd is not None for gathering in played)
 
 
 def fails(seed: int) -> bool:
     try:
         simulate(seed)
-    except (AssertionError, FaninError):
+    except (AssertionError, FaninError, ValueError):
         return True
     return False
 
 
-def last_reply_wins(self: Replies, batch: Any, ordinal: int, reply: Any) -> bool:
+def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> bool:
     self._ports.records.put(
-        str(batch.batch_id),
-        replies.reply_name(ordinal),
+        reply_store.namespace(batch.batch_id, ordinal),
+        reply_store.reply_name(ordinal),
         {"at": 0, "payload": reply.payload},
         expires_at=batch.expires_at,
     )
@@ -55,6 +60,14 @@ def last_reply_wins(self: Replies, batch: Any, ordinal: int, reply: Any) -> bool
 
 def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
     """End at the first deadline."""
+
+
+def refusals_of_all(self: MemoryChannels, messages: Any) -> Any:
+    """Let the job fail whose message one queue refuses."""
+    answers = offer(self, messages)
+    if set(answers.refused.values()) - {"there is no such queue"}:
+        raise ValueError(answers)
+    return answers
 
 
 def new_ids(self: ScatterService, batch_id: int, chunk: int, wave: int) -> Any:
@@ -74,16 +87,23 @@ def shifted(batch: int, first: int, count: int, salt: bytes) -> Any:
 WAVE: ContextVar[int] = ContextVar("wave", default=0)
 issue = ids.issue
 send = ScatterService.send
+offer = MemoryChannels.offer
 
 
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [
-        (Replies, "_store", last_reply_wins),
+        (ReplyStore, "keep", last_reply_wins),
         (Gather, "postpone", never_again),
         (ScatterService, "send", new_ids),
+        (MemoryChannels, "offer", refusals_of_all),
     ],
-    ids=["the last reply wins", "the missing are given up at once", "another id for a later wave"],
+    ids=[
+        "the last reply wins",
+        "the missing are given up at once",
+        "another id for a later wave",
+        "one queue fails its whole job",
+    ],
 )
 def test_a_broken_scatter_is_found_out(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any

@@ -74,3 +74,31 @@ def test_an_answer_that_says_nothing_of_the_object_is_an_error(
 
     with pytest.raises(expected):
         S3Claims(lambda: BUCKET, FixedClock(), lambda: client).exists("8/0/a")
+
+
+def test_what_the_service_stores_is_loaded_and_what_is_not_there_is_left_out(s3) -> None:
+    claims = S3Claims(lambda: BUCKET, FixedClock(), lambda: s3)
+    for n in range(12):
+        claims.put(f"8/{n}/a", b"%d" % n)
+
+    loaded = claims.load([f"8/{n}/a" for n in range(12)] + ["8/0/b"])
+
+    assert loaded == {f"8/{n}/a": b"%d" % n for n in range(12)}
+    assert s3.head_object(Bucket=BUCKET, Key="8/0/a")["ContentType"] == "application/json"
+    assert claims.load([]) == {}
+
+
+@pytest.mark.parametrize(("code", "status", "expected"), [("SlowDown", 503, ServiceUnavailable)])
+def test_an_object_that_cannot_be_read_now_is_an_error(
+    client: Any, aws: Stubber, code: str, status: int, expected: type[Exception]
+) -> None:
+    aws.add_client_error("get_object", code, http_status_code=status)
+
+    with pytest.raises(expected):
+        S3Claims(lambda: BUCKET, FixedClock(), lambda: client).load(["8/0/a"])
+
+
+def test_an_object_that_s3_hides_is_left_out(client: Any, aws: Stubber) -> None:
+    aws.add_client_error("get_object", "AccessDenied", http_status_code=403)
+
+    assert S3Claims(lambda: BUCKET, FixedClock(), lambda: client).load(["8/0/a"]) == {}

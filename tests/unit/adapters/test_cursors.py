@@ -130,3 +130,8 @@ def test_the_refusal_quotes_no_more_than_64_characters_of_it() -> None:
 
     assert f"'{'y' * 64}'" in str(caught.value)
     assert "y" * 65 not in str(caught.value)
+
+
+def test_a_name_that_no_table_can_store_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="is not from this listing"):
+        cursors.decode_name("there", cursors.encode_name("there", "a\ud800"))

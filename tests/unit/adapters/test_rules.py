@@ -88,6 +88,11 @@ def test_a_rule_goes_after_its_target_and_may_be_gone(aws: Stubber, rules: Event
     rules.delete("orders")
     aws.add_client_error("remove_targets", "ResourceNotFoundException")
     rules.delete("orders")
+    aws.add_client_error("remove_targets", "ValidationException", "name fails to satisfy the pattern", 400)
+    rules.delete("a:b")
+    aws.add_client_error("remove_targets", "ConcurrentModificationException")
+    with pytest.raises(Throttled):
+        rules.delete("orders")
     aws.add_client_error("remove_targets", "AccessDeniedException")
     with pytest.raises(AccessDenied):
         rules.delete("orders")
@@ -99,3 +104,31 @@ def test_a_pattern_is_held_against_an_event_by_eventbridge(aws: Stubber, rules: 
     aws.add_client_error("test_event_pattern", "InvalidEventPatternException", "Event pattern is not valid")
     with pytest.raises(InvalidRequest, match="not valid"):
         rules.matches({}, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("ConcurrentModificationException", Throttled), ("LimitExceededException", InvalidRequest)],
+)
+def test_a_target_that_was_not_set_is_an_error_although_the_answer_is_none(
+    aws: Stubber, rules: EventBridgeRules, code: str, expected: type[FaninError]
+) -> None:
+    failed = {"TargetId": "router", "ErrorCode": code, "ErrorMessage": "why"}
+    aws.add_response("put_rule", {})
+    aws.add_response("put_targets", {"FailedEntryCount": 1, "FailedEntries": [failed]})
+    with pytest.raises(expected):
+        rules.put("orders", PATTERN)
+
+
+def test_a_target_that_was_not_removed_keeps_its_rule_and_one_that_is_gone_does_not(
+    aws: Stubber, rules: EventBridgeRules
+) -> None:
+    def failed(code: str) -> dict[str, Any]:
+        return {"FailedEntryCount": 1, "FailedEntries": [{"TargetId": "router", "ErrorCode": code}]}
+
+    aws.add_response("remove_targets", failed("ConcurrentModificationException"))
+    with pytest.raises(Throttled):
+        rules.delete("orders")
+    aws.add_response("remove_targets", failed("ResourceNotFoundException"))
+    aws.add_response("delete_rule", {})
+    rules.delete("orders")

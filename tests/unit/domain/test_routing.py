@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanin.domain import limits
 from fanin.domain.directory import Registration
-from fanin.domain.routing import Policy, PutEvent, PutRoute, choose
+from fanin.domain.routing import Policy, PutEvent, PutRoute, check_name, choose
+from fanin.errors import InvalidRequest
+from fanin.names import ROUTE_RULE
 
 
 def registered(name: str) -> Registration:
@@ -82,3 +86,15 @@ def test_a_route_goes_to_all_registrations_and_an_event_has_an_empty_detail_unle
 
     assert (route.policy, route.attributes) == (Policy.ALL, {})
     assert event.detail == {}
+
+
+@pytest.mark.parametrize("name", ["a", "7", "a.b-c_D", "x" * limits.MAX_ROUTE])
+def test_a_name_of_a_route_makes_a_name_that_eventbridge_accepts_for_its_rule(name: str) -> None:
+    check_name(name)
+    assert re.fullmatch(r"[\.\-_A-Za-z0-9]{1,64}", ROUTE_RULE + name)
+
+
+@pytest.mark.parametrize("name", ["", "a:b", ".a", "a b", "a\n", "é", "x" * (limits.MAX_ROUTE + 1)])
+def test_another_name_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="route must be"):
+        check_name(name)

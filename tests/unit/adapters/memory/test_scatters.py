@@ -1,6 +1,7 @@
 """Jobs and claim checks in memory."""
 
 from fanin.adapters.memory import Memory, MemoryClaims
+from fanin.adapters.memory.accesses import Accesses
 
 
 def test_jobs_wait_in_order_and_are_handed_over_one_by_one() -> None:
@@ -26,14 +27,14 @@ def test_an_onlooker_comes_between_two_jobs() -> None:
 
 
 def test_an_upload_is_for_a_key_a_size_and_a_type() -> None:
-    check = MemoryClaims().upload("8/0/a", size=7, content_type="text/plain")
+    check = MemoryClaims(Accesses()).upload("8/0/a", size=7, content_type="text/plain")
 
     assert (check.key, check.url) == ("8/0/a", "memory://claims/8/0/a")
     assert check.headers == {"Content-Type": "text/plain", "Content-Length": "7"}
 
 
 def test_an_object_is_there_once_it_was_uploaded_not_when_it_may_be() -> None:
-    claims = MemoryClaims()
+    claims = MemoryClaims(Accesses())
     claims.upload("8/0/a", size=7, content_type="text/plain")
     assert not claims.exists("8/0/a")
 
@@ -41,3 +42,11 @@ def test_an_object_is_there_once_it_was_uploaded_not_when_it_may_be() -> None:
 
     assert claims.exists("8/0/a")
     assert claims.download("8/0/a") == claims.upload("8/0/a", size=7, content_type="x").url
+
+
+def test_what_the_service_stores_is_loaded_and_what_is_not_there_is_left_out() -> None:
+    claims = MemoryClaims(Accesses())
+    claims.put("8/0/a", b"{}")
+
+    assert claims.load(["8/0/a", "8/0/b"]) == {"8/0/a": b"{}"}
+    assert claims.exists("8/0/a")

@@ -11,7 +11,7 @@ from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
 from fanin.app.directory.service import DirectoryService
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
-from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
+from fanin.errors import AccessDenied, InvalidRequest, LimitReached, RouteNotFound, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
@@ -48,6 +48,10 @@ def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: RoutingService
     "request_",
     [
         PutRoute("a b", PATTERN, "desk"),
+        PutRoute("a:b", PATTERN, "desk"),
+        PutRoute("-a", PATTERN, "desk"),
+        PutRoute("é", PATTERN, "desk"),
+        PutRoute("a\n", PATTERN, "desk"),
         PutRoute("x" * 41, PATTERN, "desk"),
         PutRoute("orders", {}, "desk"),
         PutRoute("orders", {"source": "shop"}, "desk"),
@@ -123,16 +127,71 @@ def test_the_last_change_of_a_route_wins_over_a_slower_one(world: World, routing
     assert world.memory.rules.patterns["orders"] == routing.get("orders").pattern == other
 
 
-def test_a_route_that_the_bus_has_no_room_for_is_not_left_behind(
+@pytest.mark.parametrize("error", [LimitReached("full"), AccessDenied("no"), ValueError("who knows")])
+def test_a_route_whose_rule_is_refused_for_good_is_not_left_behind(
+    world: World, routing: RoutingService, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    # Given a route that exists, and a bus that takes no rule
+    old = routing.put(PutRoute("old", PATTERN, "desk"))
+
+    def refuse(route: str, pattern: object) -> None:
+        raise error
+
+    monkeypatch.setattr(world.memory.rules, "put", refuse)
+
+    # When one is made and the other changed, Then all is as it was
+    with pytest.raises(type(error)):
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+    with pytest.raises(type(error)):
+        routing.put(PutRoute("old", {"source": ["other"]}, "desk"))
+    assert routing.page().routes == (old,)
+    assert world.memory.rules.patterns == {"old": PATTERN}
+
+
+def test_a_route_whose_rule_may_still_be_made_stays_for_the_stream_to_make_it(
     world: World, routing: RoutingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(route: str, pattern: object) -> None:
-        raise LimitReached("full")
+    def busy(route: str, pattern: object) -> None:
+        raise Throttled("busy")
 
-    monkeypatch.setattr(world.memory.rules, "put", full)
-    with pytest.raises(LimitReached):
-        routing.put(PutRoute("orders", PATTERN, "desk"))
-    assert not routing.page().routes
+    with monkeypatch.context() as patch:
+        patch.setattr(world.memory.rules, "put", busy)
+        with pytest.raises(Throttled):
+            routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    routing.settle("orders")
+    assert world.memory.rules.patterns == {"orders": PATTERN}
+
+
+def test_a_refused_change_does_not_take_back_that_of_another(
+    world: World, routing: RoutingService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a change that is refused after another one was made
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    other = {"source": ["other"]}
+    put = world.memory.rules.put
+
+    def refuse(route: str, pattern: object) -> None:
+        monkeypatch.setattr(world.memory.rules, "put", put)
+        routing.put(PutRoute("orders", other, "desk"))
+        raise AccessDenied("no")
+
+    monkeypatch.setattr(world.memory.rules, "put", refuse)
+    with pytest.raises(AccessDenied):
+        routing.put(PutRoute("orders", {"source": ["mine"]}, "desk"))
+
+    assert routing.get("orders").pattern == other
+
+
+def test_a_route_of_the_version_before_whose_name_no_rule_can_have_can_be_deleted(
+    world: World, routing: RoutingService
+) -> None:
+    row = {"pattern": PATTERN, "topic": "desk", "policy": "all", "attributes": {}, "since": 0}
+    world.ports.directory.put(NAMESPACE, "a:b", row, expires_at=2**40)
+
+    assert routing.get("a:b").name == "a:b"
+    assert routing.delete("a:b")
+    assert routing.page().routes == ()
 
 
 @pytest.mark.parametrize(
@@ -229,14 +288,15 @@ def test_an_event_that_may_not_be_is_refused(world: World, routing: RoutingServi
     assert not world.memory.events.published
 
 
-def test_a_pattern_that_eventbridge_no_longer_accepts_hides_no_other_route(
-    world: World, routing: RoutingService
-) -> None:
-    # Given a route, by name before another one, whose pattern was accepted once
+def test_a_route_that_cannot_be_read_or_tested_hides_no_other(world: World, routing: RoutingService) -> None:
+    # Given two routes, by name before another one: a pattern that was accepted once, and an unknown policy
     routing.put(PutRoute("orders", PATTERN, "desk"))
     row = world.ports.directory.read(NAMESPACE, ["orders"])["orders"]
     world.ports.directory.put(NAMESPACE, "a", {**row.value, "pattern": {"source": "x"}}, expires_at=2**40)
 
+    world.ports.directory.put(NAMESPACE, "b", {**row.value, "policy": "who knows"}, expires_at=2**40)
+
+    assert [route.name for route in routing.page().routes] == ["a", "orders"]
     assert routing.stray(EVENT) == Routed()
     assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
 

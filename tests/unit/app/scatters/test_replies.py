@@ -9,12 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.records import reply_name
+from fanin.app.scatters.records import REPLIES, reply_name
 from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.reply_store import ReplyStore
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
-from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, GatheredReply, Recipient, Reply, Scatter
+from fanin.domain.scatter import (
+    ClaimCheck,
+    ClaimCheckRequest,
+    GatheredReply,
+    Recipient,
+    Reply,
+    ReplyReceipt,
+    Scatter,
+)
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
+from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
 from tests.unit.app.scatters.test_service import Fleet
 
@@ -235,6 +245,36 @@ class TestDeaths:
         assert receipt.duplicate
         assert inbox.scatters.status(inbox.batch_id).batch.state is State.COMPLETE
 
+    def test_a_reply_whose_answer_was_lost_is_the_first_whatever_else_comes_meanwhile(
+        self, inbox: Inbox
+    ) -> None:
+        inbox.ask(4, quorum=2)
+        others: list[ReplyReceipt] = []
+        answers = LostAnswers(inbox.memory)
+        answers.lose(
+            "records.put",
+            lambda: others.extend(
+                inbox.process().reply([Reply(inbox.nth(1), "two"), Reply(inbox.nth(2), "other")])
+            ),
+        )
+
+        (receipt,) = inbox.receiver.reply([Reply(inbox.nth(1), "one")])
+
+        # The other call marked the bit, so it is not told to this one; but what is listed is this one's.
+        assert answers.repeated
+        assert not receipt.different
+        assert [one.different for one in others] == [True, False]
+        assert inbox.listed() == {1: "one", 2: "other"}
+        assert inbox.scatters.status(inbox.batch_id).ready
+
+    def test_a_count_whose_answer_was_lost_ends_no_scatter_too_early(self, inbox: Inbox) -> None:
+        inbox.ask(4, quorum=2)
+        LostAnswers(inbox.memory).lose("batches.count")
+
+        inbox.receiver.reply([Reply(inbox.nth(1), "one")])
+
+        assert inbox.scatters.status(inbox.batch_id).batch.state is State.CLOSED
+
 
 class TestQuorum:
     @pytest.mark.parametrize(("quorum", "needed"), [(1, 1), (3, 3), (0.5, 3), (0.61, 4)])
@@ -276,8 +316,49 @@ def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox)
     assert (receipt.late, receipt.first, receipt.duplicate) == (True, False, False)
     assert receipt.state is State.CANCELLED
     assert inbox.listed() == {0: "in time"}
-    name = reply_name(1)
-    assert inbox.ports.records.read(str(inbox.batch_id), [name]) == {}
+    assert ReplyStore(inbox.ports).read(inbox.batch_id, [1]) == {}
+
+
+def test_a_reply_after_the_end_costs_no_write(inbox: Inbox) -> None:
+    inbox.ask(3, quorum=1)
+    inbox.receiver.reply([Reply(inbox.nth(0), "in time")])
+    before = inbox.accesses.writes.copy()
+
+    for i in range(3):
+        inbox.process().reply([Reply(inbox.nth(i), "late")])
+
+    assert inbox.accesses.writes == before
+
+
+def test_the_reply_that_is_the_last_needs_no_count(inbox: Inbox) -> None:
+    inbox.ask(2, quorum=2)
+    for i in range(2):
+        inbox.receiver.reply([Reply(inbox.nth(i), i)])
+
+    assert inbox.accesses.writes["batches.count"] == 1
+
+
+def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox: Inbox) -> None:
+    # Given a scatter that ended with two replies and a failure of five
+    inbox.ask(5, quorum=2)
+    inbox.ledger.fail([Failure(inbox.nth(3), "broken")])
+    inbox.receiver.reply([Reply(inbox.nth(i), "one") for i in (0, 1)])
+
+    receipts = inbox.process().reply(
+        [
+            Reply(inbox.nth(0), "one"),
+            Reply(inbox.nth(1), "two"),
+            Reply(inbox.nth(2), "one"),
+            Reply(inbox.nth(3), "one"),
+        ]
+    )
+
+    assert [(one.first, one.duplicate, one.different, one.late) for one in receipts] == [
+        (False, True, False, False),
+        (False, True, True, False),
+        (False, False, False, True),
+        (False, True, False, False),
+    ]
 
 
 @pytest.mark.parametrize(("payload", "different"), [("one", False), ("two", True)])
@@ -300,6 +381,59 @@ class TestPages:
             inbox.receiver.reply([Reply(inbox.nth(i), i)])
 
         assert list(inbox.listed(limit).items()) == [(i, i) for i in (0, 2, 7, 99, 100, 110)]
+
+    def test_a_page_goes_on_from_the_cursor_of_the_version_before(self, inbox: Inbox) -> None:
+        # Given replies of which that version stored some, and gave the first page
+        inbox.ask(30)
+        inbox.receiver.reply([Reply(inbox.nth(i), i) for i in range(20, 30)])
+        for i in range(20):
+            value = {"at": 0, "payload": i}
+            batch_id = str(inbox.batch_id)
+            inbox.ports.records.put(batch_id, reply_name(i), value, expires_at=2**40, if_version=0)
+        inbox.ledger.ack([inbox.nth(i) for i in range(20)])
+        old = inbox.ports.records.page(batch_id, prefix=REPLIES, limit=7).cursor
+
+        page = inbox.receiver.page(inbox.batch_id, cursor=old, limit=2)
+
+        assert [reply.payload for reply in page.replies] == [7, 8]
+        page = inbox.receiver.page(inbox.batch_id, cursor=page.cursor, limit=100)
+        assert [reply.payload for reply in page.replies] == list(range(9, 30))
+        assert page.cursor is None
+
+    @pytest.mark.parametrize("cursor", ["nonsense", "", "-1", "9" * 14, "WzFd"])
+    def test_a_cursor_of_something_else_is_refused(self, inbox: Inbox, cursor: str) -> None:
+        with pytest.raises(InvalidRequest, match="is not from this listing; start again without a cursor"):
+            inbox.receiver.page(inbox.batch_id, cursor=cursor, limit=1)
+
+    def test_large_replies_are_listed_with_their_payloads_page_by_page(self, inbox: Inbox) -> None:
+        inbox.ask(12)
+        large = {i: f"{i}" + "x" * 200_000 for i in range(12)}
+        for i, payload in large.items():
+            assert inbox.receiver.reply([Reply(inbox.nth(i), payload)])[0].first
+
+        page = inbox.receiver.page(inbox.batch_id, cursor=None, limit=100)
+
+        assert [reply.ordinal for reply in page.replies] == [0, 1, 2, 3, 4]
+        assert all(reply.url is reply.claim is None for reply in page.replies)
+        assert inbox.listed() == large
+
+    def test_a_page_of_neighbours_reads_few_words(self, inbox: Inbox) -> None:
+        inbox.ask(2_000)
+        for first in range(0, 2_000, 100):
+            inbox.receiver.reply([Reply(inbox.nth(i), i) for i in range(first, first + 100)])
+        before = inbox.accesses.reads.copy()
+
+        inbox.receiver.page(inbox.batch_id, cursor="1000", limit=10)
+
+        read = inbox.accesses.reads - before
+        assert read["words.read_failed"] <= 7
+        assert read["records.read"] <= 2 * 10 + 2
+
+    def test_an_item_that_was_acknowledged_without_a_reply_has_none(self, inbox: Inbox) -> None:
+        inbox.ledger.ack([inbox.nth(0)])
+        inbox.receiver.reply([Reply(inbox.nth(1), "a")])
+
+        assert inbox.listed(1) == {1: "a"}
 
     def test_a_recipient_that_failed_has_no_reply_although_one_was_stored(self, inbox: Inbox) -> None:
         inbox.ledger.fail([Failure(inbox.nth(1), "broken")])

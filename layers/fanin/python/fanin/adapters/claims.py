@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _SECONDS: Final = 900
+_THREADS: Final = 10  # as many connections as a client of boto3 keeps
+_JSON: Final = "application/json"
 _ABSENT: Final = {"404", "NoSuchKey", "NotFound"}
+_HIDDEN: Final = {"403", "AccessDenied"}
+"""Without permission to list the bucket, S3 answers so for a missing object."""
 
 
 def _client() -> Any:
@@ -47,6 +52,10 @@ class S3Claims:
         with translated():
             return self._make_client()
 
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_THREADS, thread_name_prefix="fanin-claims")
+
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
         what = {"Bucket": self._bucket(), "Key": key, "ContentLength": size, "ContentType": content_type}
         expires_at = self._clock.now() + _SECONDS * 1000
@@ -59,14 +68,33 @@ class S3Claims:
         with translated():
             return self._s3.generate_presigned_url("get_object", Params=what, ExpiresIn=_SECONDS)
 
+    def put(self, key: str, content: bytes) -> None:
+        bucket = self._bucket()
+        with translated():
+            self._s3.put_object(Bucket=bucket, Key=key, Body=content, ContentType=_JSON)
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        bucket = self._bucket()
+        _ = self._s3  # made here, before threads can race for it
+        contents = self._pool.map(lambda key: self._load(bucket, key), keys)
+        return {key: content for key, content in zip(keys, contents, strict=True) if content is not None}
+
+    def _load(self, bucket: str, key: str) -> bytes | None:
+        with translated():
+            try:
+                return self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+            except ClientError as error:
+                if error_code(error) in _ABSENT | _HIDDEN:
+                    return None
+                raise
+
     def exists(self, key: str) -> bool:
         bucket = self._bucket()
         with translated():
             try:
                 self._s3.head_object(Bucket=bucket, Key=key)
             except ClientError as error:
-                # Without permission to list the bucket, S3 answers 403 for a missing object.
-                if error_code(error) in _ABSENT | {"403"}:
+                if error_code(error) in _ABSENT | _HIDDEN:
                     return False
                 raise
         return True

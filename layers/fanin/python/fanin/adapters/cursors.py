@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Collection
 from typing import Any, Final
 
 from fanin.errors import InvalidRequest
 
 _LONGEST: Final = 1024
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which JSON can name and no table can store."""
 _HIGHEST: Final = 2**53
 
 
@@ -37,7 +40,7 @@ def decode_name(listing: str, cursor: str, prefix: str = "") -> str:
     made_for, *rest = _unpack(cursor)
     if made_for != listing or len(rest) != 1 or not isinstance(rest[0], str) or not rest[0]:
         raise _foreign(cursor)
-    if not rest[0].startswith(prefix):
+    if not rest[0].startswith(prefix) or _SURROGATES.search(rest[0]):
         raise _foreign(cursor)
     return rest[0]
 

@@ -78,7 +78,7 @@ class EventBridgeRules:
         with translated():
             try:
                 self._client.put_rule(Name=rule, EventBusName=bus, EventPattern=json.dumps(pattern))
-                self._client.put_targets(
+                answer = self._client.put_targets(
                     Rule=rule,
                     EventBusName=bus,
                     Targets=[
@@ -93,15 +93,19 @@ class EventBridgeRules:
                 if refusal := _refusal(error):
                     raise refusal from error
                 raise
+        _check_entries(answer)
 
     def delete(self, route: str) -> None:
         rule, bus = names.ROUTE_RULE + route, self._bus()
         with translated():
             try:
-                self._client.remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET])
+                _check_entries(self._client.remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET]))
                 self._client.delete_rule(Name=rule, EventBusName=bus)
             except ClientError as error:
-                if error_code(error) != _GONE:
+                if error_code(error) == _BUSY:
+                    raise _busy() from error
+                # A name that EventBridge does not accept is that of no rule.
+                if error_code(error) not in _INVALID | {_GONE}:
                     raise
 
 
@@ -112,5 +116,26 @@ def _refusal(error: ClientError) -> FaninError | None:
     if error_code(error) == _FULL:
         return LimitReached("the bus has reached its limit of rules; delete a route, or raise the quota")
     if error_code(error) == _BUSY:
-        return Throttled("other calls are changing the rule; try again", retry_after=1)
+        return _busy()
     return None
+
+
+def _check_entries(answer: Mapping[str, Any]) -> None:
+    """Refuse an answer of EventBridge that is no error, but says that the target was not changed.
+
+    Raises:
+        Throttled: other calls are changing the rule.
+        InvalidRequest: EventBridge does not accept the target.
+    """
+    for failed in answer.get("FailedEntries", []):
+        if failed.get("ErrorCode") == _BUSY:
+            raise _busy()
+        if failed.get("ErrorCode") != _GONE:
+            raise InvalidRequest(
+                f"EventBridge does not accept the target of the rule ({failed.get('ErrorCode')}):"
+                f" {failed.get('ErrorMessage', '')[:300]}"
+            )
+
+
+def _busy() -> Throttled:
+    return Throttled("other calls are changing the rule; try again", retry_after=1)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+from fanin.domain import limits
 from fanin.domain.directory import Registration
+from fanin.errors import InvalidRequest
+
+ROUTE_NAME: Final = "[A-Za-z0-9][A-Za-z0-9._-]*"
+"""Names of routes. EventBridge accepts no other characters in the name of a rule."""
 
 
 class Policy(StrEnum):
@@ -82,6 +88,20 @@ class Sent:
 
     event_id: str
     correlation_id: str
+
+
+def check_name(name: str) -> None:
+    """Refuse a name of a route whose rule EventBridge would refuse.
+
+    Raises:
+        InvalidRequest: it is malformed, or too long.
+    """
+    limits.text("route", name, limits.MAX_ROUTE, least=1)
+    if not re.fullmatch(ROUTE_NAME, name):
+        raise InvalidRequest(
+            "route must be letters, digits and . _ - and begin with a letter or digit,"
+            f" not {limits.shown(name)}"
+        )
 
 
 def choose(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fanin.domain import limits
+from fanin.domain import routing as domain
 from fanin.domain.directory import Left, Register, Registration, Registrations
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
 from fanin.errors import InvalidRequest
@@ -26,6 +27,8 @@ from fanin.wire.json_types import (
 from fanin.wire.shapes import answer, request, wrapped
 
 NAME: Final = text(limits.MAX_NAME, least=1).with_keywords(pattern=f"^{limits.NAME}$")
+
+ROUTE_NAME: Final = text(limits.MAX_ROUTE, least=1).with_keywords(pattern=f"^{domain.ROUTE_NAME}$")
 
 REGISTER: Final = request(
     "Register",

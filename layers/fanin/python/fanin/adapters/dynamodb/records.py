@@ -73,10 +73,27 @@ class DynamoRecords:
         records = (self._record(row) for row in rows)
         return {record.name: record for record in records if record.lives(self._clock.now())}
 
+    def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+        wanted = {(str(self._partition(namespace)), name): (namespace, name) for namespace, name in keys}
+        rows = self._connection.read(self._table, [self._key(*key) for key in wanted.values()])
+        found: dict[tuple[str, str], Record] = {}
+        for row in rows:
+            record = self._record(row)
+            (partition,) = row[self._namespace_key].values()
+            if record.lives(self._clock.now()):
+                found[wanted[str(partition), record.name]] = record
+        return found
+
+    def name_of(self, namespace: str, cursor: str, *, prefix: str = "") -> str:
+        return cursors.decode_name(self._listing(namespace, prefix), cursor, prefix)
+
+    def _listing(self, namespace: str, prefix: str) -> str:
+        return f"{self._table} {namespace} {prefix}"
+
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
-        listing = f"{self._table} {namespace} {prefix}"
+        listing = self._listing(namespace, prefix)
         values = {":namespace": attribute(self._partition(namespace))}
         condition = "#namespace = :namespace"
         aliases = {"#namespace": self._namespace_key}

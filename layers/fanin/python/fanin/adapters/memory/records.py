@@ -39,11 +39,24 @@ class MemoryRecords:
         }
         return {name: row for name, row in rows.items() if row is not None}
 
+    def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+        rows = {
+            key: self._accesses.read(f"{self._table}.read", partial(self._get, *key))
+            for key in dict.fromkeys(keys)
+        }
+        return {key: row for key, row in rows.items() if row is not None}
+
+    def name_of(self, namespace: str, cursor: str, *, prefix: str = "") -> str:
+        return cursors.decode_name(self._listing(namespace, prefix), cursor, prefix)
+
+    def _listing(self, namespace: str, prefix: str) -> str:
+        return f"{self._table} {namespace} {prefix}"
+
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
-        listing = f"{self._table} {namespace} {prefix}"
-        after = cursors.decode_name(listing, cursor, prefix) if cursor is not None else ""
+        listing = self._listing(namespace, prefix)
+        after = self.name_of(namespace, cursor, prefix=prefix) if cursor is not None else ""
         rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)
         records = [rows[name] for name in found[:limit] if rows[name].lives(self._clock.now())]

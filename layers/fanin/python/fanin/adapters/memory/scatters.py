@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanin.adapters.memory.accesses import Accesses
@@ -26,14 +26,17 @@ class MemoryJobs:
 
 
 class MemoryClaims:
-    """A ``ClaimChecks`` without objects: tests say which were uploaded.
+    """A ``ClaimChecks`` in a dict. Tests say which objects were uploaded through a URL.
 
     Attributes:
-        uploaded: keys of the objects that exist.
+        uploaded: keys of the objects that were uploaded so.
+        objects: key → content of the objects that the service itself stored.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         self.uploaded: set[str] = set()
+        self.objects: dict[str, bytes] = {}
+        self._accesses = accesses
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
         headers = {"Content-Type": content_type, "Content-Length": str(size)}
@@ -42,5 +45,11 @@ class MemoryClaims:
     def download(self, key: str) -> str:
         return f"memory://claims/{key}"
 
+    def put(self, key: str, content: bytes) -> None:
+        self._accesses.send("claims.put", lambda: self.objects.update({key: content}))
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        return {key: self.objects[key] for key in keys if key in self.objects}
+
     def exists(self, key: str) -> bool:
-        return key in self.uploaded
+        return key in self.uploaded or key in self.objects

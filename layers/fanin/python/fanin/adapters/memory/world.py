@@ -135,7 +135,7 @@ class Memory:
         self.queues = MemoryQueues(self.channels, self.accesses, self.clock)
         self.rules = MemoryRules(self.accesses)
         self.jobs = MemoryJobs(self.accesses)
-        self.claims = MemoryClaims()
+        self.claims = MemoryClaims(self.accesses)
         self.timers = MemoryTimers(self.accesses)
         self.events = MemoryEvents(self.accesses)
 

@@ -15,8 +15,17 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.directory import Registration
-from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, choose
-from fanin.errors import InvalidRequest, LimitReached, RouteNotFound
+from fanin.domain.routing import (
+    Policy,
+    PutEvent,
+    PutRoute,
+    Route,
+    Routes,
+    Sent,
+    check_name,
+    choose,
+)
+from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
 
 NAMESPACE: Final = "routes"
 _PAGE: Final = 100
@@ -63,13 +72,23 @@ class RoutingService:
             "attributes": dict(request.attributes),
             "since": self._ports.clock.now(),
         }
+        before = self._row(request.name)
         row, _ = self._ports.directory.put(NAMESPACE, request.name, value, expires_at=FOREVER)
         try:
             self.settle(request.name)
-        except LimitReached:  # only a new rule can exceed the limit, so removing its row loses nothing
-            self._ports.directory.delete(NAMESPACE, request.name, if_version=row.version if row else None)
+        except Exception as error:
+            if row is not None and not _passes(error):
+                self._take_back(row, before)
             raise
         return self.get(request.name)
+
+    def _take_back(self, row: Record, before: Record | None) -> None:
+        """Put the route back as it was before, unless it has changed meanwhile; its rule was refused."""
+        directory = self._ports.directory
+        if before is None:
+            directory.delete(NAMESPACE, row.name, if_version=row.version)
+        else:
+            directory.put(NAMESPACE, row.name, before.value, expires_at=FOREVER, if_version=row.version)
 
     def delete(self, name: str) -> bool:
         limits.name("route", name, limits.MAX_ROUTE)
@@ -88,7 +107,8 @@ class RoutingService:
     def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
-        return Routes(tuple(_route(row) for row in page.records), page.cursor)
+        routes = (_readable(row) for row in page.records)
+        return Routes(tuple(route for route in routes if route is not None), page.cursor)
 
     def settle(self, name: str) -> None:
         """Bring the rule on the bus in line with the route's row; safe while others do the same.
@@ -191,7 +211,7 @@ class RoutingService:
         return self._ports.directory.read(NAMESPACE, [name]).get(name)
 
     def _check(self, request: PutRoute) -> None:
-        limits.name("route", request.name, limits.MAX_ROUTE)
+        check_name(request.name)
         limits.name("topic", request.topic, limits.MAX_NAME)
         limits.pairs("attributes", request.attributes)
         if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:
@@ -199,6 +219,11 @@ class RoutingService:
                 f"the pattern is over {limits.MAX_PATTERN} characters; split it into two routes"
             )
         self._ports.rules.matches(request.pattern, {})
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the stream may still succeed in making a rule. Without room on the bus for it, it will not."""
+    return isinstance(error, FaninError) and error.retryable and not isinstance(error, LimitReached)
 
 
 def _route(row: Record) -> Route:
@@ -211,6 +236,14 @@ def _route(row: Record) -> Route:
         value["attributes"],
         value["since"],
     )
+
+
+def _readable(row: Record) -> Route | None:
+    """The route of a row; None for a row that cannot be read, which must not hide the other routes."""
+    try:
+        return _route(row)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _message(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Callable[[Registration], Outgoing]:

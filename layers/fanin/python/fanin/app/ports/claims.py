@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fanin.domain.scatter import ClaimCheck
@@ -16,6 +17,18 @@ class ClaimChecks(Protocol):
 
     def download(self, key: str) -> str:
         """A signed URL that reads the object, valid for 15 minutes."""
+        ...
+
+    def put(self, key: str, content: bytes) -> None:
+        """Store an object; storing it again changes nothing, since its key follows from its content.
+
+        Raises:
+            NotConfigured, AccessDenied: this process has no bucket, or may not write to it.
+        """
+        ...
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """Read objects, in parallel; those that do not exist are left out."""
         ...
 
     def exists(self, key: str) -> bool:

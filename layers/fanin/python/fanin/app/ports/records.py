@@ -48,6 +48,18 @@ class Records(Protocol):
         """Read records; missing ones are left out of the result."""
         ...
 
+    def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+        """Read records of several namespaces, by namespace and name; missing ones are left out."""
+        ...
+
+    def name_of(self, namespace: str, cursor: str, *, prefix: str = "") -> str:
+        """The last name of the page that a cursor came from, which was listed with the same arguments.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
+        """
+        ...
+
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from fanin.app.ledger.issued import check_issued
+from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.records import Record
 from fanin.app.ports.words import WordKey
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan, reply_name
+from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan
+from fanin.app.scatters.reply_store import Kept, ReplyStore, claims_of
 from fanin.domain import ids, limits
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
 
-_AT: Final = "at"
+_AHEAD: Final = 6_400
+"""Recipients whose bits are read at once, at most: 100 words."""
 
 
 class Replies:
@@ -33,6 +35,7 @@ class Replies:
         self._ledger = ledger
         self._ports = ledger.ports
         self._gather = gather
+        self._kept = ReplyStore(ledger.ports)
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
         """Store each payload, then acknowledge its item.
@@ -54,16 +57,18 @@ class Replies:
                 )
         said: list[bool] = []
         for reply, (block, ordinal) in zip(replies, places, strict=True):
-            said.append(self._store(batches[block.batch_id], ordinal, reply))
+            said.append(self._kept.keep(batches[block.batch_id], ordinal, reply))
         items = list(dict.fromkeys(reply.item for reply in replies))
         receipts = {receipt.batch_id: receipt for receipt in self._ledger.ack(items)} if items else {}
         for receipt in receipts.values():
             self._count(batches[receipt.batch_id], receipt)
         done = {item for receipt in receipts.values() for item in receipt.duplicates}
         answers: list[ReplyReceipt] = []
-        for reply, (block, _), same in zip(replies, places, said, strict=True):
+        for reply, (block, ordinal), same in zip(replies, places, said, strict=True):
             receipt = receipts[block.batch_id]
-            late = receipt.late > 0
+            late = receipt.late > 0 and self._is_pending(block.batch_id, ordinal)
+            if receipt.late and not late:  # it had replied or failed before the end
+                done.add(reply.item)
             first = not late and reply.item not in done
             done.add(reply.item)
             answers.append(
@@ -78,19 +83,21 @@ class Replies:
             )
         return answers
 
+    def _is_pending(self, batch_id: int, ordinal: int) -> bool:
+        return bool(self._ledger.pending(batch_id, ordinal, ordinal + 1))
+
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatters({batch_id})[batch_id]
-        page = self._ports.records.page(str(batch_id), prefix=REPLIES, cursor=cursor, limit=limit)
-        ordinals = ordinals_of(record.name for record in page.records)
-        counted = self._counted(batch, ordinals)
-        names = read_names(self._ports.records, batch_id, counted)
-        replies = tuple(
-            self._gathered(ordinal, names[ordinal], record)
-            for ordinal, record in zip(ordinals, page.records, strict=True)
-            if ordinal in counted
-        )
-        return Gathered(replies, page.cursor)
+        counted = self._counted_from(batch, self._start(batch_id, cursor), limit + 1)
+        wanted = counted[:limit]
+        kept = self._kept.read(batch_id, wanted)
+        page = self._kept.fill({ordinal: kept[ordinal] for ordinal in wanted if ordinal in kept})
+        names = read_names(self._ports.records, batch_id, page)
+        replies = tuple(self._gathered(ordinal, names[ordinal], reply) for ordinal, reply in page.items())
+        if len(page) < len(kept):
+            return Gathered(replies, str(next(ordinal for ordinal in kept if ordinal not in page)))
+        return Gathered(replies, str(counted[limit]) if len(counted) > limit else None)
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
@@ -98,7 +105,7 @@ class Replies:
         block, ordinal = ids.parse_item(request.item)
         check_issued(block, self._scatters({block.batch_id})[block.batch_id])
         # A new key for each, so that a second reply cannot replace the payload of the first.
-        key = _claims_of(block.batch_id, ordinal) + self._ports.random.bytes(16).hex()
+        key = claims_of(block.batch_id, ordinal) + self._ports.random.bytes(16).hex()
         return self._ports.claims.upload(key, size=request.size, content_type=request.content_type)
 
     def _scatters(self, batch_ids: set[int]) -> Mapping[int, Batch]:
@@ -112,21 +119,6 @@ class Replies:
             if row.kind is not Kind.SCATTER:
                 raise BatchNotFound(f"batch {row.batch_id} is not a scatter; check the id")
         return rows
-
-    def _store(self, batch: Batch, ordinal: int, reply: Reply) -> bool:
-        """Store a payload if it is the recipient's first; return whether the stored one is equal to it."""
-        if batch.state.terminal:
-            name = reply_name(ordinal)
-            stored = self._ports.records.read(str(batch.batch_id), [name]).get(name)
-            return stored is None or _content(stored.value) == _said(reply)
-        stored, written = self._ports.records.put(
-            str(batch.batch_id),
-            reply_name(ordinal),
-            {_AT: self._ports.clock.now(), **_said(reply)},
-            expires_at=batch.expires_at,
-            if_version=0,
-        )
-        return written or (stored is not None and _content(stored.value) == _said(reply))
 
     def _count(self, batch: Batch, receipt: Receipt) -> None:
         """End the scatter if its quorum has replied; the count in the batch's row only says when to check.
@@ -145,40 +137,45 @@ class Replies:
         if row is None or row.acked >= enough:
             self._gather.end_if_enough(self._ledger, batch, plan)
 
-    def _counted(self, batch: Batch, ordinals: Sequence[int]) -> set[int]:
-        """Those of some ascending ordinals whose bit was cleared, but not as failed."""
-        if not ordinals:
-            return set()
-        pending: set[int] = set()
-        words = sorted({ordinal // self._ports.tree.width for ordinal in ordinals})
-        width, bits = self._ports.tree.width, self._ports.tree.bits
-        for word in words:
-            pending |= self._ledger.pending(batch.batch_id, word * width, (word + 1) * width)
-        failed = self._ports.words.read_failed([WordKey(batch.batch_id, 0, word) for word in words])
-        return {
-            ordinal
-            for ordinal in ordinals
-            if ordinal not in pending
-            and not failed.get(WordKey(batch.batch_id, 0, ordinal // width), 0) & bits[ordinal % width]
-        }
+    def _start(self, batch_id: int, cursor: str | None) -> int:
+        """The ordinal at which a page begins."""
+        if cursor is None or cursor.isdigit():
+            return ordinal_of(cursor)
+        # The version before this one gives the name of the last reply.
+        (last,) = ordinals_of([self._ports.records.name_of(str(batch_id), cursor, prefix=REPLIES)])
+        return last + 1
 
-    def _gathered(self, ordinal: int, name: str, record: Record) -> GatheredReply:
-        claim = record.value.get("claim")
-        return GatheredReply(
-            ordinal=ordinal,
-            name=name,
-            replied_at=record.value[_AT],
-            payload=record.value.get("payload"),
-            claim=claim,
-            url=None if claim is None else self._ports.claims.download(claim),
-        )
+    def _counted_from(self, batch: Batch, start: int, most: int) -> list[int]:
+        """The first recipients from an ordinal on whose bit was cleared, but not as failed, ascending."""
+        found: list[int] = []
+        ahead = 2 * most
+        while start < batch.items and len(found) < most:
+            found += self._counted(batch, range(start, min(start + ahead, batch.items)))
+            start, ahead = start + ahead, min(2 * ahead, _AHEAD)
+        return found[:most]
+
+    def _counted(self, batch: Batch, ordinals: range) -> list[int]:
+        pending = self._ledger.pending(batch.batch_id, ordinals.start, ordinals.stop)
+        done = [ordinal for ordinal in ordinals if ordinal not in pending]
+        width, bits = self._ports.tree.width, self._ports.tree.bits
+        words = sorted({ordinal // width for ordinal in done})
+        failed = self._ports.words.read_failed([WordKey(batch.batch_id, 0, word) for word in words])
+        return [
+            ordinal
+            for ordinal in done
+            if not failed.get(WordKey(batch.batch_id, 0, ordinal // width), 0) & bits[ordinal % width]
+        ]
+
+    def _gathered(self, ordinal: int, name: str, reply: Kept) -> GatheredReply:
+        url = None if reply.claim is None else self._ports.claims.download(reply.claim)
+        return GatheredReply(ordinal, name, reply.at, reply.payload, reply.claim, url)
 
 
 def _check(reply: Reply, batch_id: int, ordinal: int) -> None:
     if reply.claim is not None:
         if reply.payload is not None:
             raise InvalidRequest("a reply has a payload or a claim, not both; leave one of them out")
-        if not reply.claim.startswith(_claims_of(batch_id, ordinal)):
+        if not reply.claim.startswith(claims_of(batch_id, ordinal)):
             raise InvalidRequest(
                 f"claim {reply.claim[:128]!r} was not given for this item; ask for a claim check of its own"
             )
@@ -186,15 +183,3 @@ def _check(reply: Reply, batch_id: int, ordinal: int) -> None:
         raise RequestTooLarge(
             f"a payload is over {limits.MAX_REPLY} bytes; upload it with a claim check: POST /v1/claim-checks"
         )
-
-
-def _claims_of(batch_id: int, ordinal: int) -> str:
-    return f"{batch_id}/{ordinal}/"
-
-
-def _said(reply: Reply) -> dict[str, Any]:
-    return {"payload": reply.payload} if reply.claim is None else {"claim": reply.claim}
-
-
-def _content(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: part for name, part in value.items() if name != _AT}

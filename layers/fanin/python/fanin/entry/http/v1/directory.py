@@ -85,7 +85,7 @@ ROUTES: Final = (
     ),
     Route(
         "PUT", _ROUTE, "putRoute", "Make or change a route", _put_route, wire.ROUTE, body=wire.PUT_ROUTE,
-        named=_ROUTE_NAME, errors=(LimitReached,),
+        named={"name": wire.ROUTE_NAME}, errors=(LimitReached,),
     ),
     Route(
         "GET", _ROUTE, "getRoute", "A route", _route, wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,),

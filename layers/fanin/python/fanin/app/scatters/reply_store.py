@@ -1,0 +1,160 @@
+"""Where replies are kept: small ones in records, spread over partitions, and large ones in the bucket.
+
+A partition of DynamoDB takes a thousand write units a second, one for each kilobyte. If all replies to a
+scatter were in its own partition, and as large as they may be, that were five replies a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from fanin.app.ports import Ports
+from fanin.app.scatters.records import reply_name
+from fanin.domain import ids
+from fanin.domain.batch import Batch
+from fanin.domain.scatter import Reply
+from fanin.errors import AccessDenied, NotConfigured
+
+SHARDS: Final = 16
+"""Partitions over which the replies to a scatter are spread."""
+INLINE: Final = 4 * 1024
+"""Bytes of JSON up to which a payload is kept in its record."""
+PAGE_BYTES: Final = 1024 * 1024
+"""Bytes of payloads after which a page ends."""
+_AT: Final = "at"
+
+
+class Kept(NamedTuple):
+    """A reply as it was kept.
+
+    Attributes:
+        at: when it came, ms.
+        payload: its JSON value; None if it is in the bucket.
+        claim: key of its payload in the bucket; None if it is not there.
+        size: bytes of a payload that this service itself put into the bucket; else 0.
+    """
+
+    at: int
+    payload: Any
+    claim: str | None
+    size: int
+
+    @property
+    def says(self) -> str:
+        """What two replies have in common if they say the same."""
+        if self.claim is None:
+            return _digest(_canonical(self.payload))
+        return self.claim.rpartition("/")[2] if self.size else self.claim
+
+
+class ReplyStore:
+    """Keeps replies, of each recipient the first.
+
+    Args:
+        ports: the records and the bucket.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def keep(self, batch: Batch, ordinal: int, reply: Reply) -> bool:
+        """Keep a reply if it is the recipient's first; return whether the kept one says the same.
+
+        A reply to a scatter that has ended is not kept, only compared.
+        """
+        kept = self.read(batch.batch_id, [ordinal]).get(ordinal)
+        if kept is None and not batch.state.terminal:
+            value = {_AT: self._ports.clock.now(), **self._said(batch, ordinal, reply)}
+            record, written = self._ports.records.put(
+                namespace(batch.batch_id, ordinal),
+                reply_name(ordinal),
+                value,
+                expires_at=batch.expires_at,
+                if_version=0,
+            )
+            kept = None if written or record is None else _kept(record.value)
+        return kept is None or kept.says == _says(reply)
+
+    def read(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Kept]:
+        """Read the replies of recipients, by their ordinals."""
+        read = self._ports.records.read_all(
+            [
+                (place, reply_name(ordinal))
+                for ordinal in ordinals
+                # The version before this one keeps all replies in the partition of the batch.
+                for place in (namespace(batch_id, ordinal), str(batch_id))
+            ]
+        )
+        found: dict[int, Kept] = {}
+        for ordinal in ordinals:
+            name = reply_name(ordinal)
+            record = read.get((namespace(batch_id, ordinal), name)) or read.get((str(batch_id), name))
+            if record is not None:
+                found[ordinal] = _kept(record.value)
+        return found
+
+    def fill(self, kept: Mapping[int, Kept]) -> dict[int, Kept]:
+        """Load payloads from the bucket, as many as a page has room for, but at least one reply.
+
+        Returns:
+            The first of the given replies. A payload that this service put into the bucket is in its place.
+        """
+        room = PAGE_BYTES
+        page: dict[int, Kept] = {}
+        for ordinal, one in kept.items():
+            room -= one.size or len(_canonical(one.payload))
+            if page and room < 0:
+                break
+            page[ordinal] = one
+        keys = {ordinal: one.claim for ordinal, one in page.items() if one.claim is not None and one.size}
+        loaded = self._ports.claims.load(list(keys.values())) if keys else {}
+        for ordinal, key in keys.items():
+            if key in loaded:
+                page[ordinal] = page[ordinal]._replace(payload=json.loads(loaded[key]), claim=None)
+        return page
+
+    def _said(self, batch: Batch, ordinal: int, reply: Reply) -> dict[str, Any]:
+        """What to record of a reply; a large payload is put into the bucket first."""
+        if reply.claim is not None:
+            return {"claim": reply.claim}
+        text = _canonical(reply.payload)
+        if len(text) > INLINE:
+            key = claims_of(batch.batch_id, ordinal) + _digest(text)
+            try:
+                self._ports.claims.put(key, text.encode())
+            except (NotConfigured, AccessDenied):
+                pass  # a process that may only use the tables keeps it in the record
+            else:
+                # "claim" lets the version before this one list it.
+                return {"claim": key, "size": len(text)}
+        return {"payload": reply.payload}
+
+
+def namespace(batch_id: int, ordinal: int) -> str:
+    """The partition of a recipient's reply: a number above all batch ids."""
+    return str((1 + ordinal % SHARDS) * (ids.MAX_BATCH_ID + 1) + batch_id)
+
+
+def claims_of(batch_id: int, ordinal: int) -> str:
+    """What the keys of a recipient's payloads in the bucket begin with."""
+    return f"{batch_id}/{ordinal}/"
+
+
+def _kept(value: Mapping[str, Any]) -> Kept:
+    return Kept(value[_AT], value.get("payload"), value.get("claim"), value.get("size", 0))
+
+
+def _says(reply: Reply) -> str:
+    return reply.claim if reply.claim is not None else _digest(_canonical(reply.payload))
+
+
+def _canonical(payload: Any) -> str:
+    """JSON in which equal values are the same text, and others are not: 1, 1.0 and true are three values."""
+    return json.dumps(json.loads(json.dumps(payload)), sort_keys=True, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

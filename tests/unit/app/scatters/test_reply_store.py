@@ -1,0 +1,219 @@
+"""Replies as they are kept: spread over partitions, the large ones in the bucket; and how it was before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.adapters.memory import Memory
+from fanin.app.scatters import reply_store
+from fanin.app.scatters.records import reply_name
+from fanin.app.scatters.reply_store import INLINE, SHARDS, ReplyStore, namespace
+from fanin.domain import ids
+from fanin.domain.batch import Batch, State
+from fanin.domain.scatter import Reply
+from fanin.errors import AccessDenied, NotConfigured
+from tests.lost_answers import LostAnswers
+
+BATCH = Batch(
+    batch_id=7,
+    salt=b"s",
+    created_at=0,
+    touched_at=0,
+    expires_at=2**40,
+    open_idle_ttl=60,
+    closed_idle_ttl=60,
+)
+LARGE = "x" * INLINE
+BATCH_IDS = st.integers(0, ids.MAX_BATCH_ID)
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def store(memory: Memory) -> ReplyStore:
+    return ReplyStore(memory.ports())
+
+
+def keep(store: ReplyStore, ordinal: int, payload: Any) -> bool:
+    return store.keep(BATCH, ordinal, Reply("", payload))
+
+
+def payloads(store: ReplyStore, *ordinals: int) -> dict[int, Any]:
+    return {n: kept.payload for n, kept in store.fill(store.read(7, ordinals)).items()}
+
+
+class TestPartitions:
+    @given(BATCH_IDS, BATCH_IDS, st.integers(0, 10**6), st.integers(0, 10**6))
+    def test_no_two_scatters_share_one_and_none_is_that_of_a_batch(
+        self, one: int, other: int, first: int, second: int
+    ) -> None:
+        assert int(namespace(one, first)) > ids.MAX_BATCH_ID
+        assert (namespace(one, first) == namespace(other, second)) is (
+            one == other and first % SHARDS == second % SHARDS
+        )
+
+    def test_neighbours_are_spread_over_all_of_them(self) -> None:
+        assert len({namespace(7, ordinal) for ordinal in range(1_000)}) == SHARDS
+
+    def test_a_number_fits_the_key_of_the_table(self) -> None:
+        assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
+
+
+class TestFirst:
+    @pytest.mark.parametrize("payload", [None, 0, "a", {"b": [1]}, LARGE])
+    def test_the_first_is_kept_and_a_repeat_says_the_same(self, store: ReplyStore, payload: Any) -> None:
+        assert keep(store, 3, payload)
+        assert keep(store, 3, payload)
+        assert not keep(store, 3, "something else")
+        assert payloads(store, 3) == {3: payload}
+
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [
+            (1, 1.0, False),
+            (1, True, False),
+            (0, False, False),
+            ([1], [True], False),
+            (float("nan"), float("nan"), True),
+            ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+            ({1: "a"}, {"1": "a"}, True),
+            ("é", "\u00e9", True),
+        ],
+    )
+    def test_values_are_compared_as_json(
+        self, store: ReplyStore, *, one: Any, other: Any, same: bool
+    ) -> None:
+        keep(store, 0, one)
+        assert keep(store, 0, other) is same
+
+    @pytest.mark.parametrize("payload", ["a", LARGE])
+    def test_a_write_whose_answer_was_lost_is_this_call_s_own(
+        self, memory: Memory, store: ReplyStore, payload: str
+    ) -> None:
+        LostAnswers(memory).lose("records.put", lambda: keep(store, 0, "another, meanwhile"))
+
+        assert keep(store, 0, payload)
+        assert payloads(store, 0) == {0: payload}
+
+    def test_a_reply_after_the_end_is_compared_and_not_kept(self, memory: Memory, store: ReplyStore) -> None:
+        keep(store, 0, "a")
+        ended = replace(BATCH, state=State.COMPLETE)
+        before = memory.accesses.writes.total()
+
+        assert store.keep(ended, 0, Reply("", "a"))
+        assert not store.keep(ended, 0, Reply("", "b"))
+        assert store.keep(ended, 1, Reply("", LARGE))
+        assert memory.accesses.writes.total() == before
+        assert memory.claims.objects == {}
+
+
+class TestLarge:
+    @pytest.mark.parametrize(("size", "stored"), [(INLINE - 2, 0), (INLINE - 1, 1)])
+    def test_over_four_kilobytes_of_json_are_put_into_the_bucket(
+        self, memory: Memory, store: ReplyStore, size: int, stored: int
+    ) -> None:
+        keep(store, 5, "x" * size)
+
+        assert len(memory.claims.objects) == stored
+        assert all(key.startswith("7/5/") for key in memory.claims.objects)
+        (record,) = memory.records.read(namespace(7, 5), [reply_name(5)]).values()
+        assert len(json.dumps(record.value)) < INLINE + 100
+        assert payloads(store, 5) == {5: "x" * size}
+
+    def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(
+        self, memory: Memory, store: ReplyStore
+    ) -> None:
+        # Given a reply that is stored while another one, as large, is about to be
+        put = memory.claims.put
+
+        def slow(key: str, content: bytes) -> None:
+            memory.claims.put = put  # type: ignore[method-assign]
+            assert keep(store, 0, LARGE + "first")
+            put(key, content)
+
+        memory.claims.put = slow  # type: ignore[method-assign]
+
+        assert not keep(store, 0, LARGE + "second")
+        assert payloads(store, 0) == {0: LARGE + "first"}
+
+    @pytest.mark.parametrize("error", [NotConfigured, AccessDenied])
+    def test_a_process_without_the_bucket_keeps_them_in_the_record(
+        self, memory: Memory, store: ReplyStore, error: type[Exception]
+    ) -> None:
+        put = memory.claims.put
+
+        def refuse(key: str, content: bytes) -> None:
+            raise error("no bucket")
+
+        memory.claims.put = refuse  # type: ignore[method-assign]
+        assert keep(store, 0, LARGE)
+        memory.claims.put = put  # type: ignore[method-assign]
+
+        assert keep(store, 0, LARGE)
+        assert payloads(store, 0) == {0: LARGE}
+        assert memory.claims.objects == {}
+
+    def test_an_object_that_is_gone_is_listed_as_a_claim(self, memory: Memory, store: ReplyStore) -> None:
+        keep(store, 0, LARGE)
+        (key,) = memory.claims.objects
+        memory.claims.objects.clear()
+
+        (kept,) = store.fill(store.read(7, [0])).values()
+        assert (kept.payload, kept.claim) == (None, key)
+
+    @pytest.mark.parametrize("bucket", [True, False])
+    def test_a_page_ends_where_it_would_be_too_large(
+        self, memory: Memory, store: ReplyStore, monkeypatch: pytest.MonkeyPatch, bucket: bool
+    ) -> None:
+        monkeypatch.setattr(reply_store, "PAGE_BYTES", 2 * INLINE + 10)
+        if not bucket:
+            monkeypatch.setattr(reply_store, "INLINE", 10**6)
+        for ordinal in range(4):
+            keep(store, ordinal, LARGE)
+
+        assert list(store.fill(store.read(7, range(4)))) == [0, 1]
+        monkeypatch.setattr(reply_store, "PAGE_BYTES", 1)
+        assert list(store.fill(store.read(7, [2, 3]))) == [2]
+
+
+class TestVersionBefore:
+    """It keeps every reply whole, in the partition of the batch."""
+
+    def put(self, memory: Memory, ordinal: int, payload: Any) -> None:
+        value = {"at": 5, "payload": payload}
+        memory.records.put("7", reply_name(ordinal), value, expires_at=2**40, if_version=0)
+
+    def test_its_replies_are_read_and_stay_the_first(self, memory: Memory, store: ReplyStore) -> None:
+        self.put(memory, 0, LARGE)
+        self.put(memory, 1, "a")
+
+        assert keep(store, 0, LARGE)
+        assert not keep(store, 1, "b")
+        assert payloads(store, 0, 1) == {0: LARGE, 1: "a"}
+        assert memory.claims.objects == {}
+
+    def test_a_reply_that_it_takes_after_this_version_does_not_replace_the_first(
+        self, memory: Memory, store: ReplyStore
+    ) -> None:
+        keep(store, 0, "a")
+        self.put(memory, 0, "b")
+
+        assert payloads(store, 0) == {0: "a"}
+
+    def test_it_lists_a_large_reply_of_this_version_as_a_claim(
+        self, memory: Memory, store: ReplyStore
+    ) -> None:
+        keep(store, 0, LARGE)
+        (record,) = memory.records.read(namespace(7, 0), [reply_name(0)]).values()
+
+        assert record.value.get("payload") is None
+        assert record.value["claim"] in memory.claims.objects
