@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from random import Random
+from typing import TypeVar
 
 import pytest
 from greenlet import getcurrent, greenlet
@@ -20,11 +23,14 @@ from fanin.app.buffers.service import BufferService
 from fanin.app.ledger.service import LedgerService
 from fanin.client.buffers import Producer, Taker
 from fanin.domain.buffer import Work
-from fanin.errors import LimitReached
+from fanin.errors import LimitReached, ServiceUnavailable, Throttled
 from tests.stateful.fuse import STEPS, Fuse
 from tests.stateful.scheduler import Crash, Scheduler
 
 DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+
+T = TypeVar("T")
 
 
 def process(memory: Memory) -> BufferService:
@@ -128,6 +134,139 @@ def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full
     assert race.most == limit
     assert race.rejected > 32
     assert race.accepted <= race.taken
+
+
+SENT_ONCE = {"batches.allocate", "batches.allocate_counted", "batches.count"}
+"""Writes that the SDK does not repeat, since a repeat would add again."""
+
+
+class Life:
+    """A buffer under a seed: any answer may be lost, and the SDK repeats the write after others have worked.
+
+    Producers put with and without keys, and repeat themselves, soon or late; the limit changes all the while.
+
+    Attributes:
+        accepted: payloads of puts that were answered.
+        taken: payloads of work that somebody got.
+        left: how many puts each producer has still to make.
+        leaps: how often much time may pass at once.
+        changes: how often the limit may change.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)  # noqa: S311
+        self.clock = FixedClock()
+        self.scheduler = Scheduler(self.rng, self.look, crashes=self.rng.choice((0, 2, 6)))
+        self.memory = Memory(clock=self.clock, on_call=self.scheduler.on_call)
+        self.memory.queues.retention = 7_200
+        self.losing = self.rng.choice((0.01, 0.05, 0.15))
+        self.leaps = 6
+        self.changes = 8
+        self.accepted: set[str] = set()
+        self.taken: set[str] = set()
+        self.left = {f"producer {n}": 6 for n in range(6)}
+        process(self.memory).define("jobs", 5)
+        self.access = self.memory.accesses._access
+        self.memory.accesses._access = self.lossy  # type: ignore[method-assign,assignment]
+
+    def lossy(self, call: str, tally: Counter[str], rows: int, act: Callable[[], T]) -> T:
+        answer = self.access(call, tally, rows, act)
+        if tally is self.memory.accesses.reads or self.rng.random() >= self.losing:
+            return answer
+        if call in SENT_ONCE:
+            raise ServiceUnavailable("the answer was lost, and it may have been done")
+        for _ in range(self.rng.choice((1, 10, 100))):
+            self.scheduler.pause()
+        return self.access(call, tally, rows, act)
+
+    def look(self) -> None:
+        """At every access: no batch has more pending items than its limit."""
+        pending = Counter({row.batch_id: row.items for row in self.memory.batches._rows.values()})
+        for key, word in self.memory.words._words.items():
+            pending[key.batch_id] -= 0 if key.level else (self.memory.tree.full ^ word).bit_count()
+        for row in self.memory.batches._rows.values():
+            assert pending[row.batch_id] <= (row.limit or 0)
+
+    def between(self) -> None:
+        """Time passes; now and then so much that slots become too old for a message."""
+        late = self.leaps and self.rng.random() < 0.01
+        self.leaps -= late
+        self.clock.advance(360_000 if late else 10)
+
+    def run(self) -> None:
+        producers = {name: partial(self.produce, name) for name in self.left}
+        takers = {f"taker {n}": self.consume for n in range(3)}
+        self.scheduler.run(producers | takers | {"operator": self.resize}, between=self.between)
+
+    def produce(self, name: str) -> None:
+        buffers = process(self.memory)
+        while number := self.left[name]:
+            key = f"{name}/{number}" if number % 2 else None
+            payloads = [f"{name}/{number}/{part}" for part in range(1 + number % 3)]
+            try:
+                buffers.put("jobs", payloads, key=key)
+            except LimitReached:
+                if not self.messages():
+                    self.clock.advance(300_000)  # until what leaked is given up
+                self.scheduler.pause()
+            except (ServiceUnavailable, Throttled):
+                buffers = process(self.memory)
+            else:
+                self.accepted.update(payloads)
+                if key is None or self.rng.random() < 0.7:  # others are repeated, as if nobody had heard
+                    self.left[name] -= 1
+
+    def messages(self) -> bool:
+        """Whether there are messages, hidden or not; as long as there are, no time must pass unused."""
+        return any(any(queue.values()) for queue in (self.memory.channels.queues, self.memory.queues._held))
+
+    def consume(self) -> None:
+        buffers = process(self.memory)
+        while any(self.left.values()) or self.messages():
+            with suppress(ServiceUnavailable):
+                if work := buffers.take("jobs", most=self.rng.choice([1, 5, 10]), wait=0):
+                    self.taken.update(one.payload for one in work)
+                    buffers.done("jobs", [one.receipt for one in work])
+                    continue
+            self.clock.advance(1_000)  # what was taken by those who died comes again
+            self.scheduler.wait(lambda: self.messages() or not any(self.left.values()))
+
+    def resize(self) -> None:
+        buffers = process(self.memory)
+        while self.changes:
+            self.changes -= 1
+            with suppress(ServiceUnavailable, Throttled):
+                buffers.define("jobs", self.rng.randint(3, 6))
+            for _ in range(self.rng.randint(1, 100)):
+                self.scheduler.pause()
+
+    def settle(self) -> None:
+        """All is quiet, and answers arrive again."""
+        self.losing = 0.0
+        self.consume()
+        limit = process(self.memory).define("jobs", 6).limit
+        for _ in range(4):  # what leaked is given up, even before the first mark was made
+            self.clock.advance(2 * HOUR_MS)
+            with suppress(LimitReached):
+                process(self.memory).put("jobs", ["x"] * limit)
+                return
+        raise AssertionError("the buffer does not come back into use")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_back_into_use(
+    seed: int,
+) -> None:
+    # Given producers, takers and an operator, some of whom die, over a wire that loses answers
+    life = Life(seed)
+
+    # When all have come to their end
+    life.run()
+    life.settle()
+
+    # Then no work that was accepted is lost
+    assert len(life.accepted) > 60
+    assert life.accepted <= life.taken
 
 
 class BufferMachine(RuleBasedStateMachine):
