@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.words import WordKey
-from fanin.domain.acks import ItemRange
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
+from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
+from fanin.domain.tree import Mark
 from fanin.errors import BatchGone
 from tests.unit.app.conftest import Crash, World
 
@@ -181,6 +184,19 @@ class TestHeal:
 
         assert world.accesses.writes["words.clear"] == writes
 
+    @pytest.mark.parametrize("writes", [1, 2, 3])
+    def test_goes_on_from_a_word_whose_parents_know_of_it_to_the_one_that_does_not(
+        self, world: World, writes: int
+    ) -> None:
+        """The record of a leaf may be the only one that comes: edges are not in the stream."""
+        batch, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group[:63]))
+        die_while_acking(world, [group[63]], writes=writes)
+
+        world.fresh().heal([WordKey(batch.batch_id, 0, 15)])
+
+        assert world.row(batch).state is State.COMPLETE
+
     def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
         gone, (group,) = world.batch(4, lifetime=60)
         live, (other,) = world.batch(4, closed=True)
@@ -196,6 +212,47 @@ class TestHeal:
         world.ledger.heal([])
 
         assert world.accesses.reads.total() == 0
+
+
+class Expiries:
+    """Words whose writes are looked at on their way.
+
+    Attributes:
+        seen: what their rows expire at, by level.
+    """
+
+    def __init__(self, words: WordStore) -> None:
+        self._words = words
+        self.seen: dict[int, set[int]] = {}
+        self.read, self.read_failed, self.claim = words.read, words.read_failed, words.claim
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        for clear in clears:
+            self.seen.setdefault(clear.key.level, set()).add(clear.expires_at)
+        return self._words.clear(clears)
+
+
+@pytest.mark.parametrize("idle_ttl", [None, 60])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
+    world: World, closed: bool, idle_ttl: int | None
+) -> None:
+    """A word that vanished under a living batch would read as pending again."""
+    batch, (group,) = world.batch(61, closed=closed, idle_ttl=idle_ttl, lifetime=90 * 86_400)
+    words = Expiries(world.ports.words)
+
+    def process() -> LedgerService:
+        return LedgerService(replace(world.ports, words=words))
+
+    process().ack(list(group[:5]))
+    process().fail([Failure(item) for item in group[5:9]])
+    process().ack(ranges=[ItemRange(group.prefix, 9, 40)])
+    process().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
+    process().ack(list(group[44:]))
+    process().close(batch.batch_id)
+
+    assert world.row(batch).state is State.COMPLETE
+    assert words.seen == {level: {batch.expires_at} for level in range(3)}
 
 
 @pytest.mark.parametrize("call", ["ack", "close"])
