@@ -54,6 +54,19 @@ class TestOrder:
 
         assert world.accesses.writes["words.clear"] - writes == 16 + 4 + 1
 
+    def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
+        self, world: World
+    ) -> None:
+        """Else the write of each level would be refused, and sent again."""
+        _, (group,) = world.batch(256, closed=True)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 255)])
+        refused, writes = (dict(each) for each in (world.accesses.refused, world.accesses.writes))
+
+        world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
+
+        assert world.accesses.refused["words.clear"] - refused.get("words.clear", 0) == 1
+        assert world.accesses.writes["words.clear"] - writes["words.clear"] == 2
+
 
 class TestRace:
     @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
@@ -196,6 +209,22 @@ class TestHeal:
         world.fresh().heal([WordKey(batch.batch_id, 0, 15)])
 
         assert world.row(batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("n", [4, 16, 64])
+    def test_completes_a_batch_that_was_closed_since_its_row_was_read(self, world: World, n: int) -> None:
+        # Given a settler that knows the batch as open, while its last acker and its closer died
+        batch, (group,) = world.batch(n)
+        root = world.ports.tree.root_level(n)
+        settler = world.fresh()
+        settler.ack(list(group[: n - 1]))
+        die_while_acking(world, [group[n - 1]], writes=root + 1)
+        world.ports.batches.close(batch.batch_id, now=world.clock.at)
+
+        settler.heal([WordKey(batch.batch_id, level, 0) for level in range(root + 1)])
+
+        # Then it writes nothing above the root
+        assert world.row(batch).state is State.COMPLETE
+        assert world.ports.words.read([WordKey(batch.batch_id, root + 1, 0)]) == {}
 
     def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
         gone, (group,) = world.batch(4, lifetime=60)
