@@ -117,6 +117,20 @@ class TestMissing:
         assert world.row(batch).state is State.OPEN
         assert world.accesses.reads["words.read"] == reads
 
+    @pytest.mark.parametrize("done", [0, 8])
+    def test_is_said_of_the_row_as_it_is_now_whatever_the_process_remembers(
+        self, world: World, done: int
+    ) -> None:
+        # Given a process that knows the batch as open
+        batch, _ = world.batch(20)
+        world.fresh().close(batch.batch_id)
+        clear(world, batch, *[Mark(0, number, 0b1111) for number in range(done // 4)])
+
+        found = inspect(world.ports, world.ledger._settler, world.row(batch))
+
+        assert found == Inspected(world.row(batch), certain=True)
+        assert found.batch.state is State.CLOSED
+
     def test_of_an_estimated_batch_is_what_was_not_counted(self, world: World) -> None:
         batch, _ = world.batch(4, closed=True, mode=Mode.ESTIMATED)
 

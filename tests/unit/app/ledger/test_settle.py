@@ -54,6 +54,27 @@ class TestOrder:
 
         assert world.accesses.writes["words.clear"] - writes == 16 + 4 + 1
 
+    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
+        self, world: World
+    ) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        world.ledger.ack([group[0]])
+        writes = world.accesses.writes["words.clear"]
+
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
+
+        assert world.accesses.writes["words.clear"] - writes == 3
+
+    @pytest.mark.parametrize("n", [5, 61, 64])
+    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
+        batch, (group,) = world.batch(n, closed=True)
+        world.ledger.ack(list(group[1:]))
+        writes = world.accesses.writes["words.clear"]
+
+        world.fresh().close(batch.batch_id)
+
+        assert world.accesses.writes["words.clear"] == writes
+
     def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
         self, world: World
     ) -> None:
@@ -241,6 +262,16 @@ class TestHeal:
         world.ledger.heal([])
 
         assert world.accesses.reads.total() == 0
+
+
+def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believes(world: World) -> None:
+    batch, (group,) = world.batch(4)
+    ledger = world.fresh()
+    ledger._settler._known.remember(replace(world.row(batch), state=State.CLOSED, closed_at=1))
+
+    ledger.ack(list(group))
+
+    assert world.row(batch).state is State.OPEN
 
 
 class Expiries:
