@@ -32,8 +32,8 @@ class TestAllocate:
         active = stores.batches.allocate(8, 1, activity=Activity(NOW + 5, NOW + 9), room=None)
 
         assert active == new_batch(items=2, touched_at=NOW + 5)
-        assert stores.batches.page(State.OPEN, due_before=NOW + 10).batches == [active]
-        assert stores.batches.page(State.OPEN, due_before=NOW + 9).batches == []
+        assert list(stores.batches.due(NOW + 10)) == [active.batch_id]
+        assert list(stores.batches.due(NOW + 9)) == []
 
     @pytest.mark.parametrize("state", [State.CLOSED, *TERMINAL])
     def test_only_an_open_batch_takes_items(self, stores: Stores, state: State) -> None:
@@ -105,7 +105,7 @@ class TestAllocateOnce:
 
         assert (first, again, other) == (3, 3, 7)
         assert row_of(stores) == new_batch(items=11, touched_at=NOW + 5)
-        assert stores.batches.page(State.OPEN, due_before=NOW + 10).batches == [row_of(stores)]
+        assert list(stores.batches.due(NOW + 10)) == [row_of(stores).batch_id]
 
     def test_a_key_is_of_its_batch(self, stores: Stores) -> None:
         put(stores, 8)

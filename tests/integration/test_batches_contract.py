@@ -79,10 +79,10 @@ class TestRows:
 
 class TestPage:
     @staticmethod
-    def walk(stores: Stores, state: State, limit: int, due_before: int | None = None) -> list[list[int]]:
+    def walk(stores: Stores, state: State, limit: int) -> list[list[int]]:
         pages, cursor = [], None
         while True:
-            page = stores.batches.page(state, due_before=due_before, cursor=cursor, limit=limit)
+            page = stores.batches.page(state, cursor=cursor, limit=limit)
             pages.append([batch.batch_id for batch in page.batches])
             assert len(page.batches) <= limit
             if page.cursor is None:
@@ -109,13 +109,6 @@ class TestPage:
             put(stores, batch_id)
 
         assert len(stores.batches.page(State.OPEN, limit=6).batches) == 6
-
-    def test_only_what_is_due(self, stores: Stores) -> None:
-        due = {put(stores, batch_id, touched_at=NOW + batch_id).due_at: batch_id for batch_id in range(10)}
-
-        listed = self.walk(stores, State.OPEN, 3, due_before=min(due) + 4)
-
-        assert sorted(chain(*listed)) == [0, 1, 2, 3]
 
     def test_a_batch_that_moved_is_in_the_shard_of_its_new_state_only(self, stores: Stores) -> None:
         put(stores)

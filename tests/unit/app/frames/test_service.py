@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, WordKey
+from fanin.app.ports.words import Claim as Lease
+from fanin.app.ports.words import Claimed, Clear, WordKey
 from fanin.app.services import patterns
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
@@ -170,6 +173,24 @@ class TestClaim:
         (receipt,) = world.ledger.ack([claim.item])
         assert receipt.first == 1
         assert world.frames.status(frame.frame_id).missing == ((0, 42), (43, 100))
+
+    def test_lets_the_word_live_as_long_as_its_frame(self, world: World) -> None:
+        """A claim may be the first write of a word, and a lease is over long before the frame."""
+        frame = world.open()
+        seen: list[Lease] = []
+
+        class Leases:
+            def claim(self, claims: Sequence[Lease]) -> list[Claimed]:
+                seen.extend(claims)
+                return world.memory.words.claim(claims)
+
+        ports = replace(world.memory.ports(), words=Leases())  # type: ignore[arg-type]
+        FrameService(LedgerService(ports)).claim([Ticket(frame.frame_id, 70)])
+
+        row = world.memory.batches.read([frame.frame_id])[frame.frame_id]
+        assert [(lease.key.number, lease.position, lease.expires_at) for lease in seen] == [
+            (1, 6, row.expires_at)
+        ]
 
     def test_refuses_what_is_not_in_the_frame_and_writes_nothing(self, world: World) -> None:
         frame = world.open()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from fanin.app.ledger.inspection import Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
-from fanin.app.ports.words import Clear, WordKey
+from fanin.app.ports.words import Clear, WordKey, WordStore
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.tree import Mark
 from tests.unit.app.conftest import Crash, World
@@ -80,9 +82,10 @@ class TestComplete:
 
 class TestMissing:
     @pytest.mark.parametrize("n", [1, 4, 5, 64, 65, 4**5])
-    def test_costs_one_read_a_level_where_nothing_was_lost(self, world: World, n: int) -> None:
+    @pytest.mark.parametrize("done", ["none", "all but the last"])
+    def test_costs_one_read_a_level_where_nothing_was_lost(self, world: World, n: int, done: str) -> None:
         batch, (group,) = world.batch(n, closed=True)
-        world.ledger.ack(list(group[: n - 1]))
+        world.ledger.ack([] if done == "none" else list(group[: n - 1]))
         before, written = world.accesses.reads["words.read"], world.written()
 
         found = look(world, batch)
@@ -117,6 +120,20 @@ class TestMissing:
         assert world.row(batch).state is State.OPEN
         assert world.accesses.reads["words.read"] == reads
 
+    @pytest.mark.parametrize("done", [0, 8])
+    def test_is_said_of_the_row_as_it_is_now_whatever_the_process_remembers(
+        self, world: World, done: int
+    ) -> None:
+        # Given a process that knows the batch as open
+        batch, _ = world.batch(20)
+        world.fresh().close(batch.batch_id)
+        clear(world, batch, *[Mark(0, number, 0b1111) for number in range(done // 4)])
+
+        found = inspect(world.ports, world.ledger._settler, world.row(batch))
+
+        assert found == Inspected(world.row(batch), certain=True)
+        assert found.batch.state is State.CLOSED
+
     def test_of_an_estimated_batch_is_what_was_not_counted(self, world: World) -> None:
         batch, _ = world.batch(4, closed=True, mode=Mode.ESTIMATED)
 
@@ -125,7 +142,37 @@ class TestMissing:
         assert look(world, batch).batch.state is State.COMPLETE
 
 
+class Requests:
+    """Words, and how often they were read.
+
+    Attributes:
+        sizes: how many words each read asked for.
+    """
+
+    def __init__(self, words: WordStore) -> None:
+        self._words = words
+        self.clear = words.clear
+        self.sizes: list[int] = []
+
+    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+        self.sizes.append(len(keys))
+        return self._words.read(keys)
+
+
 class TestBudget:
+    def test_goes_to_many_words_at_a_time_where_one_was_lost(self, world: World) -> None:
+        batch, _ = world.batch(4**5, closed=True)
+        clear(world, batch, *leaves(world, 4**5))
+        words = Requests(world.ports.words)
+
+        ports = replace(world.ports, words=words)  # type: ignore[arg-type]
+        found = inspect(ports, world.fresh()._settler, world.row(batch))
+
+        assert found.batch.state is State.COMPLETE
+        assert words.sizes[:5] == [1] * 5
+        assert sum(words.sizes) == 1 + 4 + 16 + 64 + 256
+        assert len(words.sizes) < 100
+
     def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world: World) -> None:
         # Given many words that nobody carried up
         n = 4**6

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fanin.app.ledger.marking import Marked
 from fanin.domain import limits
-from fanin.domain.batch import Mode, State
+from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.tree import Mark
 from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
 from tests.unit.app.conftest import Crash, World
@@ -47,6 +47,37 @@ def test_a_word_is_one_write_and_parents_are_coalesced(world: World) -> None:
 
     # Four words, their parent, and its parent
     assert world.written() - before == 6
+
+
+def test_a_word_that_is_named_twice_is_marked_for_both_in_one_write(world: World) -> None:
+    batch, _ = world.batch(40)
+    before = world.written()
+
+    (told,) = world.ledger.mark({batch.batch_id: [Mark(0, 0, 0b0011), Mark(0, 0, 0b0110)]})
+
+    assert told == Marked(batch.batch_id, State.OPEN, first=3)
+    assert world.ledger.pending(batch.batch_id, 0, 4) == {3}
+    assert world.written() - before == 1
+
+
+def test_are_activity(world: World) -> None:
+    batch, _ = world.batch(40)
+    world.clock.advance(batch.open_idle_ttl * 900)
+
+    world.ledger.mark({batch.batch_id: [Mark(0, 0, 0b0001)]})
+    world.clock.advance(batch.open_idle_ttl * 900)
+
+    assert world.fresh().reap().orphaned == 0
+
+
+def test_are_late_where_a_batch_ended_as_complete_without_the_items(world: World) -> None:
+    batch, _ = world.batch(4, deadline=world.clock.at + 1, on_deadline=OnDeadline.COMPLETE)
+    world.clock.advance(1)
+    world.ledger.meet_deadline(batch.batch_id)
+
+    (told,) = world.fresh().mark({batch.batch_id: [Mark(0, 0, 0b0011)]})
+
+    assert told == Marked(batch.batch_id, State.COMPLETE, complete=True, late=2)
 
 
 def test_of_several_batches_are_one_call(world: World) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fanin.app.ledger.reading import Reading
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain import limits
-from fanin.domain.acks import ItemRange
+from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
@@ -50,6 +50,18 @@ class TestStatus:
 
             assert bounds.done_min <= done + 1 <= bounds.done_max
             assert exact.done_min == exact.done_max == done + 1
+
+    @pytest.mark.parametrize(("n", "most"), [(16, 3), (17, 17), (64, 64), (65, 65)])
+    def test_bounds_leave_room_for_what_lies_below_the_words_they_are_made_of(
+        self, world: World, n: int, most: int
+    ) -> None:
+        """Only words of level 0 say exactly which items are done."""
+        batch, (group,) = world.batch(n)
+        world.ledger.ack([group[1], group[6], group[11]])
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max) == (3 if n <= 16 else 0, most)
 
     @pytest.mark.parametrize("n", [10**6, 2**32 - 1])
     def test_bounds_cost_the_same_for_any_size(self, n: int) -> None:
@@ -109,9 +121,9 @@ class TestMissing:
     @pytest.mark.parametrize("limit", [1, 2, 3, 1000])
     @pytest.mark.parametrize("budget", [150, 10_000])
     def test_pages_by_limit_and_by_budget(self, world: World, limit: int, budget: int) -> None:
-        # Given holes over a wide tree
+        # Given holes over a wide tree, some of them apart within one word
         batch, (group,) = world.batch(2_000)
-        holes = {3, 4, 5, 63, 64, 500, 777, 1_300, 1_301, 1_999}
+        holes = {3, 4, 5, 8, 10, 63, 64, 500, 777, 1_300, 1_301, 1_999}
         world.ledger.ack([item for i, item in enumerate(group) if i not in holes])
         reader = small(world, budget)
 
@@ -284,3 +296,13 @@ class TestVerify:
         verdict = world.ledger.verify(batch.batch_id)
 
         assert (verdict.pending, verdict.disagreements) == (4, ())
+
+
+class TestFailures:
+    def test_are_those_whose_own_bit_was_cleared_as_failed(self, world: World) -> None:
+        # Given an item that failed, and a neighbour in its word that was done before it failed
+        batch, (group,) = world.batch(4)
+        world.ledger.ack([group[1]])
+        world.ledger.fail([Failure(group[1], "too late"), Failure(group[2], "no stock")])
+
+        assert [found.ordinal for found in world.ledger.failures(batch.batch_id).failures] == [2]

@@ -181,6 +181,24 @@ class TestDeadline:
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
         assert world.row(batch).state is state
 
+    def test_is_left_to_its_alarm_by_a_run_that_looks_for_another_reason(self, world: World) -> None:
+        # Given a closed batch that is looked at a quarter of an hour after its close, just past its deadline
+        batch, _ = world.batch(5, closed=True, deadline=world.clock.at + 15 * MINUTE - 30_000)
+        world.clock.advance(15 * MINUTE + 1)
+
+        assert world.ledger.reap() == Reaped(seen=1)
+        assert world.row(batch).state is State.CLOSED
+        world.clock.advance(MINUTE)
+        assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
+
+    def test_of_a_batch_that_was_cancelled_meanwhile_counts_as_nothing(self, world: World) -> None:
+        batch, _ = world.batch(5, deadline=world.clock.at + 1_000)
+        world.clock.advance(2 * MINUTE)
+        world.at("batches.end", "before", lambda: world.fresh().cancel(batch.batch_id))
+
+        assert world.ledger.reap() == Reaped(seen=1)
+        assert world.row(batch).state is State.CANCELLED
+
     def test_of_a_batch_that_stays_active_is_not_forgotten(self, world: World) -> None:
         """Activity moves the index key, but never past the deadline."""
         batch, (group,) = world.batch(50, deadline=world.clock.at + 5 * HOUR)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.words import WordKey
-from fanin.domain.acks import ItemRange
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
+from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
+from fanin.domain.tree import Mark
 from fanin.errors import BatchGone, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import Crash, World
 
@@ -50,6 +53,40 @@ class TestOrder:
         world.ledger.ack(list(group))
 
         assert world.accesses.writes["words.clear"] - writes == 16 + 4 + 1
+
+    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
+        self, world: World
+    ) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        world.ledger.ack([group[0]])
+        writes = world.accesses.writes["words.clear"]
+
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
+
+        assert world.accesses.writes["words.clear"] - writes == 3
+
+    @pytest.mark.parametrize("n", [5, 61, 64])
+    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
+        batch, (group,) = world.batch(n, closed=True)
+        world.ledger.ack(list(group[1:]))
+        writes = world.accesses.writes["words.clear"]
+
+        world.fresh().close(batch.batch_id)
+
+        assert world.accesses.writes["words.clear"] == writes
+
+    def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
+        self, world: World
+    ) -> None:
+        """Else the write of each level would be refused, and sent again."""
+        _, (group,) = world.batch(256, closed=True)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 255)])
+        refused, writes = (dict(each) for each in (world.accesses.refused, world.accesses.writes))
+
+        world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
+
+        assert world.accesses.refused["words.clear"] - refused.get("words.clear", 0) == 1
+        assert world.accesses.writes["words.clear"] - writes["words.clear"] == 2
 
 
 class TestRace:
@@ -181,6 +218,35 @@ class TestHeal:
 
         assert world.accesses.writes["words.clear"] == writes
 
+    @pytest.mark.parametrize("writes", [1, 2, 3])
+    def test_goes_on_from_a_word_whose_parents_know_of_it_to_the_one_that_does_not(
+        self, world: World, writes: int
+    ) -> None:
+        """The record of a leaf may be the only one that comes: edges are not in the stream."""
+        batch, (group,) = world.batch(64, closed=True)
+        world.ledger.ack(list(group[:63]))
+        die_while_acking(world, [group[63]], writes=writes)
+
+        world.fresh().heal([WordKey(batch.batch_id, 0, 15)])
+
+        assert world.row(batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("n", [4, 16, 64])
+    def test_completes_a_batch_that_was_closed_since_its_row_was_read(self, world: World, n: int) -> None:
+        # Given a settler that knows the batch as open, while its last acker and its closer died
+        batch, (group,) = world.batch(n)
+        root = world.ports.tree.root_level(n)
+        settler = world.fresh()
+        settler.ack(list(group[: n - 1]))
+        die_while_acking(world, [group[n - 1]], writes=root + 1)
+        world.ports.batches.close(batch.batch_id, now=world.clock.at)
+
+        settler.heal([WordKey(batch.batch_id, level, 0) for level in range(root + 1)])
+
+        # Then it writes nothing above the root
+        assert world.row(batch).state is State.COMPLETE
+        assert world.ports.words.read([WordKey(batch.batch_id, root + 1, 0)]) == {}
+
     def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
         gone, (group,) = world.batch(4, lifetime=60)
         live, (other,) = world.batch(4, closed=True)
@@ -196,6 +262,57 @@ class TestHeal:
         world.ledger.heal([])
 
         assert world.accesses.reads.total() == 0
+
+
+def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believes(world: World) -> None:
+    batch, (group,) = world.batch(4)
+    ledger = world.fresh()
+    ledger._settler._known.remember(replace(world.row(batch), state=State.CLOSED, closed_at=1))
+
+    ledger.ack(list(group))
+
+    assert world.row(batch).state is State.OPEN
+
+
+class Expiries:
+    """Words whose writes are looked at on their way.
+
+    Attributes:
+        seen: what their rows expire at, by level.
+    """
+
+    def __init__(self, words: WordStore) -> None:
+        self._words = words
+        self.seen: dict[int, set[int]] = {}
+        self.read, self.read_failed, self.claim = words.read, words.read_failed, words.claim
+
+    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        for clear in clears:
+            self.seen.setdefault(clear.key.level, set()).add(clear.expires_at)
+        return self._words.clear(clears)
+
+
+@pytest.mark.parametrize("idle_ttl", [None, 60])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
+    world: World, closed: bool, idle_ttl: int | None
+) -> None:
+    """A word that vanished under a living batch would read as pending again."""
+    batch, (group,) = world.batch(61, closed=closed, idle_ttl=idle_ttl, lifetime=90 * 86_400)
+    words = Expiries(world.ports.words)
+
+    def process() -> LedgerService:
+        return LedgerService(replace(world.ports, words=words))
+
+    process().ack(list(group[:5]))
+    process().fail([Failure(item) for item in group[5:9]])
+    process().ack(ranges=[ItemRange(group.prefix, 9, 40)])
+    process().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
+    process().ack(list(group[44:]))
+    process().close(batch.batch_id)
+
+    assert world.row(batch).state is State.COMPLETE
+    assert words.seen == {level: {batch.expires_at} for level in range(3)}
 
 
 @pytest.mark.parametrize("call", ["ack", "close"])

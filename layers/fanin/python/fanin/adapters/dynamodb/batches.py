@@ -163,14 +163,12 @@ class DynamoBatches:
         change = Change(when, {**_LIVE, "now": now // 1000}, {names.EXPIRES_AT: now // 1000})
         return self._update(batch_id, change)[1]
 
-    def page(
-        self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
-    ) -> Page:
+    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         listing = f"batches {state}"
         shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         found: list[int] = []
         while shard < names.SHARDS and len(found) < limit:
-            request = _query(state, shard, due_before, after) | {"Limit": limit - len(found)}
+            request = _query(state, shard, after) | {"Limit": limit - len(found)}
             rows, last = self._connection.query({"TableName": self._table, **request})
             found += [int(row[names.BATCH_ID]["N"]) for row in rows]
             if last is None:
@@ -188,7 +186,7 @@ class DynamoBatches:
     def _due(self, state: State, shard: int, before: int) -> Iterator[tuple[int, int]]:
         after: list[int] = []
         while True:
-            request = _query(state, shard, before, after) | {"Limit": _DUE}
+            request = _query(state, shard, after, due_before=before) | {"Limit": _DUE}
             rows, last = self._connection.query({"TableName": self._table, **request})
             yield from map(_place, rows)
             if last is None:
@@ -269,7 +267,7 @@ def _place(row: Item) -> tuple[int, int]:
     return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
 
 
-def _query(state: State, shard: int, due_before: int | None, after: list[int]) -> dict[str, Any]:
+def _query(state: State, shard: int, after: list[int], *, due_before: int | None = None) -> dict[str, Any]:
     shard_key = attribute(f"{state}#{shard}")
     request: dict[str, Any] = {
         "IndexName": names.INDEX_BY_STATE_SHARD,

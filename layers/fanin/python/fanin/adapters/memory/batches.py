@@ -202,9 +202,7 @@ class MemoryBatches:
             lambda row: replace(row, expires_at=now // 1000),
         )[1]
 
-    def page(
-        self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
-    ) -> Page:
+    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         listing = f"batches {state}"
         shard, *place = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         after = (shard, *self._place(*place)) if place else (shard,)
@@ -215,9 +213,7 @@ class MemoryBatches:
                 for b, row in self._rows.items()
                 if row.state is state
             )
-            return sorted(
-                place for place in places if place > after and (due_before is None or place[1] < due_before)
-            )
+            return sorted(place for place in places if place > after)
 
         places = self._accesses.read("batches.page", query)
         rows = self.read([batch_id for *_, batch_id in places[:limit]])

@@ -211,9 +211,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def page(
-        self, state: State, *, due_before: int | None = None, cursor: str | None = None, limit: int = 100
-    ) -> Page:
+    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         """List batches of one state through the index (eventually consistent), shard by shard.
 
         A page may be short, since rows that have left the state are dropped. Only a None cursor means the
