@@ -20,10 +20,10 @@ from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 logger = logging.getLogger("fanin")
 
 _QUICKEST: Final = 0.001  # seconds
-_BEGUN_WITHIN: Final = 1 / 8
+_BEGUN_WITHIN: Final = 1 / 4
 """Envelopes that were claimed together are begun within this share of their lease.
 
-A handler may take three quarters; the last eighth is for the acknowledgement.
+A handler may take half of it; the rest is for the acknowledgement.
 """
 
 
@@ -71,7 +71,7 @@ class IdempotentReceiver:
 
     It claims each envelope, handles it, and acknowledges it. The claim and the acknowledgement are one
     conditional write each. Envelopes are claimed and acknowledged together only as far as the handler is
-    likely to get in an eighth of the lease, by how long it took before. If a receiver dies in between, its
+    likely to get in a quarter of the lease, by how long it took before. If a receiver dies in between, its
     lease runs out, and the envelope is handled by the receiver that gets it next. The pattern is "Idempotent
     Receiver", Enterprise Integration Patterns.
 
@@ -82,7 +82,7 @@ class IdempotentReceiver:
 
     Args:
         frames: makes the claims, as ``tracker.frames`` does.
-        handle: does the work of one envelope, within three quarters of the lease.
+        handle: does the work of one envelope, within half of the lease.
         acknowledge: tells the ledger what is done, and returns when it is marked: ``tracker.acknowledger()``.
         lease: seconds for which an envelope is claimed.
         clock: tells the time in seconds, monotonic. It measures how much of a lease is over since it was
