@@ -195,8 +195,10 @@ class SqsReceiver:
             How many messages were received.
 
         Raises:
+            InvalidRequest: ``wait`` is not a whole number from 0 to 20.
             AccessDenied, NotConfigured, ServiceUnavailable, Throttled: the queue cannot be reached.
         """
+        limits.whole("wait", wait, 0, limits.MAX_WAIT)
         with queue_errors(queue_url):
             answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
         messages = {message["MessageId"]: message for message in answer.get("Messages", [])}
@@ -247,7 +249,11 @@ def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[
         sqs: client.
         queue_url: the reply channel; no other sender may use it.
         wait: seconds for which a call waits for messages, 0 to 20.
+
+    Raises:
+        InvalidRequest: ``wait`` is not a whole number from 0 to 20.
     """
+    limits.whole("wait", wait, 0, limits.MAX_WAIT)
 
     def take() -> Iterator[Notice]:
         with queue_errors(queue_url):
