@@ -50,13 +50,13 @@ def take_all(self: MemoryWords, claim: Claim) -> Claimed:
 
 def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Disposition]:
     """Acknowledge what was claimed, and then handle it."""
-    claims = self._claim(list({envelope.ticket: envelope for envelope in envelopes}))
+    claims, _ = self._claim(list({envelope.ticket: envelope for envelope in envelopes}))
     self._acknowledge(
         [ItemOutcome(claim.item) for claim in claims.values() if not isinstance(claim, Disposition)]
     )
     for envelope in envelopes:
         if not isinstance(claim := claims[envelope.ticket], Disposition):
-            self._handle_claimed(claim, envelope)
+            self._handle_claimed(claim, envelope, self._clock())
     return [Disposition.HANDLED] * len(envelopes)
 
 
@@ -91,7 +91,7 @@ release = SqliteRepeatBuffer.release
     [
         (MemoryWords, "_claim", take_all),
         (IdempotentReceiver, "receive", mark_first),
-        (receiver, "_STALE", -1e9),  # begin also with a lease that is over
+        (receiver, "_BEGUN_WITHIN", 1e9),  # begin also with a lease that is over
         (Repeater, "flush", send_first),
         (Repeater, "tick", believe_the_transport),
         (SqliteRepeatBuffer, "release", forget_what_ended),

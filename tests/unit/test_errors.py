@@ -96,6 +96,14 @@ def test_messages_that_were_not_sent_are_named_with_their_reasons() -> None:
     error = errors.SendFailed("one of two", items=reasons)
     reasons.clear()
     assert (error.items, error.retryable) == ({"1:g:0": "too long"}, False)
+    assert (error.sent, error.unsent) == (0, [])
+
+
+def test_envelopes_that_can_never_be_sent_are_named_with_their_reasons() -> None:
+    reasons = {3: "too long"}
+    error = errors.EnvelopesRefused("one of two", reasons=reasons)
+    reasons.clear()
+    assert (error.reasons, error.retryable) == ({3: "too long"}, False)
 
 
 def test_a_bad_request_is_caught_whichever_it_is() -> None:

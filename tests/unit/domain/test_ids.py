@@ -200,3 +200,8 @@ class TestGroup:
         assert self.group[3] in self.group
         with pytest.raises(IndexError):
             self.group[10]
+
+
+@pytest.mark.parametrize("at", [1_735_689_600_000, 1_790_000_000_123])
+def test_a_batch_id_says_when_it_was_made(at: int) -> None:
+    assert ids.made_at(ids.batch_id(at, 4_095)) == at

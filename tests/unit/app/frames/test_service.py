@@ -149,6 +149,15 @@ class TestClaim:
         (others,) = world.frames.claim([ticket], lease=10)
         assert (mine.until, others.until) == (now + 10, now + 10)
 
+    def test_a_lease_is_never_shorter_than_asked_for(self, world: World) -> None:
+        frame = world.open()
+        world.clock.advance(999)
+        assert world.hold(frame, 5) is Hold.CLAIMED
+        world.clock.advance(30_000)
+        assert world.hold(frame, 5) is Hold.LEASED
+        world.clock.advance(1)
+        assert world.hold(frame, 5) is Hold.CLAIMED
+
     def test_what_is_acknowledged_is_done_also_while_leased(self, world: World) -> None:
         frame = world.open()
         world.ack(frame, 3)

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
-from fanin.errors import AccessDenied, NotConfigured, Throttled
+from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, Throttled
 from tests.unit.client.conftest import received
 
 
@@ -147,3 +147,33 @@ def test_it_gives_up_where_waiting_does_not_help(tracker, queue, faulty, code, e
 def test_it_stops_before_a_poll_when_told_to(tracker, queue, faulty):
     assert tracker.consumer(queue, lambda message: None).run(until=lambda: True) == 0
     assert faulty.requests == []
+
+
+def test_a_message_that_cannot_be_read_comes_again_alone(tracker, queue, sent, faulty, sqs):
+    def garble(real, arguments):
+        answer = real(**arguments)
+        del answer["Messages"][0]["Body"]
+        return answer
+
+    faulty.instead("receive_message", garble)
+    tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0).poll()
+    assert len(received(sqs, queue)) == 1
+    assert sent.status(exact=True).done_min == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"wait": 21}, "wait must be a whole number from 0 to 20"),
+        ({"wait": -1}, "wait must be a whole number from 0 to 20"),
+        ({"wait": "20"}, "wait must be a whole number from 0 to 20"),
+        ({"visibility_timeout": 43_201}, "visibility_timeout must be a whole number from 0 to 43200"),
+        ({"visibility_timeout": 1.5}, "visibility_timeout must be a whole number from 0 to 43200"),
+        ({"queue_url": ""}, "queue_url must be text"),
+        ({"queue_url": None}, "queue_url must be text"),
+        ({"handle": None}, "a handler must be a function of a ReceivedMessage, not NoneType"),
+    ],
+)
+def test_arguments_that_cannot_work_are_refused_at_once(tracker, queue, options, expected):
+    with pytest.raises(InvalidRequest, match=expected):
+        tracker.consumer(**{"queue_url": queue, "handle": print, **options})

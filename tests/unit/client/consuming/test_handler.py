@@ -10,7 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 from fanin import ItemFailed
 from fanin.client.consuming import handler
 from fanin.domain.batch import State
-from fanin.errors import NotConfigured, Throttled
+from fanin.errors import InvalidRequest, NotConfigured, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.consuming.conftest import ARN, event, failed, record
 
@@ -199,3 +199,51 @@ def test_without_powertools_it_says_what_to_install(tracker, monkeypatch):
     monkeypatch.setattr(handler, "find_spec", lambda name: None)
     with pytest.raises(NotConfigured, match=r"fanin\[lambda\]"):
         tracker.sqs_handler(lambda message: None)
+
+
+def test_messages_of_a_batch_that_was_removed_are_handled_once(tracker, batch):
+    # Given a message whose batch is removed while it is on its way, and one of a living batch
+    group = batch.add(1)
+    batch.cancel()
+    tracker.remove(batch.id)
+    living = tracker.add(tracker.open().batch_id, 1)
+    handled = []
+    handle = tracker.sqs_handler(lambda message: handled.append(message.item))
+    # When, then
+    assert failed(handle(event([group[0], living[0]]))) == []
+    assert handled == [group[0], living[0]]
+
+
+def test_an_event_without_messages_is_an_answer_too(tracker):
+    assert tracker.sqs_handler(lambda message: None)({"Records": []}) == {"batchItemFailures": []}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        None,
+        [],
+        {"Records": None},
+        {"detail-type": "Batch Completed", "detail": {}},
+        {"Records": [{"eventSource": "aws:s3", "s3": {}}]},
+        {"Records": ["m1"]},
+    ],
+)
+def test_an_event_of_another_service_is_refused(tracker, other):
+    with pytest.raises(InvalidRequest, match=r"SQS.*map a queue to this function"):
+        tracker.sqs_handler(lambda message: pytest.fail("handled"))(other)
+
+
+def test_a_record_that_cannot_be_read_comes_again_alone(tracker, batch):
+    group = batch.add(3)
+    records = event(group)
+    del records["Records"][0]["body"]
+    records["Records"][2]["attributes"]["ApproximateReceiveCount"] = "many"
+    assert failed(tracker.sqs_handler(lambda message: None)(records)) == ["m0", "m2"]
+    assert batch.status(exact=True).done_min == 1
+
+
+def test_a_handler_must_be_a_function(tracker):
+    with pytest.raises(InvalidRequest, match="not str; pass the function itself"):
+        tracker.sqs_handler("handle")

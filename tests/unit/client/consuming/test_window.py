@@ -8,8 +8,18 @@ import pytest
 
 from fanin import ItemFailed, ReceivedMessage
 from fanin.client.consuming.acknowledging import ItemOutcome
-from fanin.client.consuming.window import MessageWindow
-from fanin.errors import InvalidItemId, Throttled
+from fanin.client.consuming.window import UNKNOWN_MS, MessageWindow, check_handler
+from fanin.domain import ids
+from fanin.errors import (
+    AccessDenied,
+    BatchGone,
+    BatchNotFound,
+    FaninError,
+    InvalidItemId,
+    InvalidRequest,
+    ServiceUnavailable,
+    Throttled,
+)
 from fanin.names import ATTRIBUTE_REPLY_TO
 
 
@@ -108,3 +118,56 @@ def test_after_an_error_that_blames_no_item_all_messages_with_items_come_again()
     for name, item in (("m1", "1:g:0"), ("m2", None), ("m3", "1:g:1")):
         window.handle(message(name, item))
     assert window.acknowledge() == {"m1", "m3"}
+
+
+NOW = 1_790_000_000_000
+
+
+def item_of(opened_at: int) -> str:
+    block = ids.issue(ids.batch_id(opened_at, 0), 0, 2, bytes(ids.SALT_BYTES))
+    return f"{block.prefix}:0"
+
+
+OLD, YOUNG = item_of(NOW - UNKNOWN_MS - 1), item_of(NOW - UNKNOWN_MS + 1)
+
+
+@pytest.mark.parametrize(
+    ("item", "error", "dropped"),
+    [
+        (OLD, BatchGone("removed"), True),
+        (YOUNG, BatchGone("removed"), True),
+        (OLD, BatchNotFound("unknown"), True),
+        (YOUNG, BatchNotFound("unknown"), False),
+        ("nonsense", BatchNotFound("unknown"), False),
+        (OLD, InvalidItemId("forged"), False),
+        (OLD, ServiceUnavailable("no answer"), False),
+        (OLD, Throttled("slow down"), False),
+        (OLD, AccessDenied("not you"), False),
+    ],
+)
+def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(
+    item: str, error: FaninError, dropped: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given two messages, of one of which the ledger says something
+    marked: list[str] = []
+
+    def acknowledge(outcomes: Sequence[ItemOutcome]) -> None:
+        if any(outcome.item == item for outcome in outcomes):
+            raise error
+        marked.extend(outcome.item for outcome in outcomes)
+
+    window = MessageWindow(lambda _: None, acknowledge, now=lambda: NOW)
+    for name, named in (("m1", item), ("m2", "1:g:0")):
+        window.handle(message(name, named))
+    # When
+    again = window.acknowledge()
+    # Then the other one is marked, unless the error blames nobody
+    assert ("m1" in again) is not dropped
+    assert (marked == ["1:g:0"]) is ("m2" not in again)
+    assert (f"item {item} was handled, and its message is dropped" in caplog.text) is dropped
+
+
+@pytest.mark.parametrize("handle", [None, "handle", 5])
+def test_a_handler_that_cannot_be_called_is_refused(handle: object) -> None:
+    with pytest.raises(InvalidRequest, match="a handler must be a function of a ReceivedMessage"):
+        check_handler(handle)

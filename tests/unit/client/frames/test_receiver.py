@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fanin.app.frames.service import FrameService
+from fanin.app.services import Services
+from fanin.client.consuming.acknowledging import LedgerAcknowledger, QueueAcknowledger
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
+from fanin.client.tracker import Tracker
 from fanin.domain.frames import Claim, Hold, Ticket
-from fanin.errors import BatchGone, ItemFailed, Throttled
+from fanin.errors import BatchGone, InvalidRequest, ItemFailed, Throttled
 from tests.unit.client.frames.conftest import Crash, World
 
 
@@ -89,19 +92,121 @@ def test_a_receiver_that_dies_loses_nothing(world: World) -> None:
     assert (len(attempts), len(effects)) == (2, 1)
 
 
-def test_what_waited_too_long_for_others_is_not_begun(world: World) -> None:
-    repeater, seen = world.repeater(), []
+class Slow:
+    """Handlers that take as long as they were told to, in seconds, one after the other."""
+
+    def __init__(self, world: World, *seconds: float) -> None:
+        self._world = world
+        self._seconds = list(seconds)
+        self.seen: list[bytes] = []
+
+    def __call__(self, delivery: Delivery) -> None:
+        self.seen.append(delivery.payload)
+        self._world.clock.advance(int(self._seconds.pop(0) * 1000))
+
+
+def send(world: World, count: int) -> None:
+    repeater = world.repeater(size=count)
+    for number in range(count):
+        repeater.put(b"%d" % number)
+    repeater.flush()
+
+
+def test_however_slow_the_handlers_are_nobody_else_handles_their_envelopes(world: World) -> None:
+    # Given handlers that each take most of the lease, and together much more than it
+    send(world, 4)
+    log: list[tuple[str, bytes]] = []
+    other = world.receiver(lambda delivery: log.append(("other", delivery.payload)))
+    messages = list(world.queue)
 
     def handle(delivery: Delivery) -> None:
-        seen.append(delivery.payload)
-        world.clock.advance(10_000)
+        log.append(("first", delivery.payload))
+        world.clock.advance(22_000)
+        # The messages that the receiver holds come to another one, and those before it are acknowledged.
+        number = delivery.envelope.index
+        found = other.receive(messages[: number + 1])
+        assert found == [*[Disposition.DROPPED] * number, Disposition.REDELIVER]
 
-    for payload in (b"a", b"b", b"c"):
-        repeater.put(payload)
-    repeater.flush()
-    dispositions = world.receiver(handle).receive(world.queue)
-    assert dispositions == [Disposition.HANDLED, Disposition.HANDLED, Disposition.REDELIVER]
-    assert seen == [b"a", b"b"]
+    # When, then
+    assert world.receiver(handle).receive(messages) == [Disposition.HANDLED] * 4
+    assert log == [("first", b"%d" % n) for n in range(4)]
+
+
+def test_what_is_handled_fast_is_claimed_and_acknowledged_together(world: World) -> None:
+    send(world, 20)
+    receiver = world.receiver(lambda _: None)
+    asked = watch_claims(receiver)
+    assert receiver.receive(world.queue[:10]) == [Disposition.HANDLED] * 10
+    assert receiver.receive(world.queue[10:]) == [Disposition.HANDLED] * 10
+    assert asked == [1, 9, 10]
+
+
+def test_after_a_slow_envelope_less_is_claimed_together_for_a_while(world: World) -> None:
+    # Given a lease of 40 s, of which 10 may pass until the last of those that were claimed together
+    send(world, 20)
+    handle = Slow(world, 1, *[2] * 4, *[0] * 15)
+    receiver = world.receiver(handle, lease=40)
+    asked = watch_claims(receiver)
+    assert receiver.receive(world.queue) == [Disposition.HANDLED] * 20
+    assert asked[:2] == [1, 10]
+    assert sum(asked) == 20
+
+
+def test_what_waited_too_long_for_others_is_not_begun(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    # Given a handler that was fast, and is slow once
+    send(world, 4)
+    handle = Slow(world, 0, 10, 0)
+    assert world.receiver(handle).receive(world.queue) == [
+        Disposition.HANDLED,
+        Disposition.HANDLED,
+        *[Disposition.REDELIVER] * 2,
+    ]
+    assert handle.seen == [b"0", b"1"]
+    assert "10.0 s of its lease of 30 s were over before it was begun" in caplog.text
+
+
+@pytest.mark.parametrize("skew", [-3_600, -16, 0, 16, 3_600])
+def test_a_receiver_s_clock_need_not_agree_with_the_service_s(world: World, skew: int) -> None:
+    send(world, 3)
+    seen: list[bytes] = []
+    receiver = IdempotentReceiver(
+        world.frames(),
+        lambda delivery: seen.append(delivery.payload),
+        LedgerAcknowledger(Tracker(Services(world.memory.ports()))),
+        clock=lambda: world.seconds() + skew,
+    )
+    assert receiver.receive(world.queue) == [Disposition.HANDLED] * 3
+    assert seen == [b"0", b"1", b"2"]
+
+
+def watch_claims(receiver: IdempotentReceiver) -> list[int]:
+    """How many envelopes each claim of a receiver names, from now on."""
+    asked: list[int] = []
+    claim = receiver._frames.claim
+
+    def watched(tickets: Sequence[Ticket], *, lease: int) -> list[Claim]:
+        asked.append(len(tickets))
+        return claim(tickets, lease=lease)
+
+    receiver._frames.claim = watched  # type: ignore[method-assign]
+    return asked
+
+
+@pytest.mark.parametrize("lease", [0, -1, 43_201, 1.5, True, None])
+def test_a_lease_that_no_claim_could_have_is_refused(world: World, lease: int) -> None:
+    with pytest.raises(InvalidRequest, match="lease must be a whole number from 1 to 43200"):
+        world.receiver(lambda _: None, lease=lease)
+
+
+def test_a_handler_that_cannot_be_called_is_refused(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="handle must be a function of a Delivery, not str"):
+        world.receiver("handle")  # type: ignore[arg-type]
+
+
+def test_acknowledging_through_the_ack_queue_is_refused(world: World) -> None:
+    later = QueueAcknowledger(None, "https://sqs/acks")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match=r"pass tracker\.acknowledger\(\"api\"\)"):
+        IdempotentReceiver(world.frames(), lambda _: None, later)
 
 
 def test_one_bad_envelope_spoils_only_itself(world: World) -> None:
@@ -167,8 +272,8 @@ def test_an_envelope_of_a_frame_that_is_gone_is_dropped_alone(caplog: pytest.Log
 def test_claims_that_are_throttled_are_not_repeated_here(caplog: pytest.LogCaptureFixture) -> None:
     dispositions, claims = receive(lambda _: Throttled("slow down"))
     assert dispositions == [Disposition.REDELIVER] * 4
-    assert claims.asked == [[0, 1, 2, 3]]
-    assert "4 envelopes could not be claimed and come again: slow down" in caplog.text
+    assert claims.asked == [[0]]
+    assert "1 envelopes could not be claimed and come again: slow down" in caplog.text
 
 
 def test_nothing_to_receive_asks_nobody() -> None:
@@ -176,14 +281,19 @@ def test_nothing_to_receive_asks_nobody() -> None:
     assert (dispositions, claims.asked) == ([], [])
 
 
-def test_an_envelope_whose_lease_is_nearly_over_is_not_begun() -> None:
-    # Given a claim whose lease of 30 s ends in 14 s
-    claims = Claims(lambda _: None)
+def test_an_envelope_that_was_claimed_too_slowly_is_not_begun() -> None:
+    # Given a claim whose answer takes eight of the thirty seconds
+    claims, times = Claims(lambda _: None), iter([0.0, 8.0])
     receiver = IdempotentReceiver(
         claims,  # type: ignore[arg-type]
         lambda _: pytest.fail("handled"),
         lambda _: None,
         lease=30,
-        clock=lambda: 16,
+        clock=lambda: next(times),
     )
     assert receiver.receive([Envelope(7, 0, b"")]) == [Disposition.REDELIVER]
+
+
+def test_a_defect_that_one_claim_causes_concerns_that_envelope_only() -> None:
+    dispositions, _ = receive(lambda ticket: KeyError("odd") if ticket.index == 2 else None)
+    assert dispositions == [*[Disposition.HANDLED] * 2, Disposition.REDELIVER, Disposition.HANDLED]

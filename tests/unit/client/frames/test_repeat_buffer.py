@@ -12,7 +12,7 @@ from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.repeat_buffer import RepeatBuffer, Usage
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
-from fanin.errors import BufferFull
+from fanin.errors import BufferFull, InvalidRequest
 
 Make = Callable[..., Any]
 
@@ -159,3 +159,9 @@ def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
     assert (buffer.aside(), buffer.waiting, buffer.usage) == ([], 1, Usage(1, 9))
     buffer.assign(8, 1)
     assert payloads(buffer, 8, (0, 1)) == [b"payload 0"]
+
+
+@pytest.mark.parametrize("bounds", [{"max_envelopes": 0}, {"max_bytes": -1}, {"max_envelopes": "9"}])
+def test_bounds_that_hold_nothing_are_refused(make: Make, bounds: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="must be a whole number from 1"):
+        make(**bounds)

@@ -410,3 +410,10 @@ def test_whatever_the_reply_channel_raises_holds_up_nothing(world: World) -> Non
     repeater._notices = lambda: 1 / 0  # type: ignore[assignment,return-value]
     repeater.put(b"a")
     repeater.run(lambda: bool(world.queue))
+
+
+def test_arguments_that_cannot_work_are_refused_at_once(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="transport must be a function, not str"):
+        world.repeater(transport="https://sqs/work")
+    with pytest.raises(InvalidRequest, match="the template's size must be a whole number from 1"):
+        world.repeater(size=0)

@@ -197,3 +197,10 @@ class TestNotices:
         assert list(queue_notices(faulty, queue, wait=1)()) == []  # type: ignore[arg-type]
         [(name, arguments)] = faulty.requests
         assert (name, arguments["WaitTimeSeconds"]) == ("receive_message", 1)
+
+    @pytest.mark.parametrize("wait", [-1, 21, "20"])
+    def test_a_wait_that_sqs_does_not_know_is_refused(self, faulty: Faulty, queue: str, wait: int) -> None:
+        with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
+            queue_notices(faulty, queue, wait=wait)  # type: ignore[arg-type]
+        with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
+            SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)  # type: ignore[arg-type]

@@ -126,6 +126,41 @@ class TestBounded:
             batch.send(queue, ["a"])
         assert batch.status().batch.state is State.CANCELLED
 
+    @pytest.mark.parametrize("full", [(1, 1), (4, 4), (8, 7)], ids=str)
+    def test_refused_messages_that_keep_it_full_end_the_wait(self, tracker, faulty, queue, monkeypatch, full):
+        # Given a batch that refused messages fill, and a consumer that works whenever the producer waits
+        def consume(self, attempt, at_least=None):
+            assert attempt < 500, "the producer waits for room that cannot come"
+            time.sleep(0.002)
+            tracker.ack(items_of(received(faulty, queue)))
+
+        limit, bad = full
+        monkeypatch.setattr(Backoff, "wait", consume)
+        refuse = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
+        faulty.instead("send_message_batch", refuse)
+        messages = [*(f"bad {n}" for n in range(bad)), *(f"good {n}" for n in range(20))]
+        # When
+        with pytest.raises(SendFailed, match="they keep the batch full") as raised:
+            tracker.attach(tracker.open(limit=limit).batch_id).send(queue, iter(messages))
+        # Then it says what was sent and what was not
+        error = raised.value
+        assert len(error.items) == bad
+        begun = [f"bad {n}" for n in range(bad)] + [f"good {n}" for n in range(error.sent)]
+        assert messages[len(begun) :][: len(error.unsent)] == [message.text for message in error.unsent]
+        assert error.unsent
+
+    def test_refused_messages_that_leave_room_end_nothing(self, tracker, faulty, sqs, queue, monkeypatch):
+        def consume(self, attempt, at_least=None):
+            tracker.ack(items_of(received(sqs, queue)))
+
+        monkeypatch.setattr(Backoff, "wait", consume)
+        refuse = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
+        faulty.instead("send_message_batch", refuse)
+        batch = tracker.attach(tracker.open(limit=8).batch_id)
+        with pytest.raises(SendFailed, match="2 of 42 messages") as raised:
+            batch.send(queue, ["bad", "bad", *map(str, range(40))])
+        assert (raised.value.sent, raised.value.unsent) == (40, [])
+
 
 class TestFailures:
     def test_what_the_queue_refuses_for_good_is_named_after_all_the_rest_is_sent(
@@ -197,3 +232,50 @@ def test_items_may_be_failed_through_it(tracker):
     [receipt] = batch.fail(group, "not sent")
     assert receipt.first == 2
     assert {failure.reason for failure in tracker.iter_failures(batch.id)} == {"not sent"}
+
+
+class TestMemory:
+    @pytest.mark.parametrize(
+        "wrap", [str, lambda text: {"text": text}, Message], ids=["text", "object", "message"]
+    )
+    def test_it_reads_ahead_by_bytes_whatever_the_bodies_are(self, tracker, queue, monkeypatch, wrap):
+        # Given room for 3,000 bytes, and bodies of more than a thousand
+        monkeypatch.setattr("fanin.client.producing.batch._BLOCK_BYTES", 3_000)
+        counts = []
+        add = tracker.ledger.add
+        monkeypatch.setattr(
+            tracker.ledger, "add", lambda b, n, *, key: counts.append(n) or add(b, n, key=key)
+        )
+        with tracker.batch() as batch:
+            batch.send(queue, (wrap("ü" * 600) for _ in range(6)))
+        assert counts == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("messages", "options", "expected"),
+    [
+        (["a"], {"block": 0}, "block must be a whole number from 1"),
+        (["a"], {"workers": 0}, "workers must be a whole number from 1"),
+        (["a"], {"workers": 2.5}, "workers must be a whole number from 1"),
+        (["a"], {"request_bytes": 2_000_000}, "request_bytes must be a whole number from 1 to 1048576"),
+        (["a", {"when": object()}], {}, "body cannot be written as JSON: .*not JSON serializable"),
+        (["a", "half \ud83d"], {}, "half of a surrogate pair at 5"),
+        (
+            [Message("a", attributes={"n": None})],
+            {},
+            "attribute must be text, bytes or a number, not NoneType",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_in_plain_words(tracker, queue, messages, options, expected):
+    with pytest.raises(InvalidRequest, match=expected), tracker.batch() as batch:
+        batch.send(queue, messages, **options)
+    assert batch.status().batch.state is State.CANCELLED
+
+
+def test_a_body_that_is_nested_too_deeply_is_refused(tracker, queue):
+    deep = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with pytest.raises(InvalidRequest, match="cannot be written as JSON"), tracker.batch() as batch:
+        batch.send(queue, [deep])

@@ -46,17 +46,47 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The body as it is sent."""
-        return self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
+        """The body as it is sent.
+
+        Raises:
+            InvalidRequest: the body is neither text nor can it be written as JSON.
+        """
+        if isinstance(self.body, str):
+            return self.body
+        try:
+            return json.dumps(self.body, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidRequest(f"a message's body cannot be written as JSON: {error}") from error
 
 
 def attribute_value(value: Attribute) -> dict[str, Any]:
-    """A message attribute as SQS's API takes it."""
-    if isinstance(value, bytes):
-        return {"DataType": "Binary", "BinaryValue": value}
-    if isinstance(value, str):
-        return {"DataType": "String", "StringValue": value}
-    return {"DataType": "Number", "StringValue": str(value)}
+    """A message attribute as SQS's API takes it.
+
+    Raises:
+        InvalidRequest: the value is of another type.
+    """
+    match value:
+        case bytes():
+            return {"DataType": "Binary", "BinaryValue": value}
+        case str():
+            return {"DataType": "String", "StringValue": value}
+        case int() | float():
+            return {"DataType": "Number", "StringValue": str(value)}
+    raise InvalidRequest(f"a message attribute must be text, bytes or a number, not {type(value).__name__}")
+
+
+def size_in_utf8(text: str) -> int:
+    """How many bytes a text has in UTF-8, in which SQS counts.
+
+    Raises:
+        InvalidRequest: it has one half of a surrogate pair, which cannot be sent.
+    """
+    try:
+        return len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"a message's text cannot be sent: it has half of a surrogate pair at {error.start}"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

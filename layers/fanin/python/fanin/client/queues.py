@@ -32,6 +32,9 @@ SQS itself has accepted 1 MiB since August 2025, but a queue's MaximumMessageSiz
 older limit.
 """
 
+MOST_BYTES: Final = 1_048_576
+"""Most bytes of one message or request that SQS accepts at all."""
+
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
 _CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)

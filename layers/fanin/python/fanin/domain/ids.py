@@ -35,6 +35,11 @@ def batch_id(now_ms: int, random_bits: int) -> int:
     return ((now_ms - _EPOCH_MS) % (1 << 41)) << _RANDOM_BITS | random_bits % (1 << _RANDOM_BITS)
 
 
+def made_at(batch: int) -> int:
+    """When a batch id was made, in milliseconds since the epoch."""
+    return (batch >> _RANDOM_BITS) + _EPOCH_MS
+
+
 def parse_batch_id(text: str) -> int:
     """Read a batch id from its decimal form.
 

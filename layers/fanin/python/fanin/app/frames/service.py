@@ -61,10 +61,11 @@ class FrameService:
             _frame(frame)
         for ticket in tickets:
             limits.whole("index", ticket.index, 0, frames[ticket.frame_id].items - 1)
-        now = self._ports.clock.now() // 1000
+        now_ms = self._ports.clock.now()
+        now, until = now_ms // 1000, -(-now_ms // 1000) + lease  # a lease is never shorter than asked for
         live = [ticket for ticket in tickets if not frames[ticket.frame_id].state.terminal]
         found = self._ports.words.claim(
-            [self._lease(ticket, frames[ticket.frame_id], now, now + lease) for ticket in live]
+            [self._lease(ticket, frames[ticket.frame_id], now, until) for ticket in live]
         )
         held = {
             ticket: (Hold.CLAIMED if answer.taken else Hold.LEASED if answer.pending else Hold.DONE, answer)

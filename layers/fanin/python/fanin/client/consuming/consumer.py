@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow
-from fanin.client.messages import ReceivedMessage, from_queue
+from fanin.client.consuming.window import MessageHandler, MessageWindow, check_handler
+from fanin.client.messages import from_queue
 from fanin.client.queues import is_fifo, queue_errors
+from fanin.domain import limits
 from fanin.errors import ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Consumer:
         visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to the
             queue.
         backoff: waits after SQS did not answer.
+
+    Raises:
+        InvalidRequest: an argument is not what it should be.
     """
 
     def __init__(
@@ -54,6 +58,11 @@ class Consumer:
         visibility_timeout: int | None = None,
         backoff: Backoff | None = None,
     ) -> None:
+        check_handler(handle)
+        limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
+        limits.whole("wait", wait, 0, limits.MAX_WAIT)
+        if visibility_timeout is not None:
+            limits.whole("visibility_timeout", visibility_timeout, 0, limits.MAX_VISIBILITY_TIMEOUT)
         self._sqs = sqs
         self._queue_url = queue_url
         self._fifo = is_fifo(queue_url)
@@ -106,36 +115,37 @@ class Consumer:
                 MessageSystemAttributeNames=["All"],
                 **self._options,
             )
-        messages = [from_queue(message) for message in answer.get("Messages", [])]
+        messages: list[Mapping[str, Any]] = list(answer.get("Messages", []))
         window = MessageWindow(self._handle, self._acknowledge)
         handled = self._handle_all(window, messages)
         again = window.acknowledge()
-        self._delete([message for message in handled if message.message_id not in again])
+        self._delete([message for message in handled if message["MessageId"] not in again])
         return len(messages)
 
     def _handle_all(
-        self, window: MessageWindow, messages: Iterable[ReceivedMessage]
-    ) -> list[ReceivedMessage]:
-        """Handle messages, and return those whose handler did not raise."""
-        handled: list[ReceivedMessage] = []
+        self, window: MessageWindow, messages: Iterable[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """Handle messages, and return those that could be read and whose handler did not raise."""
+        handled: list[Mapping[str, Any]] = []
         broken: set[str | None] = set()
         for message in messages:
-            if self._fifo and message.group_id in broken:
+            group_id = message.get("Attributes", {}).get("MessageGroupId")
+            if self._fifo and group_id in broken:
                 continue
             try:
-                window.handle(message)
+                window.handle(from_queue(message))
             except Exception:  # whatever the handler raises, the queue delivers the message again
-                logger.exception("message %s failed and comes again", message.message_id)
-                broken.add(message.group_id)
+                logger.exception("message %s failed and comes again", message["MessageId"])
+                broken.add(group_id)
             else:
                 handled.append(message)
         return handled
 
-    def _delete(self, messages: list[ReceivedMessage]) -> None:
+    def _delete(self, messages: list[Mapping[str, Any]]) -> None:
         if not messages:
             return
         entries: list[Any] = [
-            {"Id": str(index), "ReceiptHandle": message.raw["ReceiptHandle"]}
+            {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
             for index, message in enumerate(messages)
         ]
         with queue_errors(self._queue_url):
@@ -143,5 +153,5 @@ class Consumer:
         for failure in answer.get("Failed", []):
             message = messages[int(failure["Id"])]
             logger.warning(
-                "message %s is marked done but comes again: %s", message.message_id, failure["Code"]
+                "message %s is marked done but comes again: %s", message["MessageId"], failure["Code"]
             )

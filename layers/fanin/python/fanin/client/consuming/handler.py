@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow
-from fanin.client.messages import from_lambda
+from fanin.client.consuming.window import MessageHandler, MessageWindow, check_handler
+from fanin.client.messages import from_lambda, sqs_records
 from fanin.client.queues import is_fifo
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured
@@ -27,6 +27,7 @@ class SqsHandler:
         acknowledger: makes a new acknowledger for each event.
 
     Raises:
+        InvalidRequest: ``handle`` cannot be called.
         NotConfigured: Powertools is not installed.
 
     Attributes:
@@ -36,6 +37,7 @@ class SqsHandler:
     def __init__(self, handle: MessageHandler, acknowledger: Callable[[], Acknowledger]) -> None:
         if find_spec("aws_lambda_powertools") is None:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")
+        check_handler(handle)
         functools.update_wrapper(self, handle)
         self.handle = handle
         self._acknowledger = acknowledger
@@ -44,20 +46,24 @@ class SqsHandler:
         """Handle an SQS event.
 
         Args:
-            event: what Lambda hands over, with at least one record.
+            event: what Lambda hands over.
             context: Lambda's context.
 
         Returns:
             The partial batch response: the messages to deliver again.
 
         Raises:
+            InvalidRequest: it is not an event of SQS.
             NotConfigured: the ack queue is not known.
         """
+        records = sqs_records(event)
+        if not records:
+            return partial_batch_response(())
         from aws_lambda_powertools.utilities import batch  # noqa: PLC0415 - an extra of the package
 
         window = MessageWindow(self.handle, self._acknowledger())
         processor: batch.BatchProcessor
-        if is_fifo(event["Records"][0]["eventSourceARN"]):
+        if is_fifo(str(records[0].get("eventSourceARN"))):
             processor = batch.SqsFifoPartialProcessor(skip_group_on_error=True)
             processor.raise_on_entire_batch_failure = False
         else:

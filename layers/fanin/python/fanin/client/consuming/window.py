@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
+from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, unacknowledged
 from fanin.client.messages import ReceivedMessage
-from fanin.errors import ItemFailed
+from fanin.domain import ids
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ItemFailed
+
+logger = logging.getLogger("fanin")
 
 MessageHandler: TypeAlias = Callable[[ReceivedMessage], object]
 """What a consumer does with one message; its return value is ignored.
@@ -18,17 +23,45 @@ when it is replied to (``tracker.scatters.reply``), now or later, and not by bei
 """
 
 
+def check_handler(handle: object) -> None:
+    """Check that a handler is a function.
+
+    Raises:
+        InvalidRequest: it cannot be called.
+    """
+    if not callable(handle):
+        raise InvalidRequest(
+            f"a handler must be a function of a ReceivedMessage, not {type(handle).__name__}; pass the "
+            "function itself"
+        )
+
+
+UNKNOWN_MS: Final = 86_400_000
+"""How old a batch is that the service does not know before its messages are dropped: a day.
+
+A stack that was just restored does not know its youngest batches, and may be restored once more.
+"""
+
+
 class MessageWindow:
     """Messages that were received together.
+
+    A message that was handled and whose batch is gone is deleted: nobody waits for its mark, and it would
+    only be handled again. That is so if the service says that the batch was removed or is past its lifetime,
+    or does not know a batch that is older than a day by its id. Any other refusal brings the message again.
 
     Args:
         handle: does the work of one message.
         acknowledge: tells the ledger about all of them.
+        now: tells the time in milliseconds since the epoch; the machine's by default.
     """
 
-    def __init__(self, handle: MessageHandler, acknowledge: Acknowledger) -> None:
+    def __init__(
+        self, handle: MessageHandler, acknowledge: Acknowledger, *, now: Callable[[], int] | None = None
+    ) -> None:
         self._handle = handle
         self._acknowledge = acknowledge
+        self._now = now or SystemClock().now
         self._outcomes: dict[str, ItemOutcome] = {}
 
     def handle(self, message: ReceivedMessage) -> None:
@@ -49,5 +82,18 @@ class MessageWindow:
         Returns:
             Ids of the messages that must be delivered again, because their items could not be marked.
         """
-        unmarked = unacknowledged(self._acknowledge, list(self._outcomes.values()))
+        unmarked = unacknowledged(self._acknowledge_or_drop, list(self._outcomes.values()))
         return {message_id for message_id, outcome in self._outcomes.items() if outcome.item in unmarked}
+
+    def _acknowledge_or_drop(self, outcomes: Sequence[ItemOutcome]) -> None:
+        """Acknowledge items; one that stands alone and whose batch is gone counts as acknowledged."""
+        try:
+            self._acknowledge(outcomes)
+        except (BatchGone, BatchNotFound) as error:
+            if len(outcomes) > 1 or not self._is_gone(outcomes[0].item, error):
+                raise
+            logger.warning("item %s was handled, and its message is dropped: %s", outcomes[0].item, error)
+
+    def _is_gone(self, item: str, error: BatchGone | BatchNotFound) -> bool:
+        block, _ = ids.parse_item(item)
+        return isinstance(error, BatchGone) or ids.made_at(block.batch_id) + UNKNOWN_MS < self._now()

@@ -15,6 +15,7 @@ from fanin.client.frames.repeat_buffer import (
     IndexRange,
     SetAside,
     Usage,
+    bounds_of,
     usage_with,
 )
 
@@ -35,10 +36,13 @@ class MemoryRepeatBuffer:
     Args:
         max_envelopes: most envelopes it may hold.
         max_bytes: most bytes of payload it may hold.
+
+    Raises:
+        InvalidRequest: a bound is not a whole number from 1.
     """
 
     def __init__(self, *, max_envelopes: int = MAX_ENVELOPES, max_bytes: int = MAX_BYTES) -> None:
-        self._bounds = Usage(max_envelopes, max_bytes)
+        self._bounds = bounds_of(max_envelopes, max_bytes)
         self._usage = Usage(0, 0)
         self._waiting: deque[_Entry] = deque()
         self._frames: dict[int, list[_Entry | None]] = {}  # None where an envelope was set aside

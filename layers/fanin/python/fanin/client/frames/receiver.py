@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from fanin.app.api import Frames
 from fanin.app.bisect import bisect
-from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, unacknowledged
+from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, QueueAcknowledger, unacknowledged
 from fanin.client.frames.envelopes import Envelope
+from fanin.domain import limits
 from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
-from fanin.errors import BatchGone, ItemFailed
+from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
 
-_STALE: Final = 0.5  # share of its lease that must be left for an envelope to be handled
+_QUICKEST: Final = 0.001  # seconds
+_BEGUN_WITHIN: Final = 1 / 4
+"""Envelopes that were claimed together are begun within this share of their lease.
+
+A handler may take half of it; the rest is for the acknowledgement.
+"""
 
 
 class Disposition(Enum):
@@ -64,8 +70,10 @@ class IdempotentReceiver:
     """Handles each envelope once, however often it is delivered, and never twice at the same time.
 
     It claims each envelope, handles it, and acknowledges it. The claim and the acknowledgement are one
-    conditional write each. If a receiver dies in between, its lease runs out, and the envelope is handled by
-    the receiver that gets it next. The pattern is "Idempotent Receiver", Enterprise Integration Patterns.
+    conditional write each. Envelopes are claimed and acknowledged together only as far as the handler is
+    likely to get in a quarter of the lease, by how long it took before. If a receiver dies in between, its
+    lease runs out, and the envelope is handled by the receiver that gets it next. The pattern is "Idempotent
+    Receiver", Enterprise Integration Patterns.
 
     ::
 
@@ -74,10 +82,16 @@ class IdempotentReceiver:
 
     Args:
         frames: makes the claims, as ``tracker.frames`` does.
-        handle: does the work, in less time than the lease.
-        acknowledge: tells the ledger what is done: ``tracker.acknowledger("api")`` or ``("queue")``.
+        handle: does the work of one envelope, within half of the lease.
+        acknowledge: tells the ledger what is done, and returns when it is marked: ``tracker.acknowledger()``.
         lease: seconds for which an envelope is claimed.
-        clock: tells the time in seconds since the epoch.
+        clock: tells the time in seconds, monotonic. It measures how much of a lease is over since it was
+            asked for, so it need not agree with the clock of the service.
+
+    Raises:
+        InvalidRequest: the lease is not a whole number of seconds from 1 to 43,200; ``handle`` cannot be
+            called; or ``acknowledge`` sends to the ack queue. It returns before the items are marked, so an
+            envelope that comes again after its lease would be handled twice.
     """
 
     def __init__(
@@ -87,13 +101,22 @@ class IdempotentReceiver:
         acknowledge: Acknowledger,
         *,
         lease: int = DEFAULT_LEASE,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if isinstance(acknowledge, QueueAcknowledger):
+            raise InvalidRequest(
+                "a receiver of frames cannot acknowledge through the ack queue, where marks may come after "
+                'the lease; pass tracker.acknowledger("api")'
+            )
+        if not callable(handle):
+            raise InvalidRequest(f"handle must be a function of a Delivery, not {type(handle).__name__}")
+        limits.whole("lease", lease, 1, limits.MAX_ENVELOPE_LEASE)
         self._frames = frames
         self._handle = handle
         self._acknowledge = acknowledge
         self._lease = lease
         self._clock = clock
+        self._pace: float | None = None  # seconds that the handler took lately
 
     def receive(self, envelopes: Sequence[Envelope]) -> list[Disposition]:
         """Claim envelopes together, handle them one after the other, acknowledge them together.
@@ -104,46 +127,80 @@ class IdempotentReceiver:
         Returns:
             What became of each envelope, in the same order; copies of an envelope have the same disposition.
         """
-        unique = {envelope.ticket: envelope for envelope in envelopes}
-        claims = self._claim(list(unique))
+        left = list({envelope.ticket: envelope for envelope in envelopes}.values())
+        dispositions: dict[Ticket, Disposition] = {}
+        while left:
+            together = self._together()
+            asked = self._clock()  # the leases begin later, so they last at least a lease from here
+            claims, answered = self._claim([envelope.ticket for envelope in left[:together]])
+            dispositions |= self._handle_together(left[:together], claims, asked)
+            left = left[together:]
+            if not answered:  # the service would not answer the next claim either
+                dispositions |= {envelope.ticket: Disposition.REDELIVER for envelope in left}
+                break
+        return [dispositions[envelope.ticket] for envelope in envelopes]
+
+    def _together(self) -> int:
+        """How many envelopes to claim in one call; only one while nobody knows how long they take."""
+        return 1 if self._pace is None else max(1, int(self._lease * _BEGUN_WITHIN / self._pace))
+
+    def _handle_together(
+        self, envelopes: Sequence[Envelope], claims: Mapping[Ticket, Claim | Disposition], asked: float
+    ) -> dict[Ticket, Disposition]:
+        """Handle envelopes that were claimed together at ``asked``, and acknowledge them in one call."""
         dispositions: dict[Ticket, Disposition] = {}
         outcomes: dict[Ticket, ItemOutcome] = {}
-        for ticket, envelope in unique.items():
-            found = claims[ticket]
+        for envelope in envelopes:
+            ticket = envelope.ticket
+            found = claims.get(ticket, Disposition.REDELIVER)
             if isinstance(found, Disposition):
                 dispositions[ticket] = found
-            elif outcome := self._handle_claimed(found, envelope):
+            elif outcome := self._handle_claimed(found, envelope, asked):
                 outcomes[ticket] = outcome
             else:
                 dispositions[ticket] = Disposition.REDELIVER
         unmarked = unacknowledged(self._acknowledge, list(outcomes.values()))
         for ticket, outcome in outcomes.items():
             dispositions[ticket] = Disposition.REDELIVER if outcome.item in unmarked else Disposition.HANDLED
-        return [dispositions[envelope.ticket] for envelope in envelopes]
+        return dispositions
 
-    def _claim(self, tickets: list[Ticket]) -> dict[Ticket, Claim | Disposition]:
-        """Claim envelopes; one that is refused does not affect the others."""
+    def _claim(self, tickets: list[Ticket]) -> tuple[dict[Ticket, Claim | Disposition], bool]:
+        """Claim envelopes; one that is refused does not affect the others.
+
+        Returns:
+            What was found of each, and whether the service answered for all of them.
+        """
         found: dict[Ticket, Claim | Disposition] = {}
+        answered = True
 
         def claim(some: Sequence[Ticket]) -> None:
             claims = self._frames.claim(some, lease=self._lease)
             found.update((claim.ticket, _BY_HOLD.get(claim.hold, claim)) for claim in claims)
 
-        for failed in bisect(tickets, claim):
+        for failed in bisect(tickets, claim, on_defect=True):
             error = failed.error
             if failed.refused:
                 logger.warning("an envelope of frame %d was refused: %s", failed.items[0].frame_id, error)
             else:
                 count = len(failed.items)
                 logger.warning("%d envelopes could not be claimed and come again: %s", count, error)
+                answered = answered and not isinstance(error, FaninError)
             disposition = Disposition.DROPPED if isinstance(error, BatchGone) else Disposition.REDELIVER
             found.update(dict.fromkeys(failed.items, disposition))
-        return found
+        return found, answered
 
-    def _handle_claimed(self, claim: Claim, envelope: Envelope) -> ItemOutcome | None:
-        """Handle an envelope; None if it must come again."""
-        if claim.until - self._clock() < self._lease * _STALE:
-            return None  # the envelopes before it took so long that its lease might end during the handling
+    def _handle_claimed(self, claim: Claim, envelope: Envelope, asked: float) -> ItemOutcome | None:
+        """Handle an envelope that was claimed at ``asked``; None if it must come again."""
+        began = self._clock()
+        if began - asked > self._lease * _BEGUN_WITHIN:
+            logger.warning(
+                "envelope %s comes again: %.1f s of its lease of %d s were over before it was begun; "
+                "choose a longer lease if that happens often",
+                claim.item,
+                began - asked,
+                self._lease,
+            )
+            return None
         try:
             self._handle(Delivery(claim.item, claim.until, envelope))
         except ItemFailed as failed:
@@ -151,6 +208,8 @@ class IdempotentReceiver:
         except Exception:  # whatever the handler raises, the queue delivers the envelope again
             logger.exception("envelope %s failed and comes again", claim.item)
             return None
+        finally:
+            self._pace = max(self._clock() - began, (self._pace or 0) / 2, _QUICKEST)
         return ItemOutcome(claim.item)
 
 

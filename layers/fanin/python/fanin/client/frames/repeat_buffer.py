@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from fanin.client.frames.envelopes import OCTETS, Envelope
+from fanin.domain import limits
 from fanin.errors import BufferFull
 
 IndexRange = tuple[int, int]
@@ -19,6 +20,7 @@ IndexRange = tuple[int, int]
 
 MAX_ENVELOPES: Final = 100_000
 MAX_BYTES: Final = 256 * 2**20
+_LARGEST: Final = 2**63 - 1
 
 
 class Usage(NamedTuple):
@@ -126,6 +128,18 @@ class RepeatBuffer(Protocol):
     def discard(self, number: int) -> None:
         """Drop an envelope that was set aside; an unknown number is ignored."""
         ...
+
+
+def bounds_of(max_envelopes: int, max_bytes: int) -> Usage:
+    """What a buffer may hold.
+
+    Raises:
+        InvalidRequest: a bound is not a whole number from 1.
+    """
+    return Usage(
+        limits.whole("max_envelopes", max_envelopes, 1, _LARGEST),
+        limits.whole("max_bytes", max_bytes, 1, _LARGEST),
+    )
 
 
 def usage_with(usage: Usage, size: int, bounds: Usage) -> Usage:

@@ -16,6 +16,7 @@ from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer, SetAside
 from fanin.client.paging import chunks
+from fanin.domain import limits
 from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
@@ -112,6 +113,10 @@ class Repeater:
             time. An envelope that is still in the queue counts as missing and is sent again, so the first
             wait should not be shorter than receivers take.
         clock: tells the time in seconds, monotonic.
+
+    Raises:
+        InvalidRequest: ``transport`` or ``notices`` cannot be called, or the template's size is not a whole
+            number from 1.
     """
 
     def __init__(
@@ -125,9 +130,13 @@ class Repeater:
         backoff: Backoff = _REPEATS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        for name, argument in (("transport", transport), ("notices", notices)):
+            if not callable(argument):
+                raise InvalidRequest(f"{name} must be a function, not {type(argument).__name__}")
         self._frames = frames
         self._transport = transport
         self._template = template or OpenFrame(size=FRAME_SIZE)
+        limits.whole("the template's size", self._template.size, 1, MAX_COUNT)
         self._notices = notices
         self._backoff = backoff
         self._clock = clock

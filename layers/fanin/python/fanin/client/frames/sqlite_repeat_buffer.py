@@ -16,6 +16,7 @@ from fanin.client.frames.repeat_buffer import (
     IndexRange,
     SetAside,
     Usage,
+    bounds_of,
     usage_with,
 )
 from fanin.errors import BufferFull, NotConfigured, ServiceUnavailable
@@ -57,6 +58,7 @@ class SqliteRepeatBuffer:
         power_safe: whether a put survives a loss of power.
 
     Raises:
+        InvalidRequest: a bound is not a whole number from 1.
         NotConfigured: the file is not one of a repeat buffer.
         ServiceUnavailable: the file cannot be used, or another process has it open.
     """
@@ -70,7 +72,7 @@ class SqliteRepeatBuffer:
         power_safe: bool = False,
     ) -> None:
         self._path = path
-        self._bounds = Usage(max_envelopes, max_bytes)
+        self._bounds = bounds_of(max_envelopes, max_bytes)
         self._lock = RLock()
         with self._translated():
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)

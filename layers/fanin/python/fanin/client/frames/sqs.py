@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec
@@ -13,7 +14,8 @@ from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Notice
 from fanin.client.messages import sqs_records
 from fanin.client.paging import chunks
-from fanin.client.queues import REQUEST_BYTES, blames_content, check_body, queue_errors
+from fanin.client.queues import MOST_BYTES, REQUEST_BYTES, blames_content, check_body, queue_errors
+from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import EnvelopesRefused, InvalidRequest, RequestTooLarge, Throttled
@@ -26,14 +28,16 @@ logger = logging.getLogger("fanin")
 _MOST: Final = 10
 
 
-class _Body(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Body:
     """The text of an envelope, and its index in its frame."""
 
     index: int
     text: str
 
 
-class _Failure(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Failure:
     """An envelope that the queue did not accept: now, or for good."""
 
     index: int
@@ -60,6 +64,7 @@ class SqsTransport:
         *,
         request_bytes: int = REQUEST_BYTES,
     ) -> None:
+        limits.whole("request_bytes", request_bytes, 1, MOST_BYTES)
         self._sqs = sqs
         self._queue_url = queue_url
         self._codec = codec or JsonCodec()
@@ -190,8 +195,10 @@ class SqsReceiver:
             How many messages were received.
 
         Raises:
+            InvalidRequest: ``wait`` is not a whole number from 0 to 20.
             AccessDenied, NotConfigured, ServiceUnavailable, Throttled: the queue cannot be reached.
         """
+        limits.whole("wait", wait, 0, limits.MAX_WAIT)
         with queue_errors(queue_url):
             answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
         messages = {message["MessageId"]: message for message in answer.get("Messages", [])}
@@ -242,7 +249,11 @@ def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[
         sqs: client.
         queue_url: the reply channel; no other sender may use it.
         wait: seconds for which a call waits for messages, 0 to 20.
+
+    Raises:
+        InvalidRequest: ``wait`` is not a whole number from 0 to 20.
     """
+    limits.whole("wait", wait, 0, limits.MAX_WAIT)
 
     def take() -> Iterator[Notice]:
         with queue_errors(queue_url):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.conversions import Duration
 from fanin.client.ledger import LedgerCalls
-from fanin.client.messages import Attribute, Message, Sendable
+from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.producing.sender import Sender
 from fanin.client.queues import REQUEST_BYTES
+from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch
-from fanin.domain.ids import Group
+from fanin.domain.ids import MAX_COUNT, Group
 from fanin.domain.reports import Progress
 from fanin.errors import InvalidRequest, LimitReached, SendFailed, Throttled
 
@@ -87,16 +89,18 @@ class TrackedBatch:
     ) -> int:
         """Add an item for each message, put its id on the message, and send the messages.
 
-        Messages are read as fast as they are sent, at most one block ahead. Items are added block by block,
-        each under an idempotency key. If the batch has a limit, a block is a quarter of it, and this call
-        waits while the batch is full: back-pressure.
+        Messages are read as fast as they are sent, at most one block ahead: 10,000 messages, or 64 MB of
+        bodies as they are sent. Items are added block by block, each under an idempotency key. If the batch
+        has a limit, a block is a quarter of it, and this call waits while the batch is full: back-pressure.
+        It stops waiting once messages that the queue refused keep so much of the batch that there can be no
+        room.
 
         Args:
             queue_url: the SQS queue, standard or FIFO.
             messages: texts, objects (sent as JSON), or ``Message``; also an endless stream.
             attributes: message attributes of every message; those of a ``Message`` take precedence.
             workers: how many requests are sent at a time; always one on a FIFO queue, which keeps the order.
-            block: how many items are added at a time.
+            block: most items that are added at a time.
             request_bytes: most bytes of one request; up to 1 MiB if the queue's MaximumMessageSize allows it.
             progress: called after each request with the number of messages it sent.
 
@@ -104,9 +108,11 @@ class TrackedBatch:
             How many messages were sent.
 
         Raises:
-            InvalidRequest: ``messages`` is one message; nothing was added.
-            SendFailed: the queue did not accept some messages; ``items`` says which and why. All others were
-                sent.
+            InvalidRequest: ``messages`` is one message, or an argument is not what it should be; nothing was
+                added. Or a message cannot be sent; those before its block were.
+            SendFailed: the queue did not accept some messages; ``items`` says which and why, ``sent`` how
+                many it accepted. All others were sent, unless there are ``unsent`` ones: messages that were
+                read and not added, because those that were refused keep a bounded batch full.
             RequestTooLarge: a message is larger than ``request_bytes``.
             BatchClosed: the batch accepts no more items.
             AccessDenied, NotConfigured, ServiceUnavailable: the queue or the service cannot be reached.
@@ -115,6 +121,7 @@ class TrackedBatch:
             raise InvalidRequest(
                 f"messages must be several, not one {type(messages).__name__}; to send one, write [message]"
             )
+        limits.whole("block", block, 1, MAX_COUNT)
         sender = Sender(
             self._make_sqs(),
             queue_url,
@@ -126,29 +133,37 @@ class TrackedBatch:
         )
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
         sent = 0
-        failed: dict[str, str] = {}
-        for taken, refused in sender.send(self._blocks(messages, size)):
+        unsent: list[Message] = []
+        for taken, _ in sender.send(self._blocks(messages, size, sender.refused, unsent)):
             sent += taken
-            failed |= refused
             if progress is not None:
                 progress(taken)
-        if failed:
-            item, reason = next(iter(failed.items()))
-            raise SendFailed(
-                f"{queue_url} did not accept {len(failed)} of {sent + len(failed)} messages "
-                f"(the first: item {item}, {reason}); send them again under their item ids, "
-                "or fail their items",
-                items=failed,
-            )
+        if sender.refused:
+            raise _send_failed(queue_url, sent, sender.refused, unsent)
         return sent
 
-    def _blocks(self, messages: Iterable[Sendable], size: int) -> Iterator[Iterable[tuple[str, Message]]]:
-        stream = (Message.of(message) for message in messages)
+    def _blocks(
+        self,
+        messages: Iterable[Sendable],
+        size: int,
+        refused: Mapping[str, str],
+        unsent: list[Message],
+    ) -> Iterator[Iterable[tuple[str, Message]]]:
+        """Add items for the messages, block by block; if there can be no room, the rest is ``unsent``."""
+        stream = map(_weighed, messages)
         for block in chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES):
-            yield zip(self._admitted(len(block)), block, strict=True)
+            group = self._admitted(len(block), refused)
+            if group is None:
+                unsent += [message for message, _ in block]
+                return
+            yield zip(group, (message for message, _ in block), strict=True)
 
-    def _admitted(self, count: int) -> Group:
-        """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends."""
+    def _admitted(self, count: int, refused: Mapping[str, str]) -> Group | None:
+        """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.
+
+        Returns:
+            The items; None if the items of refused messages leave no room for so many.
+        """
         key = uuid.uuid4().hex
         attempt = 0
         while True:
@@ -157,6 +172,8 @@ class TrackedBatch:
             except (LimitReached, Throttled) as busy:
                 if isinstance(busy, Throttled) and attempt >= _PATIENCE:
                     raise
+                if isinstance(busy, LimitReached) and len(refused) + count > (self.row.limit or 0):
+                    return None
                 self._backoff.wait(attempt, busy.retry_after)
                 attempt += 1
 
@@ -190,5 +207,31 @@ class TrackedBatch:
         return self._ledger.wait(self.id, timeout)
 
 
-def _weight(message: Message) -> int:
-    return len(message.body) if isinstance(message.body, str) else 1024
+def _weighed(sendable: Sendable) -> tuple[Message, int]:
+    """A message with its body as it is sent, so that it is written once, and the bytes of that."""
+    message = Message.of(sendable)
+    text = message.text
+    return replace(message, body=text), size_in_utf8(text)
+
+
+def _weight(weighed: tuple[Message, int]) -> int:
+    return weighed[1]
+
+
+def _send_failed(
+    queue_url: str, sent: int, refused: Mapping[str, str], unsent: Sequence[Message]
+) -> SendFailed:
+    item, reason = next(iter(refused.items()))
+    more = (
+        f"; they keep the batch full, so {len(unsent)} more messages that were read were not added: fail "
+        "the items, and send those"
+        if unsent
+        else "; send them again under their item ids, or fail their items"
+    )
+    return SendFailed(
+        f"{queue_url} did not accept {len(refused)} of {sent + len(refused)} messages "
+        f"(the first: item {item}, {reason}){more}",
+        items=refused,
+        sent=sent,
+        unsent=unsent,
+    )

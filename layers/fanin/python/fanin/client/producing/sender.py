@@ -8,9 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.messages import Attribute, Message, attribute_value
+from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
 from fanin.client.paging import chunks
-from fanin.client.queues import REQUEST_BYTES, is_fifo, queue_errors
+from fanin.client.queues import MOST_BYTES, REQUEST_BYTES, is_fifo, queue_errors
+from fanin.domain import limits
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ITEM_ATTRIBUTE
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 _ENTRIES: Final = 10
+_WORKERS: Final = 1_000
 
 
 class Entry(NamedTuple):
@@ -49,6 +51,13 @@ class Sender:
         backoff: waits between attempts.
         strict: raise Throttled if entries fail in all attempts without being to blame, for callers that can
             repeat all of their work; by default such entries are reported like those that are to blame.
+
+    Raises:
+        InvalidRequest: an argument is not what it should be.
+
+    Attributes:
+        refused: item id → why the queue did not accept its message, of all requests so far; those of requests
+            that ``send`` has not told of yet are among them.
     """
 
     def __init__(
@@ -64,6 +73,10 @@ class Sender:
         backoff: Backoff | None = None,
         strict: bool = False,
     ) -> None:
+        limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
+        limits.whole("workers", workers, 1, _WORKERS)
+        limits.whole("request_bytes", request_bytes, 1, MOST_BYTES)
+        self.refused: dict[str, str] = {}
         self._sqs = sqs
         self._queue_url = queue_url
         self._fifo = is_fifo(queue_url)
@@ -114,7 +127,7 @@ class Sender:
         own = {name: attribute_value(value) for name, value in message.attributes.items()}
         values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
-        size = _bytes(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
+        size = size_in_utf8(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
         if size > self._request_bytes:
             raise RequestTooLarge(
                 f"the message of item {item} has {size} bytes, but a request may have {self._request_bytes}; "
@@ -154,7 +167,9 @@ class Sender:
                 refused |= retry
                 break
             self._backoff.wait(attempt)
-        return len(entries) - len(refused), {entries[int(key)].item: why for key, why in refused.items()}
+        reasons = {entries[int(key)].item: why for key, why in refused.items()}
+        self.refused |= reasons
+        return len(entries) - len(refused), reasons
 
     def _batch(self, pending: Mapping[str, Entry]) -> list[Any]:
         entries: list[Any] = [{"Id": key, **entry.fields} for key, entry in pending.items()]
@@ -164,9 +179,5 @@ class Sender:
 
 
 def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:
-    held = len(value["BinaryValue"]) if "BinaryValue" in value else _bytes(value["StringValue"])
-    return _bytes(name) + len(value["DataType"]) + held
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+    held = len(value["BinaryValue"]) if "BinaryValue" in value else size_in_utf8(value["StringValue"])
+    return size_in_utf8(name) + len(value["DataType"]) + held
