@@ -49,6 +49,9 @@ MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
 MAX_CLAIMS: Final = 1_000  # envelopes of one call
 MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
+MAX_ENTRY: Final = (
+    255 * 1024
+)  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 
 
