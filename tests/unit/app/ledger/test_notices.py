@@ -169,7 +169,7 @@ class TestEvent:
         assert (detail["failures"], detail["missing"], detail["missing_more"]) == ([], [], True)
         assert (detail["batch_id"], detail["failed"]) == (batch.batch_id, 1)
 
-    @pytest.mark.parametrize("character", ["\0", "💥", "\ud83d", '"'])
+    @pytest.mark.parametrize("character", ["\0", "💥", '"'])
     def test_is_never_larger_than_the_bus_takes(self, world: World, character: str) -> None:
         """Whatever a caller may put into a batch and its failures, at its longest."""
         batch, (group,) = world.batch(

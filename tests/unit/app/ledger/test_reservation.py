@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -9,7 +10,7 @@ from itertools import count
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.reservation import NAMESPACE, Reservation
+from fanin.app.ledger.reservation import ONE_PLACE, Reservation, namespace_of
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
@@ -238,13 +239,42 @@ def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None
     assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
 
 
-def test_a_key_costs_two_writes_and_a_read(world: World) -> None:
+class TestPlaces:
+    def test_keys_are_spread_evenly_over_many_partitions(self) -> None:
+        places = Counter(namespace_of(f"run-{n}") for n in range(25_600))
+
+        assert len(places) == 256
+        assert max(places.values()) < 200
+
+    @pytest.mark.parametrize("opened_before", [True, False])
+    def test_a_key_of_the_version_before_is_found_where_it_kept_it(
+        self, world: World, *, opened_before: bool
+    ) -> None:
+        # Given a key in the one place, whose batch was opened, or only reserved
+        row = world.ledger.open(REQUEST, key=KEY)
+        kept = world.ports.directory.read(namespace_of(KEY), [KEY])[KEY]
+        world.ports.directory.delete(namespace_of(KEY), KEY)
+        value = {**kept.value, "made": True} if opened_before else {**kept.value, "made": False}
+        if not opened_before:
+            del world.memory.batches._rows[row.batch_id]
+        world.ports.directory.put(ONE_PLACE, KEY, value, expires_at=kept.expires_at)
+
+        # When it is used again, then it stands for that batch, and the key stays where it was
+        for _ in range(2):
+            assert world.fresh().open(REQUEST, key=KEY).batch_id == row.batch_id
+        assert world.ports.directory.read(ONE_PLACE, [KEY])[KEY].value["made"]
+        assert world.ports.directory.read(namespace_of(KEY), [KEY]) == {}
+        with pytest.raises(IdempotencyKeyReused):
+            world.fresh().open(replace(REQUEST, limit=5), key=KEY)
+
+
+def test_a_key_costs_two_writes_and_two_reads(world: World) -> None:
     writes, reads = world.accesses.writes.copy(), world.accesses.reads.copy()
 
     world.ledger.open(REQUEST, key=KEY)
 
     assert world.accesses.writes - writes == {"directory.put": 2, "batches.create": 1}
-    assert world.accesses.reads - reads == {"directory.read": 1}
+    assert world.accesses.reads - reads == {"directory.read": 2}
 
 
 @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
@@ -259,5 +289,5 @@ def test_what_is_refused_reserves_nothing(world: World) -> None:
     with pytest.raises(InvalidRequest, match="limit"):
         world.ledger.open(OpenBatch(limit=0), key=KEY)
 
-    assert world.memory.directory.read(NAMESPACE, [KEY]) == {}
+    assert world.memory.directory.read(namespace_of(KEY), [KEY]) == {}
     assert batch_id(world.clock.at, 0) not in world.memory.batches._rows

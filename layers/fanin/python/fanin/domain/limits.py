@@ -85,13 +85,19 @@ def shown(value: object) -> str:
 
 
 def text(what: str, value: object, most: int, *, least: int = 0) -> str:
-    """Return the value, if it is text of ``least`` to ``most`` characters.
+    """Return the value, if it is text of ``least`` to ``most`` characters that UTF-8 can carry.
 
     Raises:
         InvalidRequest: it is anything else.
     """
     if not isinstance(value, str) or not least <= len(value) <= most:
         raise InvalidRequest(f"{what} must be text of {least} to {most} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"{what} has one half of a surrogate pair, which cannot be sent; leave it out"
+        ) from error
     return value
 
 
