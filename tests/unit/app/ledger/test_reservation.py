@@ -124,13 +124,14 @@ def test_each_key_has_a_batch_of_its_own(world: World) -> None:
     assert world.ledger.open(REQUEST, key="a").batch_id != world.ledger.open(REQUEST, key="b").batch_id
 
 
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("deadline", [None, 60_000])
-def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None) -> None:
+def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None, *, nested: bool) -> None:
     for steps in count():
         # Given a process that dies at some access to the stores while it opens
         world = Crashing()
         due = None if deadline is None else world.memory.clock.now() + deadline
-        request = replace(REQUEST, deadline=due)
+        request = replace(REQUEST, deadline=due, parent_item=parent_item(world) if nested else None)
         world.left = steps
         try:
             world.service().open(request, key=KEY)
@@ -143,12 +144,56 @@ def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | No
         rows = [world.service().open(request, key=KEY) for _ in range(2)]
 
         # Then there is one batch, with its alarm, and all were given it
-        (made,) = opened(world.memory)
+        (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
         assert rows == [made, made]
         assert list(world.memory.timers.alarms) == ([] if due is None else [made.batch_id])
         if survived:
             assert steps >= 8  # two moments for each of: record read, record, row, record
             return
+
+
+def parent_item(world: Crashing) -> str:
+    service = world.service()
+    return service.add(service.open(OpenBatch()).batch_id, 1)[0]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("write", ["directory.put", "batches.create", "batches.create_child"])
+def test_a_write_that_comes_again_after_others_meets_its_own_batch(
+    monkeypatch: pytest.MonkeyPatch, write: str, *, nested: bool
+) -> None:
+    """AWS's SDK repeats a write whose answer was lost, and others may have worked in between."""
+    # Given a write that is applied, then others open under the key, fill the batch and are done, and then
+    # the write comes again
+    world = Crashing()
+    request = replace(
+        REQUEST,
+        deadline=world.memory.clock.now() + 60_000,
+        parent_item=parent_item(world) if nested else None,
+    )
+    theirs: list[Batch] = []
+    store, call = write.split(".")
+    apply = getattr(getattr(world.memory, store), call)
+
+    def again(*arguments: object, **named: object) -> object:
+        monkeypatch.undo()
+        apply(*arguments, **named)
+        other = world.service()
+        batch = other.open(request, key=KEY)
+        other.add(batch.batch_id, 2)
+        theirs.append(other.close(batch.batch_id))
+        return apply(*arguments, **named)
+
+    monkeypatch.setattr(getattr(world.memory, store), call, again)
+
+    # When one process opens
+    mine = world.service().open(request, key=KEY)
+
+    # Then all have the same batch, as it is by now, and its alarm is set
+    (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
+    assert made.batch_id == mine.batch_id
+    assert theirs in ([], [mine])
+    assert list(world.memory.timers.alarms) == [mine.batch_id]
 
 
 def test_many_at_once_open_one_batch() -> None:
