@@ -70,6 +70,11 @@ class TestText:
         with pytest.raises(InvalidRequest, match=r"^it must be text of 2 to 4 characters$"):
             limits.text("it", value, 4, least=2)
 
+    def test_half_a_surrogate_pair_is_refused_since_no_service_of_aws_takes_it(self) -> None:
+        assert limits.text("key", "💥é", 5) == "💥é"
+        with pytest.raises(InvalidRequest, match="key has one half of a surrogate pair"):
+            limits.text("key", "a\ud83d", 5)
+
     def test_empty_text_is_allowed_unless_a_least_length_is_given(self) -> None:
         assert limits.text("it", "", 4) == ""
         with pytest.raises(InvalidRequest, match="text of 1 to 4"):

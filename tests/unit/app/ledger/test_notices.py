@@ -9,6 +9,7 @@ from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
+from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.errors import Throttled
@@ -136,6 +137,56 @@ class TestEvent:
         detail = announced(world, batch).detail
 
         assert (detail["failed"], detail["failed_more"]) == (1_000, True)
+
+    def test_is_cut_where_the_bus_would_refuse_it_and_says_so(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given an end with failures and missing ranges, and a bus that takes little
+        batch, (group,) = world.batch(400)
+        world.ledger.fail([Failure(item, "💥" * notices.QUOTED) for item in group[:200:2]])
+        world.ledger.cancel(batch.batch_id)
+        whole = announced(world, batch)
+        assert "truncated" not in whole.detail
+        monkeypatch.setattr(limits, "MAX_ENTRY", 50_000)
+
+        # When it is announced
+        event = announced(world, batch)
+
+        # Then as much as fits is there, and the event says that this is not all
+        detail = event.detail
+        assert 25_000 < event.size <= 50_000
+        assert (detail["truncated"], detail["missing_more"], detail["failed"]) == (True, True, 100)
+        assert detail["failures"] == whole.detail["failures"][:25]
+        assert detail["missing"] == whole.detail["missing"][:25]
+
+    def test_is_cut_to_nothing_but_the_batch_if_need_be(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        batch, (group,) = world.batch(4)
+        world.ledger.fail([Failure(group[1], "no")])
+        world.ledger.cancel(batch.batch_id)
+        monkeypatch.setattr(limits, "MAX_ENTRY", 10)
+
+        detail = announced(world, batch).detail
+
+        assert (detail["failures"], detail["missing"], detail["missing_more"]) == ([], [], True)
+        assert (detail["batch_id"], detail["failed"]) == (batch.batch_id, 1)
+
+    @pytest.mark.parametrize("character", ["\0", "💥", '"'])
+    def test_is_never_larger_than_the_bus_takes(self, world: World, character: str) -> None:
+        """Whatever a caller may put into a batch and its failures, at its longest."""
+        batch, (group,) = world.batch(
+            400,
+            user_key=character * limits.MAX_USER_KEY,
+            metadata={
+                str(i) + character * (limits.MAX_METADATA_KEY - 2): character * limits.MAX_METADATA_VALUE
+                for i in range(limits.MAX_METADATA)
+            },
+        )
+        world.ledger.fail([Failure(item, character * limits.MAX_REASON) for item in group[:200:2]])
+        world.ledger.cancel(batch.batch_id)
+
+        assert announced(world, batch).size < 256 * 1024
 
     def test_of_an_estimated_batch_names_no_items(self, world: World) -> None:
         batch, _ = world.batch(3, mode=Mode.ESTIMATED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -9,7 +10,7 @@ from itertools import count
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.reservation import NAMESPACE, Reservation
+from fanin.app.ledger.reservation import ONE_PLACE, Reservation, namespace_of
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
@@ -123,13 +124,14 @@ def test_each_key_has_a_batch_of_its_own(world: World) -> None:
     assert world.ledger.open(REQUEST, key="a").batch_id != world.ledger.open(REQUEST, key="b").batch_id
 
 
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("deadline", [None, 60_000])
-def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None) -> None:
+def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None, *, nested: bool) -> None:
     for steps in count():
         # Given a process that dies at some access to the stores while it opens
         world = Crashing()
         due = None if deadline is None else world.memory.clock.now() + deadline
-        request = replace(REQUEST, deadline=due)
+        request = replace(REQUEST, deadline=due, parent_item=parent_item(world) if nested else None)
         world.left = steps
         try:
             world.service().open(request, key=KEY)
@@ -142,12 +144,56 @@ def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | No
         rows = [world.service().open(request, key=KEY) for _ in range(2)]
 
         # Then there is one batch, with its alarm, and all were given it
-        (made,) = opened(world.memory)
+        (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
         assert rows == [made, made]
         assert list(world.memory.timers.alarms) == ([] if due is None else [made.batch_id])
         if survived:
             assert steps >= 8  # two moments for each of: record read, record, row, record
             return
+
+
+def parent_item(world: Crashing) -> str:
+    service = world.service()
+    return service.add(service.open(OpenBatch()).batch_id, 1)[0]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("write", ["directory.put", "batches.create", "batches.create_child"])
+def test_a_write_that_comes_again_after_others_meets_its_own_batch(
+    monkeypatch: pytest.MonkeyPatch, write: str, *, nested: bool
+) -> None:
+    """AWS's SDK repeats a write whose answer was lost, and others may have worked in between."""
+    # Given a write that is applied, then others open under the key, fill the batch and are done, and then
+    # the write comes again
+    world = Crashing()
+    request = replace(
+        REQUEST,
+        deadline=world.memory.clock.now() + 60_000,
+        parent_item=parent_item(world) if nested else None,
+    )
+    theirs: list[Batch] = []
+    store, call = write.split(".")
+    apply = getattr(getattr(world.memory, store), call)
+
+    def again(*arguments: object, **named: object) -> object:
+        monkeypatch.undo()
+        apply(*arguments, **named)
+        other = world.service()
+        batch = other.open(request, key=KEY)
+        other.add(batch.batch_id, 2)
+        theirs.append(other.close(batch.batch_id))
+        return apply(*arguments, **named)
+
+    monkeypatch.setattr(getattr(world.memory, store), call, again)
+
+    # When one process opens
+    mine = world.service().open(request, key=KEY)
+
+    # Then all have the same batch, as it is by now, and its alarm is set
+    (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
+    assert made.batch_id == mine.batch_id
+    assert theirs in ([], [mine])
+    assert list(world.memory.timers.alarms) == [mine.batch_id]
 
 
 def test_many_at_once_open_one_batch() -> None:
@@ -238,13 +284,42 @@ def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None
     assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
 
 
-def test_a_key_costs_two_writes_and_a_read(world: World) -> None:
+class TestPlaces:
+    def test_keys_are_spread_evenly_over_many_partitions(self) -> None:
+        places = Counter(namespace_of(f"run-{n}") for n in range(25_600))
+
+        assert len(places) == 256
+        assert max(places.values()) < 200
+
+    @pytest.mark.parametrize("opened_before", [True, False])
+    def test_a_key_of_the_version_before_is_found_where_it_kept_it(
+        self, world: World, *, opened_before: bool
+    ) -> None:
+        # Given a key in the one place, whose batch was opened, or only reserved
+        row = world.ledger.open(REQUEST, key=KEY)
+        kept = world.ports.directory.read(namespace_of(KEY), [KEY])[KEY]
+        world.ports.directory.delete(namespace_of(KEY), KEY)
+        value = {**kept.value, "made": True} if opened_before else {**kept.value, "made": False}
+        if not opened_before:
+            del world.memory.batches._rows[row.batch_id]
+        world.ports.directory.put(ONE_PLACE, KEY, value, expires_at=kept.expires_at)
+
+        # When it is used again, then it stands for that batch, and the key stays where it was
+        for _ in range(2):
+            assert world.fresh().open(REQUEST, key=KEY).batch_id == row.batch_id
+        assert world.ports.directory.read(ONE_PLACE, [KEY])[KEY].value["made"]
+        assert world.ports.directory.read(namespace_of(KEY), [KEY]) == {}
+        with pytest.raises(IdempotencyKeyReused):
+            world.fresh().open(replace(REQUEST, limit=5), key=KEY)
+
+
+def test_a_key_costs_two_writes_and_two_reads(world: World) -> None:
     writes, reads = world.accesses.writes.copy(), world.accesses.reads.copy()
 
     world.ledger.open(REQUEST, key=KEY)
 
     assert world.accesses.writes - writes == {"directory.put": 2, "batches.create": 1}
-    assert world.accesses.reads - reads == {"directory.read": 1}
+    assert world.accesses.reads - reads == {"directory.read": 2}
 
 
 @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
@@ -259,5 +334,5 @@ def test_what_is_refused_reserves_nothing(world: World) -> None:
     with pytest.raises(InvalidRequest, match="limit"):
         world.ledger.open(OpenBatch(limit=0), key=KEY)
 
-    assert world.memory.directory.read(NAMESPACE, [KEY]) == {}
+    assert world.memory.directory.read(namespace_of(KEY), [KEY]) == {}
     assert batch_id(world.clock.at, 0) not in world.memory.batches._rows

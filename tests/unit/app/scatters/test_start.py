@@ -10,6 +10,7 @@ import pytest
 
 from fanin import names
 from fanin.app.directory.service import TOPIC_PREFIX
+from fanin.app.ledger.reservation import namespace_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import gather
 from fanin.app.scatters import records as scatter_records
@@ -168,7 +169,7 @@ class TestKey:
     def test_an_id_that_another_batch_has_is_given_up_with_its_salt(self, town: Town) -> None:
         # Given a plain batch that draws the same id just before
         def foreign() -> None:
-            kept = town.ports.directory.read("batch-keys", ["k"])["k"]
+            kept = town.ports.directory.read(namespace_of("k"), ["k"])["k"]
             other = LedgerService(town.ports).open(OpenBatch())
             town.ports.batches.create(replace(other, batch_id=kept.value["batch_id"], salt=b"x" * 16))
 

@@ -192,7 +192,9 @@ class TestRetries:
         assert api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
         assert len(script.requests) == 2
 
-    @pytest.mark.parametrize("body", [b"not json", b'{"batches": "soon"}', b"[]", b"{}", b'"x"', b"null"])
+    @pytest.mark.parametrize(
+        "body", [b"not json", b'{"batches": "soon"}', b"[]", b"{}", b'"x"', b"null", b"[" * 100_000]
+    )
     def test_an_answer_of_another_version_says_what_to_check(self, body):
         script = Script(Response(200, {}, body))
         api = HttpsApi(URL, sign=unsigned, transport=script, attempts=1)
@@ -221,6 +223,7 @@ class TestRefusals:
             (503, b"\xff\xfe", ServiceUnavailable),
             (418, b"[1]", InvalidRequest),
             (400, b'{"type":"about:blank"}', InvalidRequest),
+            (502, b"[" * 100_000, ServiceUnavailable),
         ],
     )
     def test_an_answer_that_is_no_problem_of_ours_is_told_by_its_status(self, status, body, error):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 class EventBridgeEvents:
     """An ``Events`` on a bus.
-
-    The event's own id travels in its detail, since EventBridge gives every entry a new id.
 
     Args:
         bus: gives its name or ARN, at each call; what it raises is raised there.
@@ -37,7 +34,6 @@ class EventBridgeEvents:
 
     def publish(self, event: Event) -> str:
         bus = self._bus()
-        detail = {**event.detail, "id": event.id} if event.id else event.detail
         with translated():
             answer = self._client.put_events(
                 Entries=[
@@ -45,7 +41,7 @@ class EventBridgeEvents:
                         "EventBusName": bus,
                         "Source": event.source,
                         "DetailType": event.detail_type,
-                        "Detail": _json(detail),
+                        "Detail": event.body,
                         "Time": datetime.fromtimestamp(event.time / 1000, UTC),
                     }
                 ]
@@ -56,12 +52,3 @@ class EventBridgeEvents:
                 raise Throttled(f"the bus throttles ({code}); try again later", retry_after=1)
             raise ServiceUnavailable(f"the bus did not accept event {event.id} ({code}); try again")
         return answer["Entries"][0]["EventId"]
-
-
-def _json(detail: Mapping[str, object]) -> str:
-    """Write a detail without ASCII escapes, which are longer: an entry may have 256 KB.
-
-    Only half a surrogate pair stays escaped, since it cannot be sent otherwise.
-    """
-    text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="backslashreplace").decode()

@@ -49,6 +49,9 @@ MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
 MAX_CLAIMS: Final = 1_000  # envelopes of one call
 MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
+MAX_ENTRY: Final = (
+    255 * 1024
+)  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 
 
@@ -82,13 +85,19 @@ def shown(value: object) -> str:
 
 
 def text(what: str, value: object, most: int, *, least: int = 0) -> str:
-    """Return the value, if it is text of ``least`` to ``most`` characters.
+    """Return the value, if it is text of ``least`` to ``most`` characters that UTF-8 can carry.
 
     Raises:
         InvalidRequest: it is anything else.
     """
     if not isinstance(value, str) or not least <= len(value) <= most:
         raise InvalidRequest(f"{what} must be text of {least} to {most} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"{what} has one half of a surrogate pair, which cannot be sent; leave it out"
+        ) from error
     return value
 
 

@@ -24,7 +24,7 @@ from fanin.wire.items import MISSING_RANGE
 LISTED = 100
 """How many missing ranges and failed items an event lists; the API pages through the rest."""
 QUOTED = 256
-"""How many characters of a reason an event quotes; an event may be 256 KB in all."""
+"""How many characters of a reason an event quotes."""
 COUNTED = 100
 """How many pages of failed items, of a thousand each, are counted for an event."""
 
@@ -75,7 +75,7 @@ def _event(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
         time=batch.ended_at or ports.clock.now(),
     )
     on_end = kinds.ended.get(batch.kind)
-    return on_end(ended, batch, event) if on_end else event
+    return _fitted(on_end(ended, batch, event) if on_end else event)
 
 
 def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -> None:
@@ -108,6 +108,19 @@ def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
         detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
         detail["missing_more"] = missing.cursor is not None
     return detail
+
+
+def _fitted(event: Event) -> Event:
+    """Cut the lists of an event that the bus would refuse for ever, and say so in its detail."""
+    lists = {name: listed for name, listed in event.detail.items() if isinstance(listed, list)}
+    most, fitted = LISTED, event
+    while fitted.size > limits.MAX_ENTRY and most:
+        most //= 2
+        cut: dict[str, object] = {name: listed[:most] for name, listed in lists.items()}
+        if cut.get("missing") != lists.get("missing"):
+            cut["missing_more"] = True
+        fitted = event._replace(detail={**event.detail, **cut, "truncated": True})
+    return fitted
 
 
 def _failed(ledger: Ledger, batch_id: int) -> Mapping[str, object]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fanin import names
+
+_TIME: Final = 14
+"""Bytes that EventBridge counts for the time of an event."""
 
 
 class Event(NamedTuple):
@@ -25,6 +29,22 @@ class Event(NamedTuple):
     detail: Mapping[str, object]
     time: int
     source: str = names.EVENT_SOURCE
+
+    @property
+    def body(self) -> str:
+        """The detail as it is sent, with the event's own id: the bus gives every entry a new one.
+
+        It is JSON without ASCII escapes, which are longer. Only half a surrogate pair stays escaped, since
+        it cannot be sent otherwise.
+        """
+        detail = {**self.detail, "id": self.id} if self.id else self.detail
+        text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
+        return text.encode(errors="backslashreplace").decode()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the event as EventBridge counts them: detail, detail type, source and time."""
+        return sum(len(part.encode()) for part in (self.body, self.detail_type, self.source)) + _TIME
 
 
 class Events(Protocol):

@@ -135,7 +135,7 @@ class HttpsApi:
             raise error_of(response)
         try:
             return answer.decode(json.loads(response.body) if response.body else {})
-        except (ValueError, KeyError, TypeError, InvalidRequest) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, InvalidRequest) as error:
             raise ServiceUnavailable(
                 f"the answer to {request.method} {request.url} is not what this version of fanin expects; "
                 "check that the URL is that of a fanin API, and that both have the same version"
@@ -154,7 +154,7 @@ def error_of(response: Response) -> FaninError:
     """
     try:
         parsed = json.loads(response.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = None
     problem: Json = parsed if isinstance(parsed, dict) else {}
     code = str(problem.get("type", "")).rpartition(":")[2]

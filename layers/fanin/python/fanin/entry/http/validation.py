@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from fanin.entry.http.mismatches import BODY, Mismatch, Part, path_to
 from fanin.errors import InvalidRequest, RequestTooLarge
 from fanin.wire.components import COMPONENTS
 from fanin.wire.json_types import Json, Schema
 from fanin.wire.shapes import Shape
+from fanin.wire.strict_json import read_json
 
 Check: TypeAlias = Callable[[Any], Any]
 """Returns the value it is given, or raises InvalidRequest or RequestTooLarge."""
 
 T = TypeVar("T")
-
-_TOO_LARGE: Final = "a number is too large"
 
 
 def parse(shape: Shape[T], body: str | bytes) -> T:
@@ -34,7 +31,7 @@ def parse(shape: Shape[T], body: str | bytes) -> T:
 
 def checked(shape: Shape[Any], body: str | bytes) -> Json:
     """Read a JSON body and check it against a shape; raises like ``parse``."""
-    value: Json = _check_of(shape)(_load(body))
+    value: Json = _check_of(shape)(read_json(body))
     return value
 
 
@@ -60,40 +57,3 @@ def compiled(schema: Schema, part: Part) -> Check:
 @cache
 def _check_of(shape: Shape[Any]) -> Check:
     return compiled({**shape.schema, "components": {"schemas": COMPONENTS}}, BODY)
-
-
-def _load(body: str | bytes) -> Any:
-    try:
-        text = body if isinstance(body, str) else body.decode()
-        value = json.loads(text, parse_float=_number, parse_constant=_no_number)
-        if "\\ud" in text.lower():
-            json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        expected = error.msg[:1].lower() + error.msg[1:]
-        where = f"at line {error.lineno}, column {error.colno}"
-        raise _not_json(f"{expected} {where}" if text.strip() else "it is empty") from error
-    except UnicodeDecodeError as error:
-        raise _not_json(f"byte {error.start} is not UTF-8") from error
-    except UnicodeEncodeError as error:
-        raise _not_json("a string has one half of a surrogate pair without the other") from error
-    except RecursionError as error:
-        raise _not_json("it is nested too deeply") from error
-    except ValueError as error:
-        raise _not_json(_TOO_LARGE) from error
-    return value
-
-
-def _not_json(why: str) -> InvalidRequest:
-    return InvalidRequest(f"the body is not JSON: {why}")
-
-
-def _number(text: str) -> float:
-    """Read ``1.0`` and ``1e3`` as the integers that they are in JSON Schema."""
-    value = float(text)
-    if math.isinf(value):
-        raise _not_json(_TOO_LARGE)
-    return int(value) if value.is_integer() else value
-
-
-def _no_number(text: str) -> NoReturn:
-    raise _not_json(f"{text} is not a number")

@@ -1,0 +1,95 @@
+"""JSON that others wrote: read as it stands, or refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.errors import InvalidRequest
+from fanin.wire.strict_json import MAX_DEPTH, read_json
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | finite | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(value=anything)
+def test_any_json_is_read_as_the_standard_library_reads_it(value: object) -> None:
+    text = json.dumps(value)
+    assert read_json(text) == read_json(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("", "it is empty"),
+        (" \n", "it is empty"),
+        (b"", "it is empty"),
+        ("nonsense", "expecting value at line 1, column 1"),
+        ('{"a": 1,\n}', "expecting property name enclosed in double quotes at line 2, column 1"),
+        ("{} {}", "extra data at line 1, column 4"),
+        ('{"count": NaN}', "NaN is not a number"),
+        ('{"count": -Infinity}', "-Infinity is not a number"),
+        ('{"count": 1e999}', "a number is too large"),
+        ('{"count": -1e999}', "a number is too large"),
+        ('{"count": ' + "1" * 5_000 + "}", "a number is too large"),
+        ("[" * 100_000, f"it is nested more than {MAX_DEPTH} levels deep"),
+        ('{"a": "\\ud800"}', "a string has one half of a surrogate pair without the other"),
+        (b'{"a": "\xff"}', "byte 7 is not UTF-8"),
+    ],
+    ids=range(14),
+)
+def test_what_cannot_be_read_says_why(body: str | bytes, why: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        read_json(body)
+    assert str(refused.value) == f"the body is not JSON: {why}"
+
+
+def test_a_whole_surrogate_pair_is_read() -> None:
+    assert read_json('{"a": "\\ud83d\\ude00"}') == {"a": "\U0001f600"}
+
+
+@pytest.mark.parametrize("text", ["2.0", "2e0", "20e-1", "2"])
+def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(text: str) -> None:
+    assert (read_json(text), type(read_json(text))) == (2, int)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"items": ["a"], "items": ["b"]}',
+        '{"items": ["a"], "\\u0069tems": ["b"]}',
+        '{"ranges": [{"group": "g"}, {"group": "g", "items": 1, "items": 2}]}',
+    ],
+    ids=["at the top", "escaped", "deep down"],
+)
+def test_a_field_that_occurs_twice_is_refused_since_one_would_be_lost(body: str) -> None:
+    with pytest.raises(InvalidRequest, match="the body has the field 'items' twice in one object"):
+        read_json(body)
+
+
+def test_fields_of_several_objects_may_have_one_name() -> None:
+    assert read_json('[{"a": 1}, {"a": {"a": 2}}]') == [{"a": 1}, {"a": {"a": 2}}]
+
+
+@pytest.mark.parametrize(("left", "right"), [("[", "]"), ('{"a":', "}"), ('[0,{"a":', "}]")])
+def test_nesting_has_a_limit_that_does_not_depend_on_the_caller(left: str, right: str) -> None:
+    levels = MAX_DEPTH // (left.count("[") + left.count("{"))
+    assert read_json(left * levels + "1" + right * levels)
+
+    for deeper in (levels + 1, 5_000):
+        with pytest.raises(InvalidRequest, match="nested more than 100 levels"):
+            read_json(left * deeper + "1" + right * deeper)
+
+
+def test_many_values_side_by_side_are_not_deep() -> None:
+    wide = [{"n": [n]} for n in range(5_000)]
+    assert read_json(json.dumps(wide)) == wide
+    assert math.isclose(read_json("1.5"), 1.5)
