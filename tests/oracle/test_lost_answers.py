@@ -25,7 +25,7 @@ pytestmark = pytest.mark.oracle
 BROKEN = {
     name: pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason))
     for name, reason in {
-        "define a buffer": "who defines a buffer cancels its batch when the answer to the record's write is lost",
+        "define a buffer": "whoever defines a buffer cancels its batch when the answer to the record is lost",
         "put": "what was accepted is dropped when the answer to the write of the record is lost",
     }.items()
 }
