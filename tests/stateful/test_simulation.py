@@ -1,11 +1,10 @@
 """The ledger under thousands of seeds; and proof that a broken ledger would not pass.
 
-``FANIN_SEEDS=100000 pytest -m soak tests/stateful`` runs more; ``FANIN_FIRST_SEED`` says where they begin.
+``make soak`` plays a million others.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -33,14 +32,6 @@ ENOUGH = 400
 def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int, block: int) -> None:
     size = SEEDS // 4
     for seed in range(block * size, (block + 1) * size):
-        simulate(width, seed)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_ledger_is_exact_for_a_long_time(width: int) -> None:
-    first = int(os.environ.get("FANIN_FIRST_SEED", str(SEEDS)))
-    for seed in range(first, first + int(os.environ.get("FANIN_SEEDS", "25000"))):
         simulate(width, seed)
 
 

@@ -9,7 +9,7 @@ from time import sleep
 
 import pytest
 
-from fanin.adapters.memory import Accesses, LostAnswer, Memory, OnCall
+from fanin.adapters.memory import Accesses, Delayed, LostAnswer, Memory, OnCall
 from fanin.adapters.memory.accesses import SENDS
 from fanin.app.ports.batches import Activity, FailureRow
 from fanin.app.ports.words import Clear, WordKey
@@ -226,3 +226,44 @@ def test_an_addition_under_a_key_gives_the_same_answer_to_its_repeat() -> None:
 
     assert memory.batches.allocate_once(BATCH, 4, "a", activity=Activity(0, 0)) == 0
     assert memory.batches.read([8])[8].items == 4
+
+
+def test_a_delayed_request_takes_effect_when_it_arrives_and_nobody_gets_its_answer() -> None:
+    # Given a close that is late, and another that was sent instead
+    late = [True]
+
+    def delay(call: str, moment: str) -> None:
+        if late and (call, moment) == ("batches.close", "before"):
+            late.clear()
+            raise Delayed
+
+    memory = Memory(on_call=delay)
+    memory.batches.create(BATCH)
+    row, moved = memory.batches.close(8, now=2)
+    assert (row and row.closed_at, moved, memory.accesses.late) == (2, True, 1)
+
+    # When it arrives, Then it meets the row as it is by now
+    memory.accesses.arrive()
+    assert memory.accesses.late == 0
+    assert memory.accesses.refused == {"batches.close": 1}
+
+
+def test_a_delayed_clear_has_the_mask_with_which_it_was_sent() -> None:
+    # Given a word in which another clears a bit before a late write arrives
+    late = [True]
+
+    def delay(call: str, moment: str) -> None:
+        if late and (call, moment) == ("words.clear", "before"):
+            late.clear()
+            memory.words.clear(clears(0b01))
+            raise Delayed
+
+    memory = Memory(on_call=delay)
+    (cleared,) = memory.words.clear(clears(0b11))
+    assert cleared.first == 0b10
+
+    # When it arrives, Then its condition fails, because it names both bits
+    refused = memory.accesses.refused["words.clear"]
+    memory.accesses.arrive()
+    assert memory.accesses.refused["words.clear"] == refused + 1
+    assert memory.words.read([WordKey(7, 0, 0)]) == {WordKey(7, 0, 0): FULL ^ 0b11}

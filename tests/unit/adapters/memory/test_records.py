@@ -54,8 +54,8 @@ def test_what_was_refused_is_no_change(memory: Memory) -> None:
 
 def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Memory) -> None:
     """Time to live deletes late: until then the row is there, as the stream shows."""
-    memory.directory.put("fleet", "a", {}, expires_at=NOW)
     old = Record("a", {}, FIRST, NOW)
+    memory.directory.put("fleet", "a", {}, expires_at=NOW)
 
     new, wrote = memory.directory.put("fleet", "a", {}, expires_at=LATER, if_version=0)
 

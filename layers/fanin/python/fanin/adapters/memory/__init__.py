@@ -7,7 +7,7 @@ many separate reads or writes, and other threads may run in between.
     >>> ports = Memory().ports()
 """
 
-from fanin.adapters.memory.accesses import Accesses, LostAnswer, OnCall
+from fanin.adapters.memory.accesses import Accesses, Delayed, LostAnswer, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.channels import MemoryChannels
 from fanin.adapters.memory.parts import MemoryParts
@@ -26,6 +26,7 @@ from fanin.adapters.memory.world import (
 
 __all__ = [
     "Accesses",
+    "Delayed",
     "FixedClock",
     "LostAnswer",
     "Memory",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from typing import Final, TypeVar
 
-from fanin.errors import ServiceUnavailable
+from fanin.errors import FaninError, ServiceUnavailable
 
 OnCall = Callable[[str, str], None]
 """Called around each access with its name, such as ``words.clear``, and ``before`` or ``after``."""
@@ -22,6 +23,13 @@ class LostAnswer(BaseException):
     """Raised by an ``OnCall`` after an access: it took effect, and its caller did not get the answer."""
 
 
+class Delayed(BaseException):
+    """Raised by an ``OnCall`` before an access: it is on its way for longer than its caller waits.
+
+    It takes effect when ``Accesses.arrive`` is called.
+    """
+
+
 def nothing(_call: str, _moment: str) -> None:
     """An ``OnCall`` that does nothing."""
 
@@ -32,13 +40,14 @@ class Accesses:
     ``on_call`` runs outside of the lock, so it may switch to another thread, or raise: before the access to
     simulate a process that died before the call arrived, after it to simulate one that died before the answer
     came. Where only the answer is lost, it raises ``LostAnswer``: the SDK then sends the call again, and
-    ``on_call`` runs around that access, too.
+    ``on_call`` runs around that access, too. Where the request itself is late, it raises ``Delayed``.
 
     Attributes:
         reads: rows read, found or not, by call.
         writes: rows written, or refused by their condition, by call.
         refused: those of the writes whose condition failed, by call.
         sends: alarms and events handed over, by call.
+        late: how many delayed requests have not arrived.
     """
 
     def __init__(self, on_call: OnCall = nothing) -> None:
@@ -48,6 +57,16 @@ class Accesses:
         self.sends: Counter[str] = Counter()
         self._on_call = on_call
         self._lock = Lock()
+        self._late: list[Callable[[], object]] = []
+
+    @property
+    def late(self) -> int:
+        return len(self._late)
+
+    def arrive(self) -> None:
+        """Let the first of the delayed requests take effect; nobody gets its answer."""
+        with suppress(FaninError):
+            self._late.pop(0)()
 
     def read(self, call: str, access: Callable[[], T]) -> T:
         """Read one row."""
@@ -80,14 +99,20 @@ class Accesses:
         *,
         sends: int = SENDS,
     ) -> T:
-        for _ in range(sends):
-            self._on_call(call, "before")
+        def locked() -> T:
             with self._lock:
                 tally[call] += rows
-                answer = access()
+                return access()
+
+        for _ in range(sends):
             try:
+                self._on_call(call, "before")
+                answer = locked()
                 self._on_call(call, "after")
+            except Delayed:
+                self._late.append(locked)
             except LostAnswer:
                 continue
-            return answer
+            else:
+                return answer
         raise ServiceUnavailable(f"no answer to {call} came; try again")

@@ -52,7 +52,7 @@ class MemoryWords:
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask
         while True:
-            word, moved = self._accesses.write("words.clear", lambda: self._attempt(clear, mask))  # noqa: B023
+            word, moved = self._accesses.write("words.clear", partial(self._attempt, clear, mask))
             if moved:
                 return Cleared(word, mask)
             mask &= word

@@ -1,0 +1,56 @@
+"""Playing seeds for a long time: how many, for how long, and which first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.stateful import soak as soaking
+from tests.stateful.model import Broken
+from tests.stateful.soak import Notes, Seed, soak
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "notes.json"
+
+
+def test_every_seed_is_played_once_and_the_next_run_goes_on(
+    notes: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for first in (5, 10):
+        assert soak(notes, seeds=20, processes=2)
+        assert Notes.read(notes) == Notes(first)
+    assert capfd.readouterr().out.count("20 seeds in ") == 2
+
+
+def test_a_seed_that_fails_is_kept_and_played_first_until_it_passes(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Given a simulation in which one seed fails
+    def fail(width: int, number: int) -> None:
+        if (width, number) == (3, 1):
+            raise Broken("it does")
+
+    monkeypatch.setattr(soaking, "simulate", fail)
+
+    # When it is played, Then it is kept, with the command that replays it
+    assert not soak(notes, seeds=8, processes=1)
+    assert Notes.read(notes).failing == [Seed(3, 1)]
+    assert "Broken: it does\n  replay it: python -m tests.stateful.simulation 3 1" in capfd.readouterr().out
+
+    # And the next run plays it first, even if it plays nothing else
+    assert not soak(notes, seeds=1, processes=1)
+    assert Notes.read(notes) == Notes(2, [Seed(3, 1)])
+
+    # And once it passes, it is forgotten
+    monkeypatch.setattr(soaking, "simulate", lambda _width, _number: None)
+    assert soak(notes, seeds=1, processes=1)
+    assert Notes.read(notes) == Notes(2)
+
+
+def test_no_block_begins_after_the_time_is_over(notes: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert soak(notes, seeds=1_000_000, minutes=0, processes=1)
+
+    assert capfd.readouterr().out.startswith("100 seeds in ")
