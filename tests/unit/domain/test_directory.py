@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
+from fanin.domain.directory import (
+    GRACE,
+    Left,
+    Register,
+    Registration,
+    Registrations,
+    change,
+    check_channel,
+)
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
 from fanin.errors import ChannelRefused, InvalidRequest
 from fanin.wire import directory as wire
@@ -74,3 +82,37 @@ def test_a_fifo_queue_is_no_channel() -> None:
     for channel in ("https://sqs/q.fifo", "arn:aws:sqs:eu-west-1:123456789012:q.fifo"):
         with pytest.raises(ChannelRefused, match="use a standard queue"):
             check_channel(channel)
+
+
+def test_rows_and_events_have_these_words() -> None:
+    assert [*Left] == ["deregistered", "lease over", "queue gone"]
+    assert [*Policy] == ["all", "first", "sender"]
+
+
+def test_a_lease_is_an_hour_unless_the_instance_says_otherwise() -> None:
+    assert Register("cars", "a", "q1").lease == 60 * 60
+
+
+def test_a_row_outlives_its_lease_by_a_day_so_that_its_end_is_reported() -> None:
+    assert GRACE == 24 * 60 * 60
+    assert ONE.expires_at == ONE.until // 1000 + GRACE
+    assert ONE.leave(Left.DEREGISTERED, ONE.until).expires_at == ONE.until // 1000
+
+
+def test_a_registration_lives_until_its_lease_is_over_or_it_leaves() -> None:
+    assert ONE.lives(ONE.until - 1)
+    assert not ONE.lives(ONE.until)
+    assert not ONE.leave(Left.QUEUE_GONE, ONE.until).lives(ONE.until - 1)
+
+
+def test_a_registration_is_chosen_if_it_has_every_attribute_that_is_asked_for() -> None:
+    assert ONE.has({})
+    assert ONE.has({"colour": "red"})
+    assert not ONE.has({"colour": "red", "size": "big"})
+    assert not ONE.has({"colour": "blue"})
+
+
+def test_a_registration_moves_with_its_channel_or_its_attributes() -> None:
+    assert not ONE.moved("q1", {"colour": "red"})
+    assert ONE.moved("q2", {"colour": "red"})
+    assert ONE.moved("q1", {})

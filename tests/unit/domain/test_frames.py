@@ -55,6 +55,13 @@ class TestOpening:
 
 
 class TestReading:
+    def test_answers_have_these_words(self) -> None:
+        assert [*Hold] == ["claimed", "leased", "done", "ended"]
+
+    def test_a_frame_has_no_name_unless_its_sender_gives_one(self) -> None:
+        assert OpenFrame(size=1).batch().user_key == ""
+        assert Frame(7, State.CLOSED, size=1, ttl=60, about={}).user_key == ""
+
     def test_a_frame_shows_its_batch(self) -> None:
         assert Frame.of(BATCH) == Frame(
             frame_id=7,
@@ -98,6 +105,9 @@ class TestMark:
     @given(now=TIMES, ttl=TTLS)
     def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now: int, ttl: int) -> None:
         assert now - ttl * 100 <= mark_of(now, ttl) < now
+
+    def test_a_mark_is_one_millisecond_before_a_step(self) -> None:
+        assert mark_of(NOW, 60) == touched(NOW, 60) - 1
 
     def test_the_idle_time_of_the_present_state_counts(self) -> None:
         # Given a time that is a step of an open batch's idle time, and none of a closed one's

@@ -24,7 +24,21 @@ def flipped(block: Block, bit: int) -> str:
     return f"{block.batch_id}:{UUID(int=UUID(block.group_id).int ^ 1 << bit)}"
 
 
+def test_the_sizes_of_ids_are_those_of_the_record() -> None:
+    """Ids are stored and sent, so their form never changes; see docs/adr."""
+    assert ids.MAX_BATCH_ID == (1 << 53) - 1
+    assert ids.MAX_ITEMS == 1 << 40
+    assert ids.MAX_COUNT == (1 << 32) - 1
+    assert ids.SALT_BYTES == 16
+
+
 class TestBatchIds:
+    def test_a_time_too_large_for_41_bits_begins_again(self) -> None:
+        assert ids.batch_id(1_735_689_600_000 + 2**41 + 5, 7) == 5 << 12 | 7
+
+    def test_random_bits_beyond_12_are_dropped(self) -> None:
+        assert ids.batch_id(1_735_689_600_001, 4096 + 7) == 1 << 12 | 7
+
     @given(st.integers(1_735_689_600_000, 1_735_689_600_000 + 2**41 - 1), st.integers(0, 4095))
     def test_order_by_time_and_stay_exact_in_json(self, now: int, bits: int) -> None:
         batch = ids.batch_id(now, bits)
@@ -66,6 +80,18 @@ class TestBatchIds:
 
 
 class TestGroupIds:
+    @pytest.mark.parametrize(
+        ("block", "group"),
+        [
+            ((5, 0xABCDEF0123, 0x456789AB), "abcdef01-2345-8678-a6ac-3d676ae8d212"),
+            ((ids.MAX_BATCH_ID, ids.MAX_ITEMS - 1, 1), "ffffffff-ff00-8000-8006-a60897c1426c"),
+        ],
+    )
+    def test_stay_as_they_were_when_first_issued(self, block: tuple[int, int, int], group: str) -> None:
+        """Messages on their way carry them, so a later version must issue and accept the same."""
+        assert ids.issue(*block, SALT).group_id == group
+        assert ids.parse_prefix(f"{block[0]}:{group}") == ids.issue(*block, SALT)
+
     @given(blocks)
     def test_encode_their_range(self, block: Block) -> None:
         parsed = ids.parse_prefix(block.prefix)

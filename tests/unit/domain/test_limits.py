@@ -16,6 +16,57 @@ ALPHANUMERIC = string.ascii_letters + string.digits
 BOUNDS = st.tuples(st.integers(), st.integers()).map(sorted)
 
 
+PROMISED = {
+    "MAX_IDS": 10_000,
+    "MAX_RANGES": 1_000,
+    "MAX_COUNTS": 1_000,
+    "MAX_FAILURES": 1_000,
+    "MAX_MARKS": 10_000,
+    "MAX_PAGE": 1_000,
+    "MAX_USER_KEY": 256,
+    "MAX_IDEMPOTENCY_KEY": 128,
+    "MAX_REASON": 1_024,
+    "MAX_RECIPIENTS": 100_000,
+    "MAX_REPLIES": 100,
+    "MAX_REPLY": 204_800,
+    "MAX_CLAIM": 5_368_709_120,
+    "MAX_ATTRIBUTES": 6,
+    "MIN_TIMEOUT": 5,
+    "MAX_TIMEOUT": 86_400,
+    "MAX_RETRIES": 10,
+    "MAX_METADATA": 16,
+    "MAX_METADATA_KEY": 64,
+    "MAX_METADATA_VALUE": 256,
+    "MAX_LIMIT": 1_000_000,
+    "MIN_LIFETIME": 60,
+    "MAX_LIFETIME": 31_536_000,
+    "MIN_IDLE_TTL": 60,
+    "MAX_NAME": 128,
+    "MAX_ROUTE": 40,
+    "MAX_CHANNEL": 1_024,
+    "MIN_LEASE": 10,
+    "MAX_LEASE": 2_592_000,
+    "MAX_SOURCE": 256,
+    "MAX_DETAIL_TYPE": 128,
+    "MAX_PATTERN": 2_048,
+    "MAX_WORK": 10,
+    "MAX_PAYLOAD": 204_800,
+    "MAX_WAIT": 20,
+    "MAX_VISIBILITY_TIMEOUT": 43_200,
+    "MAX_RECEIPTS": 100,
+    "MAX_CLAIMS": 1_000,
+    "MAX_ENVELOPE_LEASE": 43_200,
+    "MAX_EVENT": 204_800,
+}
+"""What one call may carry. Callers count on it: a lower number would refuse what was accepted before."""
+
+
+def test_the_limits_are_as_promised() -> None:
+    found = {name: value for name, value in vars(limits).items() if isinstance(value, int)}
+
+    assert found == PROMISED
+
+
 class TestAtMost:
     @pytest.mark.parametrize("count", [0, 2, 3])
     def test_a_collection_up_to_the_limit_is_allowed(self, count: int) -> None:
