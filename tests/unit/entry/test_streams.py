@@ -12,6 +12,7 @@ import pytest
 from fanin.adapters.dynamodb import rows
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
+from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.entry import streams
 
@@ -79,6 +80,25 @@ def test_a_record_that_cannot_be_handled_is_parked_and_the_others_go_on() -> Non
     assert answer == {"batchItemFailures": []}
     assert seen == ["e1", "e3"]
     assert [each["eventID"] for each in parked] == ["bad"]
+
+
+@pytest.mark.parametrize("character", ["💥", "\0"])
+def test_the_largest_record_of_a_batch_can_be_parked(batch: Batch, character: str) -> None:
+    """SQS takes 256 KB, of JSON in which a character may become twelve bytes."""
+    largest = replace(
+        batch,
+        user_key=character * limits.MAX_USER_KEY,
+        parent_item="7" * 100,
+        metadata={
+            f"{n:02}" + character * (limits.MAX_METADATA_KEY - 2): character * limits.MAX_METADATA_VALUE
+            for n in range(limits.MAX_METADATA)
+        },
+    )
+    ended = replace(largest, state=State.COMPLETE)
+
+    parked = json.dumps(record(image(ended), image(largest)))
+
+    assert len(parked) < 200 * 1024
 
 
 def test_records_tried_together_are_tried_alone_if_that_fails() -> None:

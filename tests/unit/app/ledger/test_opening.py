@@ -112,6 +112,17 @@ class TestOpen:
 
         assert world.memory.timers.alarms == {batch.batch_id: request.deadline}
 
+    def test_a_repeat_of_the_key_sets_no_alarm_for_a_batch_that_has_ended(self, world: World) -> None:
+        request = OpenBatch(deadline=world.clock.at + 60_000)
+        world.crash_at("batches.create", "after")
+        with pytest.raises(Crash):
+            world.ledger.open(request, key="k")
+        (row,) = world.ports.batches.page(State.OPEN).batches
+        world.ledger.cancel(row.batch_id)
+
+        assert world.fresh().open(request, key="k").state is State.CANCELLED
+        assert world.memory.timers.alarms == {}
+
     def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world: World) -> None:
         request = OpenBatch(deadline=world.clock.at + 60_000)
         batch = world.ledger.open(request, key="k")
