@@ -13,11 +13,11 @@ from hypothesis.stateful import run_state_machine_as_test
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claim, Claimed
 from fanin.client.consuming.acknowledging import ItemOutcome
-from fanin.client.frames import receiver
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
+from fanin.domain.frames import Ticket
 from tests.stateful.frame_machine import FrameMachine
 from tests.stateful.test_machine import assert_found_out, quick
 
@@ -60,6 +60,16 @@ def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[
     return [Disposition.HANDLED] * len(envelopes)
 
 
+def claim_all_at_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Disposition]:
+    """Claim everything at once, and begin also with a lease that is over."""
+    unique = {envelope.ticket: envelope for envelope in envelopes}
+    claims, _ = self._claim(list(unique))
+    dispositions: dict[Ticket, Disposition] = {}
+    for envelope in unique.values():
+        dispositions |= self._handle_together([envelope], claims, self._clock())
+    return [dispositions[envelope.ticket] for envelope in envelopes]
+
+
 def send_first(self: Repeater) -> None:
     """Send envelopes, and then write down which frame they are in."""
     if size := min(self.buffer.waiting, self._template.size):
@@ -91,7 +101,7 @@ release = SqliteRepeatBuffer.release
     [
         (MemoryWords, "_claim", take_all),
         (IdempotentReceiver, "receive", mark_first),
-        (receiver, "_BEGUN_WITHIN", 1e9),  # begin also with a lease that is over
+        (IdempotentReceiver, "receive", claim_all_at_first),
         (Repeater, "flush", send_first),
         (Repeater, "tick", believe_the_transport),
         (SqliteRepeatBuffer, "release", forget_what_ended),
