@@ -325,6 +325,7 @@ class TestLargeTopic:
         found = town.settled(started)
         assert (found.starting, found.batch.items, found.missing) == (False, 8, 8)
         assert found.batch.deadline == town.clock.at + 60_000
+        assert town.memory.timers.alarms[found.batch.batch_id] == found.batch.deadline
         assert [len(town.got(i)) for i in range(8)] == [1] * 8
         for i in range(8):
             town.reply(i, i)
