@@ -124,6 +124,24 @@ class TestDrop:
         assert directory.get("cars", "a").channel == "q1"
 
 
+def test_a_queue_that_was_found_before_is_looked_at_without_patience(
+    world: World, directory: DirectoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(directory, cars=1)
+    asked: list[bool] = []
+    resolve = world.memory.channels.resolve
+
+    def look(channel: str, *, new: bool = True) -> str:
+        asked.append(new)
+        return resolve(channel, new=new)
+
+    monkeypatch.setattr(world.memory.channels, "resolve", look)
+    sweep(world)
+    directory.register(Register("cars", "b", "q2"))
+
+    assert asked == [False, True]
+
+
 def test_a_run_asks_once_for_a_queue_that_many_share(
     world: World, directory: DirectoryService, page_of: Callable[[int], None]
 ) -> None:
@@ -261,6 +279,18 @@ class TestFailure:
         assert swept == Swept(seen=3, failed=2)
         assert reports == [("cars/a", "ValueError"), ("dogs/b", "InvalidRequest")]
         assert directory.get("dogs", "b").channel == "q2"
+
+    def test_of_many_that_do_not_follow_each_other_ends_no_run(
+        self, world: World, directory: DirectoryService
+    ) -> None:
+        # Given twelve rows that nobody can read, and a good one behind every four of them
+        for i in range(15):
+            if i % 5 == 4:
+                directory.register(Register("cars", f"{i:02}", "q1"))
+            else:
+                world.ports.directory.put(TOPIC_PREFIX + "cars", f"{i:02}", {}, expires_at=2**40)
+
+        assert sweep(world) == Swept(seen=15, failed=12)
 
     def test_of_a_page_skips_its_topic(self, world: World, directory: DirectoryService) -> None:
         fill(directory, bikes=1, cars=1)

@@ -129,6 +129,7 @@ class TestSending:
         for _ in range(3):
             with pytest.raises(Throttled, match="1 messages"):
                 fleet.work()
+            assert fleet.scatters.status(scattered.batch.batch_id).failed == 1
         assert [len(fleet.got(i)) for i in range(3)] == [1, 0, 1]
         channels.busy.clear()
         fleet.work()

@@ -234,6 +234,26 @@ class TestSlowCaller:
         assert town.happened
         assert started.ready
 
+    def test_a_caller_who_died_after_the_pause_is_refused_when_it_comes_back(self, town: Town) -> None:
+        # Given a process that opens its batch too late, and dies before it looks at its id again
+        request = Scatter("x", town.recipients(1), correlation_id="mine")
+
+        def pause() -> None:
+            town.clock.advance(60_000)
+            town.start(1, correlation_id="mine")
+
+        town.at("batches.create", "before", pause)
+        for moment in ("before", "after"):
+            town.at("batches.create", moment, lambda: None)  # of the other
+        town.crash_at("batches.create", "after")
+        with pytest.raises(Crash):
+            town.scatters.start(request, key="k")
+        assert len(town.opened) == 2
+
+        with pytest.raises(CorrelationIdAlive):
+            town.scatters.start(request, key="k")
+        assert town.scatters.start(request, key="k").batch.state is State.CANCELLED
+
     @pytest.mark.parametrize("key", [None, "k"])
     @pytest.mark.parametrize(
         "call", ["directory.put", "records.put", "batches.create", "timers.set", "jobs.send"]
@@ -306,6 +326,7 @@ class TestLargeTopic:
         found = town.settled(started)
         assert (found.starting, found.batch.items, found.missing) == (False, 8, 8)
         assert found.batch.deadline == town.clock.at + 60_000
+        assert town.memory.timers.alarms[found.batch.batch_id] == found.batch.deadline
         assert [len(town.got(i)) for i in range(8)] == [1] * 8
         for i in range(8):
             town.reply(i, i)

@@ -53,14 +53,14 @@ class DirectoryService:
         )
 
     def deregister(self, topic: str, name: str) -> bool:
-        first: Record | None = None
+        tried: Record | None = None
         for _ in range(TRIES):
             row = self._row(topic, name)
-            if row is None or (first is not None and _since(row) != _since(first)):
-                return first is not None  # an instance that was there has left, and maybe come back
+            if row is None or (tried is not None and _since(row) != _since(tried)):
+                return tried is not None  # an instance that was there has left, and maybe come back
             if self.drop(topic, row, Left.DEREGISTERED):
                 return True
-            first = first or row
+            tried = row
         raise Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
 
     def get(self, topic: str, name: str) -> Registration:

@@ -180,7 +180,7 @@ def read_sending(
 
 
 def put_asked(records: Records, batch: Batch, chunk: int, wave: int, ordinals: Collection[int]) -> None:
-    """Record which recipients of a chunk got the message of a wave, because others have to wait for it.
+    """Record which recipients of a chunk got the message of a wave or refused it, because others wait for it.
 
     The job comes again for the others. Whoever it is sent to meanwhile, by a repeat of the job, is added.
     """

@@ -136,9 +136,8 @@ class ScatterService:
         if failures:
             self._ledger.fail(failures)
         if offered.waiting:
-            unsent = offered.refused.keys() | offered.waiting.keys()
-            sent = [n for place, (n, _, _) in enumerate(missing) if place not in unsent]
-            put_asked(self._ports.records, batch, chunk, wave, sent)
+            asked = [n for place, (n, _, _) in enumerate(missing) if place not in offered.waiting]
+            put_asked(self._ports.records, batch, chunk, wave, asked)
         offered.answers(len(missing))
         return Sent(len(missing) - len(failures), len(failures))
 

@@ -109,7 +109,7 @@ class Starting:
         Raises:
             CorrelationIdAlive: another scatter has it.
         """
-        if scatter.correlation_id is None:
+        if scatter.correlation_id is None or batch.state.terminal:
             return
         try:
             correlation.check_held(self._ports, scatter.correlation_id, batch)
