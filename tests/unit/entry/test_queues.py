@@ -118,12 +118,12 @@ class Postponed(list[tuple[str, int]]):
         self += [(message["messageId"], seconds) for message, seconds in waits]
 
 
-def throttle_word(memory: Memory, nth: int) -> None:
-    """Let one write of a word be throttled."""
+def throttle_word(memory: Memory, nth: int, kind: str = "words.clear") -> None:
+    """Let one write of a kind be throttled."""
     writes: list[str] = []
 
     def on_call(call: str, moment: str) -> None:
-        if (call, moment) == ("words.clear", "before"):
+        if (call, moment) == (kind, "before"):
             writes.append(call)
             if len(writes) == nth:
                 raise Throttled("slow down")
@@ -160,6 +160,37 @@ class TestOverload:
         assert failed(acknowledged(event(*failing), ledger)) == ["m1"]
         throttle_word(memory, 2)
         assert failed(acknowledged(event(*ranges), ledger)) == ["m1"]
+
+    def test_counts_that_are_left_come_again_and_no_others(
+        self, ledger: LedgerService, memory: Memory
+    ) -> None:
+        counted = [ledger.open(OpenBatch(mode="estimated")).batch_id for _ in range(2)]
+        for batch_id in counted:
+            ledger.add(batch_id, 5)
+        bodies = [{"counts": [{"batch_id": batch_id, "n": 2}]} for batch_id in counted]
+        throttle_word(memory, 2, "batches.count")
+
+        again = acknowledged(event(*bodies), ledger)
+
+        assert failed(again) == ["m1"]
+        assert failed(acknowledged(event(bodies[1]), ledger)) == []
+        assert [ledger.status(batch_id).batch.acked for batch_id in counted] == [2, 2]
+
+    def test_what_is_marked_is_counted_also_when_something_is_left(
+        self, ledger: LedgerService, memory: Memory, batch: Batch, measured
+    ) -> None:
+        group = ledger.add(batch.batch_id, 128)
+        throttle_word(memory, 2)
+        acknowledged(event({"items": [group[0], group[1], group[64]]}), ledger)
+        assert measured()[names.METRIC_FIRST] == [2.0]
+
+    def test_a_defect_is_not_taken_for_overload(
+        self, ledger: LedgerService, group: Group, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(ledger, "ack", lambda *_, **__: 1 // 0)
+        postponed = Postponed()
+        answer = acknowledged(event({"items": [group[0]]}), ledger, postpone=postponed)
+        assert (failed(answer), postponed) == (["m0"], [])
 
     def test_a_range_without_an_end_is_recognized(
         self, ledger: LedgerService, memory: Memory, batch: Batch

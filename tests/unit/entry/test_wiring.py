@@ -156,6 +156,14 @@ def test_what_cannot_be_handled_is_parked_in_the_retry_queue(
     assert sent == [("https://sqs/retries", {"messageId": "m1"})]
 
 
+def test_what_is_set_aside_is_sent_as_it_is(environment, monkeypatch) -> None:
+    environment(**{names.ENV_RETRY_QUEUE_URL: "https://sqs/dead"})
+    copied: list[tuple[str, object]] = []
+    monkeypatch.setattr(wiring.received(), "send_to", lambda url, message: copied.append((url, message)))
+    wiring.set_aside({"messageId": "m1"})
+    assert copied == [("https://sqs/dead", {"messageId": "m1"})]
+
+
 def test_parking_without_a_retry_queue_says_what_is_missing(environment) -> None:
     environment()
     with pytest.raises(NotConfigured, match=names.ENV_RETRY_QUEUE_URL):

@@ -54,6 +54,16 @@ class TestReceipts:
 
         assert (receipt.first, receipt.duplicates) == (1, (other,))
 
+    def test_come_in_the_order_in_which_batches_are_named(self, world: World) -> None:
+        ended, (late,) = world.batch(2)
+        world.ledger.cancel(ended.batch_id)
+        live, (group,) = world.batch(2)
+        counted, (some,) = world.batch(2, mode=Mode.ESTIMATED)
+
+        receipts = world.ledger.ack([some[0], late[0], group[0]])
+
+        assert [r.batch_id for r in receipts] == [counted.batch_id, ended.batch_id, live.batch_id]
+
     def test_come_for_each_batch_of_a_call(self, world: World) -> None:
         (one, (a,)), (two, (b,)), (three, (c,)) = (world.batch(5) for _ in range(3))
 
@@ -439,6 +449,20 @@ class TestRefusal:
 
         for forged in (larger, guessed, block._replace(check=block.check ^ 1)):
             self.refused(world, call, f"{forged.prefix}:0", InvalidItemId)
+
+    def test_forged_beside_a_genuine_id_of_the_same_batch(self, world: World) -> None:
+        batch, (group, other) = world.batch(8, 8)
+        block = ids.parse_prefix(other.prefix)
+        forged = f"{block._replace(check=block.check ^ 1).prefix}:0"
+
+        for call in (
+            lambda: world.ledger.ack([group[0], forged]),
+            lambda: world.ledger.ack([group[0]], ranges=[ItemRange(forged.rpartition(":")[0])]),
+            lambda: world.ledger.fail([Failure(group[0]), Failure(forged)]),
+        ):
+            with pytest.raises(InvalidItemId):
+                call()
+        assert world.word(batch, 0, 0) == 0b1111
 
     def test_foreign(self, world: World, call: Any) -> None:
         (one, _), (_, (group,)) = world.batch(8), world.batch(8)

@@ -40,6 +40,17 @@ def test_groups_follow_each_other(world: World) -> None:
     assert [(block.first, block.size) for block in blocks] == [(0, 3), (3, 1), (4, 70)]
 
 
+def test_producers_that_take_turns_never_get_the_same_items(world: World) -> None:
+    # Given two processes, each of which remembers the batch without what the other has added
+    batch, _ = world.batch()
+    producers = [world.fresh(), world.fresh()]
+
+    groups = [producers[turn % 2].add(batch.batch_id, 10) for turn in range(6)]
+
+    blocks = [ids.parse_prefix(group.prefix) for group in groups]
+    assert [block.first for block in blocks] == [0, 10, 20, 30, 40, 50]
+
+
 def test_a_process_that_never_saw_the_batch_needs_one_write_too(world: World) -> None:
     batch, _ = world.batch()
     writes = world.accesses.writes.total()
@@ -215,6 +226,14 @@ class TestBounded:
         assert full.value.retryable
         assert full.value.retry_after == 1
         assert world.ledger.add(batch.batch_id, 3, key=key).upto == 3
+
+    def test_an_addition_that_just_fits_counts_nothing(self, world: World) -> None:
+        batch, _ = world.batch(7, limit=10)
+        writes, reads = world.accesses.writes.total(), world.accesses.reads.total()
+
+        world.ledger.add(batch.batch_id, 3)
+
+        assert (world.accesses.writes.total() - writes, world.accesses.reads.total() - reads) == (1, 0)
 
     @pytest.mark.parametrize("key", [None, "k"])
     def test_counts_what_is_pending_before_it_refuses(self, world: World, key: str | None) -> None:
