@@ -17,11 +17,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.buffers.service import BufferService
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import WordKey
 from fanin.client.buffers import Producer, Taker
+from fanin.domain import ids
 from fanin.domain.buffer import Work
 from fanin.errors import LimitReached, ServiceUnavailable, Throttled
 from tests.stateful.fuse import STEPS, Fuse
@@ -270,21 +273,31 @@ def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_
 
 
 class BufferMachine(RuleBasedStateMachine):
-    """Calls a buffer and a model of plain sets alike; a call may die at any step."""
+    """Calls a buffer and a model of plain sets alike; a call may die at any step.
+
+    Attributes:
+        sure: payloads that were accepted, and whose messages cannot have expired.
+        done: payloads without a key that were reported as done.
+        maybe: payloads that may have been.
+        slept: whether leaked slots may have been given up.
+    """
 
     LIMIT = 7
+    KEYS = 3
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = FixedClock()
         self.fuse = Fuse()
         self.memory = Memory(clock=self.clock, on_call=self.fuse.on_call)
+        self.memory.queues.retention = 3_600
         self.buffers = process(self.memory)
-        self.buffers.define("jobs", self.LIMIT)
+        self.queue = self.buffers.define("jobs", self.LIMIT).queue
         self.numbers = count()
         self.sure: set[str] = set()
-        self.unsure: set[str] = set()
+        self.maybe: set[str] = set()
         self.done: set[str] = set()
+        self.slept = False
         self.held: list[Work] = []
 
     def _try(self, die_in: int | None, call: Callable[[BufferService], object]) -> object:
@@ -301,15 +314,22 @@ class BufferMachine(RuleBasedStateMachine):
             self.buffers = process(self.memory)
         payloads = [str(next(self.numbers)) for _ in range(n)]
         before = in_use(self.memory)
-        self.unsure.update(payloads)
         try:
             if self._try(die_in, lambda buffers: buffers.put("jobs", payloads)):
-                self.unsure.difference_update(payloads)
                 self.sure.update(payloads)
-                assert before + n <= self.LIMIT
+                assert self.slept or before + n <= self.LIMIT
         except LimitReached:
-            self.unsure.difference_update(payloads)
             assert before + n > self.LIMIT
+
+    @rule(key=st.integers(1, KEYS), die_in=STEPS, fresh=st.booleans())
+    def put_once(self, key: int, die_in: int | None, fresh: bool) -> None:
+        """Put the work of a key in, or repeat that, however late."""
+        if fresh:
+            self.buffers = process(self.memory)
+        payloads = [f"key {key}/{part}" for part in range(key)]
+        with suppress(LimitReached):
+            if self._try(die_in, lambda buffers: buffers.put("jobs", payloads, key=f"key {key}")):
+                self.sure |= set(payloads) - self.maybe
 
     @rule(most=st.integers(1, 10), die_in=STEPS)
     def take(self, most: int, die_in: int | None) -> None:
@@ -328,14 +348,24 @@ class BufferMachine(RuleBasedStateMachine):
         payloads = {one.payload for one in some}
         if released is not None:
             assert released.done == before - in_use(self.memory)
-            self.done |= payloads
-        else:  # it may have been done
-            self.unsure |= payloads - self.done
-            self.sure -= payloads
+            self.done |= {payload for payload in payloads if not payload.startswith("key")}
+        # What a key has put in may have been put in again, if it was not answered, and so come once more.
+        self.maybe |= payloads - self.done
+        self.sure -= self.maybe
 
     @rule(seconds=st.integers(1, 40))
     def wait(self, seconds: int) -> None:
+        self._pass(seconds)
+
+    @rule(seconds=st.sampled_from([301, 1_800, 3_600, 4_600]))
+    def sleep(self, seconds: int) -> None:
+        self._pass(seconds)
+        self.slept = True
+
+    def _pass(self, seconds: int) -> None:
+        """Let time pass; messages expire meanwhile."""
         self.clock.advance(seconds * 1000)
+        self.sure &= {held.message.body for held in self.memory.queues._kept(self.queue)} | self.done
 
     @invariant()
     def never_more_than_the_limit(self) -> None:
@@ -345,9 +375,23 @@ class BufferMachine(RuleBasedStateMachine):
     def what_is_accepted_and_not_done_holds_a_slot(self) -> None:
         assert len(self.sure - self.done) <= in_use(self.memory)
 
+    @invariant()
+    def what_is_accepted_and_not_done_has_a_message_that_counts(self) -> None:
+        assert self.sure - self.done <= {
+            held.message.body
+            for held in self.memory.queues._kept(self.queue)
+            if self._is_pending(held.message.attributes[names.ITEM_ATTRIBUTE])
+        }
+
+    def _is_pending(self, item: str) -> bool:
+        block, ordinal = ids.parse_item(item)
+        number, position = divmod(ordinal, self.memory.tree.width)
+        word = self.memory.words._words.get(WordKey(block.batch_id, 0, number), self.memory.tree.full)
+        return bool(word & self.memory.tree.bits[position])
+
     def teardown(self) -> None:
         """At the end all accepted work is there, and later all slots are free."""
-        self.clock.advance(60_000)
+        self._pass(60)
         buffers, found = process(self.memory), set()
         while work := buffers.take("jobs", most=10, wait=0):
             found |= {one.payload for one in work}
@@ -355,10 +399,8 @@ class BufferMachine(RuleBasedStateMachine):
         assert self.sure - self.done <= found
         assert not found & self.done
         self.clock.advance(40 * DAY_MS)
-        try:
+        with suppress(LimitReached):
             buffers.put("jobs", ["mark"])
-        except LimitReached:
-            return  # everything leaked, and before the first mark was made
         self.clock.advance(40 * DAY_MS)
         process(self.memory).put("jobs", ["x"] * self.LIMIT)
 

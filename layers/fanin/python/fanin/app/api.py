@@ -280,7 +280,7 @@ class Buffers(Protocol):
             queue: URL or ARN of a queue with the tag ``fanin:channel``; by default the service makes one.
 
         Raises:
-            InvalidRequest: the buffer has another queue.
+            InvalidRequest: the buffer has another queue, or another buffer has this one.
             ChannelRefused: the queue does not exist, or does not carry the tag.
         """
         ...
@@ -303,10 +303,12 @@ class Buffers(Protocol):
         Args:
             name: of the buffer.
             payloads: 1 to 10 texts, together at most 200 KB.
-            key: idempotency key: a repeat with it returns the same items, and sends the messages again of
-                those that are not done. It costs one more write.
+            key: idempotency key of these payloads: a repeat puts nothing in twice, and returns the items of
+                the put that was answered. It costs up to four more writes.
 
         Raises:
+            InvalidRequest: a payload has characters that SQS does not take.
+            IdempotencyKeyReused: the key was used for other payloads.
             LimitReached: the buffer was full, with its pending work counted at that moment.
             ChannelRefused: the queue is gone, or cannot be sent to.
             Throttled: the queue was busy. Without a key nothing was put; with a key, repeat the call.

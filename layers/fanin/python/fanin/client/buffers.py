@@ -54,7 +54,7 @@ class Producer:
         Args:
             payloads: 1 to 10 texts, together at most 200 KB.
             timeout: most seconds to wait; None waits for as long as it takes.
-            key: idempotency key: a repeat with the same key returns the same items.
+            key: idempotency key of these payloads: a repeat puts nothing in twice.
 
         Raises:
             LimitReached: there was no room within the timeout.
