@@ -151,6 +151,20 @@ class TestRace:
         assert world.ledger.reap().orphaned == 0
         assert world.row(batch).state is State.CLOSED
 
+    @pytest.mark.parametrize("row", ["ended", "deleted"])
+    def test_with_what_has_happened_since_the_index_was_read(self, world: World, row: str) -> None:
+        batch, _ = world.batch(5)
+        world.clock.advance(2 * HOUR)
+
+        def happen() -> None:
+            world.fresh().cancel(batch.batch_id)
+            if row == "deleted":
+                world.memory.batches._rows.clear()
+
+        world.at("batches.due", "after", happen)
+
+        assert world.ledger.reap() == Reaped()
+
     def test_with_the_end(self, world: World) -> None:
         batch, _ = world.batch(5)
         world.clock.advance(2 * HOUR)
