@@ -20,9 +20,10 @@ from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.domain.reports import Missing
 from fanin.domain.tree import Tree
+from fanin.errors import FaninError
 from tests.stateful.actors import Actor, Message, World
-from tests.stateful.model import Broken, Model, ordinals_of, require
-from tests.stateful.scheduler import Scheduler, Stuck
+from tests.stateful.model import Model, ordinals_of, require
+from tests.stateful.scheduler import Scheduler
 
 Trace = Callable[[str], None]
 Double = Callable[[Memory, OnCall], Ports]
@@ -321,10 +322,11 @@ def simulate(width: int, seed: int, trace: Trace | None = None, *, settled: bool
     Raises:
         Broken: an invariant does not hold.
         Stuck: the actors do not come to an end.
+        FaninError: the ledger refused what it must not refuse.
     """
     try:
         Simulation(width, seed, trace, settled=settled).play()
-    except (Broken, Stuck) as error:
+    except (AssertionError, FaninError) as error:
         error.add_note(f"replay it: python -m tests.stateful.simulation {width} {seed}")
         raise
 

@@ -16,8 +16,7 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports.words import Clear, Cleared, WordKey
 from fanin.domain.batch import Batch, State
-from tests.stateful.model import Broken
-from tests.stateful.scheduler import Stuck
+from fanin.errors import FaninError
 from tests.stateful.simulation import simulate
 
 WIDTHS = (2, 3, 4, 64)
@@ -65,10 +64,10 @@ def test_a_failing_seed_says_how_to_replay_it(monkeypatch: pytest.MonkeyPatch) -
     assert note.startswith("replay it: python -m tests.stateful.simulation 2 ")
 
 
-def failure(width: int, seed: int) -> AssertionError | None:
+def failure(width: int, seed: int) -> AssertionError | FaninError | None:
     try:
         simulate(width, seed)
-    except (Broken, Stuck) as error:
+    except (AssertionError, FaninError) as error:
         return error
     return None
 
