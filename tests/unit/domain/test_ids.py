@@ -37,7 +37,7 @@ class TestBatchIds:
         assert ids.batch_id(1_735_689_600_000 + 2**41 + 5, 7) == 5 << 12 | 7
 
     def test_random_bits_beyond_12_are_dropped(self) -> None:
-        assert ids.batch_id(1_735_689_600_001, 4096 + 7) == 1 << 12 | 7
+        assert ids.batch_id(1_735_689_600_002, 4096 + 7) == 2 << 12 | 7
 
     @given(st.integers(1_735_689_600_000, 1_735_689_600_000 + 2**41 - 1), st.integers(0, 4095))
     def test_order_by_time_and_stay_exact_in_json(self, now: int, bits: int) -> None:
