@@ -56,8 +56,8 @@ RUNS: Final = (
         broken=("END_CONDITION",),
     ),
     Run(
-        "never lost: when all have done their work, one look by the reaper completes the batch",
-        "MORTAL ACKERS=1 ITEMS=3 ADDED=3 HEALER AT_REST",
+        "never lost: two die on the way; when all is quiet, one look by the reaper completes the batch",
+        "DEATHS=2 ACKERS=1 ITEMS=3 ADDED=3 HEALER AT_REST",
         broken=("HEALER", "REAPER"),
     ),
     Run(
@@ -71,6 +71,7 @@ DEEP: Final = (
     Run("at once, with three ackers", "AT_ONCE ACKERS=3 ITEMS=3 ADDED=3"),
     Run("never early, with two ackers that may die", "MORTAL ACKERS=2 ITEMS=3"),
     Run("never early, with wider words", "MORTAL ACKERS=1 ITEMS=4 WIDTH=3 REAPER"),
+    Run("never lost, however many die", "MORTAL ACKERS=1 ITEMS=3 ADDED=3 HEALER AT_REST"),
     Run("at last, with two levels", "DEATHS=2 ACKERS=1 ITEMS=3 REAPER HEALER EVENTUALLY", fair=True),
 )
 

@@ -352,6 +352,11 @@ end:
             :: i < WIDTH && !(up && seen_state != OPEN && found[i] != FULL && found[i] == RESIDUE0(i, seen_items)) -> i++
             :: i >= WIDTH -> i = 0; up = false; break
             od;
+            found[0] = FULL;
+            found[1] = FULL;
+#if WIDTH > 2
+            found[2] = FULL;
+#endif
             if
             :: seen_state != OPEN && ROOT(seen_items) == 0
             :: else -> mask1 = mask1 | done; done = 0

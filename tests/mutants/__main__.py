@@ -9,6 +9,7 @@ has no test. A few mutants behave like the original; ``equivalents.toml`` lists 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import signal
@@ -127,6 +128,7 @@ def run(tests: Sequence[str], change: Mutated | None, seconds: float, *plugins: 
     """
     if (child := os.fork()) == 0:
         os.setsid()  # so that it can be ended with all that it has started
+        signal.alarm(math.ceil(seconds) + 1)  # it may never end, and this process may be gone by then
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)

@@ -37,7 +37,7 @@ class TestBatchIds:
         assert ids.batch_id(1_735_689_600_000 + 2**41 + 5, 7) == 5 << 12 | 7
 
     def test_random_bits_beyond_12_are_dropped(self) -> None:
-        assert ids.batch_id(1_735_689_600_001, 4096 + 7) == 1 << 12 | 7
+        assert ids.batch_id(1_735_689_600_002, 4096 + 7) == 2 << 12 | 7
 
     @given(st.integers(1_735_689_600_000, 1_735_689_600_000 + 2**41 - 1), st.integers(0, 4095))
     def test_order_by_time_and_stay_exact_in_json(self, now: int, bits: int) -> None:
@@ -65,6 +65,10 @@ class TestBatchIds:
 
         assert UUID(text).version == 8
         assert ids.parse_batch_uuid(text) == ids.parse_batch_uuid(text.upper()) == batch
+
+    def test_have_a_uuid_form_up_to_the_largest(self) -> None:
+        assert ids.batch_uuid(5) == "00000000-0000-8000-8000-000000000005"
+        assert ids.parse_batch_uuid(ids.batch_uuid(ids.MAX_BATCH_ID)) == ids.MAX_BATCH_ID
 
     @given(batch_ids, st.integers(53, 127))
     def test_refuse_a_uuid_that_was_not_issued(self, batch: int, bit: int) -> None:
@@ -158,6 +162,13 @@ class TestItemIds:
 
         assert ids.parse_item(group[index]) == (block, block.first + index)
 
+    @pytest.mark.parametrize("bad", ["3", "03", "x", "-1", ""])
+    def test_the_first_bad_index_is_named(self, bad: str) -> None:
+        block = ids.issue(5, 0, 3, SALT)
+
+        with pytest.raises(InvalidItemId, match=f":{bad} does not end in a whole number from 0 to 2"):
+            ids.parse_indices(block, ["0", bad, "1", "y"])
+
     def test_are_refused_without_any_colon(self) -> None:
         with pytest.raises(InvalidItemId, match="is not <batch id>:<group id>:<index>"):
             ids.parse_item("5")
@@ -167,6 +178,9 @@ class TestItemIds:
             "a:b": ["1", "1", "0"],
             "c:d": ["2"],
         }
+
+    def test_are_grouped_by_whatever_stands_before_their_last_colon(self) -> None:
+        assert ids.group_by_prefix(["-:1", ":::2"]) == {"-": ["1"], "::": ["2"]}
 
     def test_without_any_give_nothing(self) -> None:
         assert ids.group_by_prefix([]) == {}

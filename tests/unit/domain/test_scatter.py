@@ -71,3 +71,14 @@ def test_an_upload_is_of_bytes_unless_told() -> None:
 
 def test_a_page_of_replies_is_the_last_unless_it_has_a_cursor() -> None:
     assert Gathered(()).cursor is None
+
+
+def test_a_receipt_says_nothing_of_another_payload_unless_there_was_one() -> None:
+    receipt = ReplyReceipt("7:g:0", 7, State.CLOSED)
+
+    assert (receipt.first, receipt.different, receipt.late) == (False, False, False)
+    assert receipt.duplicate
+
+
+def test_a_message_has_no_type_and_a_scatter_no_name_unless_given() -> None:
+    assert (Scatter("hello").type, Scatter("hello").user_key) == ("", "")

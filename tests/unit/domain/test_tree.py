@@ -122,6 +122,17 @@ class TestShape:
         every = range(number * width, min(below, (number + 1) * width))
         assert children == [child for child in every if word >> child % width & 1]
 
+    @pytest.mark.parametrize(
+        ("level", "mask", "items"), [(0, 0b1011, 3), (1, 0b1, 4), (1, 0b110, 8), (2, 0b1000, 16), (2, 0, 0)]
+    )
+    def test_a_bit_stands_for_as_many_items_as_the_word_below_it(
+        self, level: int, mask: int, items: int
+    ) -> None:
+        assert Tree(4).below(level, mask) == items
+
+    def test_a_word_has_64_bits_in_production(self) -> None:
+        assert Tree().width == 64
+
 
 class TestMayBeLast:
     @pytest.mark.parametrize("width", SMALL)
