@@ -34,9 +34,6 @@ def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int, 
         simulate(width, seed)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="architecture, 'a finished word and its parent': at last the reaper or the timer"
-)
 def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost() -> None:
     for seed in range(ENOUGH):
         simulate(2, seed, settled=False)

@@ -43,5 +43,5 @@ def test_a_handler_knows_its_time_and_leaves_none_behind(context: SimpleNamespac
 
     with pytest.raises(ZeroDivisionError):
         handler({}, context)
-    assert 0 < seen[0] <= 20  # the first trace of a process takes some of it
+    assert 250 < seen[0] <= 290  # the first trace of a process takes some of it
     assert INVOCATION.seconds_left() == math.inf

@@ -14,7 +14,7 @@ from fanin.adapters.memory.accesses import SENDS
 from fanin.app.ports.batches import Activity, FailureRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.errors import ServiceUnavailable
+from fanin.errors import OutcomeUnknown, ServiceUnavailable
 
 FULL = 2**64 - 1
 BATCH = Batch(
@@ -213,7 +213,7 @@ def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
     }
 
     # When it is made, Then its caller cannot know, and it took effect once
-    with pytest.raises(ServiceUnavailable):
+    with pytest.raises(OutcomeUnknown):
         calls[call]()
     assert memory.accesses.writes[f"batches.{call}"] == 1
     row = memory.batches.read([8])[8]

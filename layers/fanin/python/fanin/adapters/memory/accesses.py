@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import Final, TypeVar
 
-from fanin.errors import FaninError, ServiceUnavailable
+from fanin.errors import FaninError, OutcomeUnknown, ServiceUnavailable
 
 OnCall = Callable[[str, str], None]
 """Called around each access with its name, such as ``words.clear``, and ``before`` or ``after``."""
@@ -82,6 +82,7 @@ class Accesses:
             once: the SDK is told to send this request only once, so a lost answer is an error.
 
         Raises:
+            OutcomeUnknown: the answer to a request that is sent only once was lost.
             ServiceUnavailable: the answer was lost, every time that the SDK sent the request.
         """
         return self._access(call, self.writes, rows, access, sends=1 if once else SENDS)
@@ -115,4 +116,6 @@ class Accesses:
                 continue
             else:
                 return answer
+        if sends == 1:
+            raise OutcomeUnknown(f"no answer to {call} came; it may have taken effect")
         raise ServiceUnavailable(f"no answer to {call} came; try again")

@@ -17,7 +17,7 @@ from fanin.domain import ids, limits
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, Gathered, GatheredReply, Reply, ReplyReceipt
-from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
+from fanin.errors import BatchNotFound, InvalidRequest, OutcomeUnknown, RequestTooLarge
 
 _AHEAD: Final = 6_400
 """Recipients whose bits are read at once, at most: 100 words."""
@@ -124,7 +124,7 @@ class Replies:
         """End the scatter if its quorum has replied; the count in the batch's row only says when to check.
 
         Duplicates count too, since the process that stored the reply may have died before it counted. A count
-        that is too high merely makes us check too early.
+        that is too high merely makes us check too early. So does one of which nobody knows whether it was made.
         """
         if receipt.late or receipt.state.terminal:
             return
@@ -133,7 +133,10 @@ class Replies:
         if enough is None:
             return
         replied = receipt.first + len(receipt.duplicates)
-        row = self._ports.batches.count(batch.batch_id, replied, activity=None)
+        try:
+            row = self._ports.batches.count(batch.batch_id, replied, activity=None)
+        except OutcomeUnknown:
+            row = None
         if row is None or row.acked >= enough:
             self._gather.end_if_enough(self._ledger, batch, plan)
 
