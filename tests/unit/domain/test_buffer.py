@@ -32,7 +32,7 @@ def test_other_characters_are_refused_with_their_place(code: int) -> None:
         check_payloads(["fine", f"abc{chr(code)}"])
 
 
-@pytest.mark.parametrize("half", ["\ud800", "\udfff"])
+@pytest.mark.parametrize("half", ["\ud800", "\udbff\x20"])
 def test_half_a_pair_is_refused(half: str) -> None:
     with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
         check_payloads(["fine", half])

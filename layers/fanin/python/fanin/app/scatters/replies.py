@@ -124,7 +124,7 @@ class Replies:
         """End the scatter if its quorum has replied; the count in the batch's row only says when to check.
 
         Duplicates count too, since the process that stored the reply may have died before it counted. A count
-        that is too high merely makes us check too early. So does one of which nobody knows whether it was made.
+        that is too high merely makes us check too early; so does one whose answer was lost.
         """
         if receipt.late or receipt.state.terminal:
             return
