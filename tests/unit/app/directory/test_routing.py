@@ -163,11 +163,13 @@ def test_a_route_whose_rule_may_still_be_made_stays_for_the_stream_to_make_it(
     assert world.memory.rules.patterns == {"orders": PATTERN}
 
 
+@pytest.mark.parametrize("is_new", [False, True])
 def test_a_refused_change_does_not_take_back_that_of_another(
-    world: World, routing: RoutingService, monkeypatch: pytest.MonkeyPatch
+    world: World, routing: RoutingService, monkeypatch: pytest.MonkeyPatch, is_new: bool
 ) -> None:
     # Given a change that is refused after another one was made
-    routing.put(PutRoute("orders", PATTERN, "desk"))
+    if not is_new:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
     other = {"source": ["other"]}
     put = world.memory.rules.put
 

@@ -102,6 +102,18 @@ def test_a_row_that_its_time_to_live_removed_is_told_unless_it_was_told_before(
     assert announced(world, directory) == [names.INSTANCE_DEREGISTERED]
 
 
+def test_the_removal_of_a_row_is_another_event_than_its_last_change(
+    world: World, directory: DirectoryService
+) -> None:
+    directory.register(Register("cars", "a", "q1"))
+    row = world.memory.directory.changes[-1][2]
+    directory.announce("cars", None, row)
+    directory.announce("cars", row, None)
+
+    registered, removed = world.memory.events.published
+    assert registered.id != removed.id
+
+
 def test_deregistering_twice_is_no_error(directory: DirectoryService) -> None:
     directory.register(Register("cars", "a", "q1"))
     assert directory.deregister("cars", "a")
