@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"{tool} is needed to check the model; on Debian and Ubuntu run: apt-get install {package}"
             )
     wrong = [line for run in (*RUNS, *(DEEP if options.deep else ())) for line in check(run)]
-    print("\n".join(wrong) or "the model holds, and every rule that was left out was missed")
+    print("\n".join(wrong) or "the model holds, and every fault was found")
     return bool(wrong)
 
 
