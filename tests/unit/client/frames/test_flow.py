@@ -64,7 +64,7 @@ class Chaos:
                 self.world.queue += batch
                 receiver = self.world.receiver(self.handle, lease=10)
         self.world.clock.advance(self.rng.choice((100, 1_000, 7_000)))
-        with suppress(ServiceUnavailable):
+        with suppress(ServiceUnavailable, ExceptionGroup):  # several steps may have failed
             self.world.announce()
 
 
