@@ -122,6 +122,8 @@ oracle: $(JAVA) ## the tests of a second store on Amazon's own, DynamoDB Local, 
 
 soak: $(JAVA) ## a million seeds of the simulation (MINUTES=60 ends it earlier), other modes, more rows
 	$(BIN)/python -m tests.stateful.soak --minutes '$(MINUTES)'
+	$(BIN)/python -m tests.model --deep
+	nice -n 10 $(BIN)/python -m tests.mutants
 	$(BIN)/python -m pytest -m soak tests
 
 model: $(READY) ## check a model of settling in every interleaving; needs spin (DEEP=1 for the largest runs)

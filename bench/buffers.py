@@ -13,14 +13,14 @@ MS_PER_ROUND = 10
 
 def one_at_a_time() -> list[Figure]:
     return [
-        _measure(f"writes a put with its take, one at a time, {held} of {LIMIT:,} slots in use", 1, held, 2.1)
+        _measure(f"writes a put with its take, one at a time, {held} of {LIMIT:,} slots in use", 1, held, 2.02)
         for held in (0, LIMIT // 2, LIMIT - 1)
     ]
 
 
 def in_tens() -> list[Figure]:
     return [
-        _measure(f"writes a put with its take, in tens, {held} of {LIMIT:,} slots in use", 10, held, 0.4)
+        _measure(f"writes a put with its take, in tens, {held} of {LIMIT:,} slots in use", 10, held, 0.23)
         for held in (0, LIMIT // 2, LIMIT - 10)
     ]
 

@@ -8,7 +8,7 @@ from fanin.app.frames.service import FrameService
 from fanin.domain.frames import Hold, OpenFrame, Ticket
 
 SIZES = (64, 1_000, 100_000)
-AT_MOST = 2.1
+AT_MOST = 2.04
 
 
 def envelopes() -> list[Figure]:

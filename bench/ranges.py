@@ -37,7 +37,7 @@ def adding() -> list[Figure]:
 def whole_batches() -> list[Figure]:
     """A closed batch is acknowledged by one range; its completion is included."""
     figures = []
-    for items, bound in ((MILLION, 6), (BILLION, 8)):
+    for items, bound in ((MILLION, 4), (BILLION, 5)):
         world = World()
         batch = world.batch(items, closed=True)
         with world.spending() as spent:
@@ -53,7 +53,7 @@ def any_range() -> list[Figure]:
         worst(
             _fresh(items, bound, *ends, closed=closed) for ends in _ranges(items) for closed in (True, False)
         )
-        for items, bound in ((MILLION, 14), (BILLION, 18))
+        for items, bound in ((MILLION, 10), (BILLION, 12))
     ]
 
 
@@ -65,7 +65,7 @@ def overlapping() -> list[Figure]:
     """
     return [
         worst(_again(items, bound, *ends, lowest) for ends in _ranges(items) for lowest in range(3))
-        for items, bound in ((MILLION, 14), (BILLION, 18))
+        for items, bound in ((MILLION, 10), (BILLION, 12))
     ]
 
 

@@ -32,7 +32,7 @@ def _close(size: int, start: int, stop: int, *, warm: bool) -> Figure:
         row = closer.close(batch.batch_id)
     if (row.state is State.COMPLETE) != (stop - start == size):
         raise AssertionError(f"{stop - start} of {size} items are done, but the closed batch is {row.state}")
-    return Figure("reads to close a batch of 1 … 2⁴⁰ items", spent.reads, at_most=7, note=_worst(size))
+    return Figure("reads to close a batch of 1 … 2⁴⁰ items", spent.reads, at_most=8, note=_worst(size))
 
 
 def bounds() -> list[Figure]:
@@ -69,7 +69,7 @@ def _missing(ordinals: list[int]) -> Figure:
         page = world.process().missing(batch.batch_id)
     if [(span.start, span.stop) for span in page.ranges] != [(i, i + 1) for i in ordinals] or page.cursor:
         raise AssertionError(f"the items {ordinals} are missing, but the answer is {page}")
-    return Figure(f"reads to list {MISSING} missing of 10⁹", spent.reads, at_most=60)
+    return Figure(f"reads to list {MISSING} missing of 10⁹", spent.reads, at_most=42)
 
 
 def _batches() -> Iterator[tuple[int, tuple[int, int]]]:

@@ -157,7 +157,7 @@ def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -
             left = {*rest.items, *(failure.item for failure in rest.failures)}
             items = [item for item in items if item in left]
         if failed.refused:
-            logger.warning("item %s was refused, its message comes again: %s", items[0], failed.error)
+            logger.warning("item %r was refused, its message comes again: %s", items[0], failed.error)
         else:
             logger.warning("%d items could not be acknowledged and come again: %s", len(items), failed.error)
         unmarked.update(items)
