@@ -83,7 +83,7 @@ class TestUndelivered:
             raise InvalidItemId("its check does not match")
 
         assert unacknowledged(refuse, [ItemOutcome("1:g:0")]) == {"1:g:0"}
-        assert "item 1:g:0 was refused" in caplog.text
+        assert "item '1:g:0' was refused" in caplog.text
         assert "its check does not match" in caplog.text
 
     @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable, AccessDenied])
