@@ -63,5 +63,5 @@ class TestChildren:
         put(stores, 9, state=State.CLOSED, closed_at=NOW, items=3)
         minutes = 60_000
 
-        assert not stores.batches.page(State.CLOSED, due_before=NOW + 15 * minutes).batches
-        assert stores.batches.page(State.CLOSED, due_before=NOW + 15 * minutes + 1).batches
+        assert list(stores.batches.due(NOW + 15 * minutes)) == []
+        assert list(stores.batches.due(NOW + 15 * minutes + 1)) == [9]

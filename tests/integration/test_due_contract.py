@@ -19,7 +19,7 @@ def test_the_longest_due_comes_first_whatever_its_state_and_shard(stores: Stores
             closed_idle_ttl=7_200,
             open_idle_ttl=7_200,
         )
-        due.append((batch.due_at, batch_id))
+        due.append((batch.look_at(batch.created_at), batch_id))
 
     assert list(stores.batches.due(NOW + 10 * HOUR)) == [batch_id for _, batch_id in sorted(due)]
     assert list(islice(stores.batches.due(NOW + 10 * HOUR), 3)) == [

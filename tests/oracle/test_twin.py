@@ -92,7 +92,8 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: batches.postpone(batch_id, deadline=row.deadline or n, until=now + n, activity=activity),
         lambda: batches.count(batch_id, n, activity=activity),
         lambda: batches.touch(batch_id, activity),
-        lambda: batches.page(some, due_before=rng.choice((None, now + HOUR // 2))),
+        lambda: batches.page(some),
+        lambda: batches.due(now + HOUR // 2),
         lambda: batches.end(batch_id, some, now=now, sources=[State.CLOSED], touched_at=row.touched_at),
         lambda: batches.expire(batch_id, now=now),
     ]

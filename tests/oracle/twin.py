@@ -49,7 +49,8 @@ class Twin:
     def _both(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         def ask(store: Any) -> Any:
             try:
-                return getattr(store, method)(*args, **kwargs)
+                answer = getattr(store, method)(*args, **kwargs)
+                return list(answer) if method == "due" else answer
             except FaninError as error:
                 return error
 
@@ -104,6 +105,8 @@ def _comparable(answer: Any) -> Any:
     match answer:
         case FaninError():
             return type(answer)
+        case list() if all(isinstance(one, int) for one in answer):
+            return sorted(answer)
         case Page():
             return sorted(answer.batches, key=lambda row: row.batch_id), answer.cursor is None
         case _:

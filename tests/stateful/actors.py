@@ -19,7 +19,7 @@ from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import Missing
-from fanin.errors import BatchClosed, LimitReached, ServiceUnavailable, Throttled
+from fanin.errors import BatchClosed, LimitReached, PartlyMarked, ServiceUnavailable, Throttled
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Crash, Death, Scheduler
 
@@ -147,7 +147,7 @@ class World:
                     receipts = service.fail([Failure(item, "it would not") for item in items])
                 else:
                     receipts = service.ack(items, ranges=spans)
-            except (Crash, ServiceUnavailable):
+            except (Crash, ServiceUnavailable, PartlyMarked):
                 self.model.lost(items)
                 raise
             if self.scheduler.lost[self.scheduler.name] > lost:
@@ -247,8 +247,9 @@ class World:
         return run
 
     def announce(self, service: LedgerService, batch: Batch) -> None:
-        """Tell of an ended batch; its parent's item is marked by nobody else."""
-        parent = [batch.parent_item] if batch.parent_item else []
+        """Tell of an ended batch; its parent's item is marked by nobody else, and only if it was used."""
+        used = batch.items or batch.closed_at is not None or batch.state is State.CANCELLED
+        parent = [batch.parent_item] if batch.parent_item and used else []
         self.model.begin(parent, failing=batch.state is not State.COMPLETE)
         self.model.lost(parent)
         service.announce(batch)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from greenlet import getcurrent, greenlet
 
 from fanin.adapters.memory import Delayed, LostAnswer
-from fanin.errors import ServiceUnavailable
+from fanin.errors import OutcomeUnknown, PartlyMarked, ServiceUnavailable
 
 T = TypeVar("T")
 
@@ -176,6 +176,7 @@ class Scheduler:
                 return actor()
             except Crash:
                 continue
-            except ServiceUnavailable:
-                if not self._losing:
+            except (ServiceUnavailable, OutcomeUnknown, PartlyMarked, ExceptionGroup) as error:
+                others = error.split(ServiceUnavailable)[1] if isinstance(error, ExceptionGroup) else None
+                if others or not self._losing:
                     raise

@@ -14,7 +14,7 @@ import pytest
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
-from fanin.app.ports.words import Clear, Cleared, WordKey
+from fanin.app.ports.words import Clear, Outcome, WordKey
 from fanin.domain.batch import Batch, State
 from fanin.errors import FaninError
 from tests.stateful.simulation import simulate
@@ -45,7 +45,7 @@ def test_a_seed_replays_step_by_step() -> None:
 
     # When they are traced
     for lines in runs:
-        simulate(3, 5, lines.append)
+        simulate(3, 3, lines.append)
 
     # Then they took the same steps
     assert runs[0] == runs[1]
@@ -89,13 +89,13 @@ def leave(_self: Settler, _finished: object) -> None:
 
 def parents_first(
     self: Settler, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
-) -> dict[WordKey, Cleared]:
+) -> dict[WordKey, Outcome]:
     """Write the parent of each word that is about to be finished, and only then the word."""
     words = self._ports.words.read(list(marks))
     doomed = [key for key, mask in marks.items() if words.get(key, self._tree.full) == mask]
     if parents := self._above(doomed):
         self._ports.words.clear([Clear(key, mask, 0) for key, mask in parents.items()])
-    return settle(self, marks, failed=failed)
+    return try_to_settle(self, marks, failed=failed)
 
 
 def early(self: KnownBatches, batch_id: int) -> Batch | None:
@@ -106,7 +106,7 @@ def early(self: KnownBatches, batch_id: int) -> Batch | None:
     return batch
 
 
-settle = Settler.settle
+try_to_settle = Settler.try_to_settle
 cached = KnownBatches.cached
 
 
@@ -115,7 +115,7 @@ cached = KnownBatches.cached
     [
         (Settler, "_look_again", believe),
         (Settler, "finish", close_and_hope),
-        (Settler, "settle", parents_first),
+        (Settler, "try_to_settle", parents_first),
         (Settler, "heal", leave),
         (KnownBatches, "cached", early),
     ],
