@@ -13,7 +13,9 @@ MS_PER_ROUND = 10
 
 def one_at_a_time() -> list[Figure]:
     return [
-        _measure(f"writes a put with its take, one at a time, {held} of {LIMIT:,} slots in use", 1, held, 2.02)
+        _measure(
+            f"writes a put with its take, one at a time, {held} of {LIMIT:,} slots in use", 1, held, 2.02
+        )
         for held in (0, LIMIT // 2, LIMIT - 1)
     ]
 
