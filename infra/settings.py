@@ -82,7 +82,7 @@ AT_LEAST = {
     "words_warm_writes": 4_000,
     "words_warm_reads": 12_000,
 }
-"""The least that AWS takes, where 0 leaves it to AWS."""
+"""The smallest value that AWS accepts; 0 leaves the value to AWS."""
 LARGEST_WITHOUT_WINDOW = 10  # messages; for larger batches Lambda requires a batching window
 
 

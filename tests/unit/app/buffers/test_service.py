@@ -642,7 +642,7 @@ class TestQueueOfAnother:
         for number in range(5):
             world.buffers.define(f"x{number}", 2)
 
-        with pytest.raises(InvalidRequest, match="is that of buffer x4"):
+        with pytest.raises(InvalidRequest, match="belongs to buffer x4"):
             world.buffers.define("y", 2, queue=world.buffers.status("x4").buffer.queue)
 
 

@@ -352,7 +352,7 @@ class TestChildren:
         first, _ = world.batch(parent_item=item, closed=True)
         world.ledger.remove(first.batch_id)
 
-        with pytest.raises(ItemHasChild, match=f"done by its child, batch {first.batch_id}"):
+        with pytest.raises(ItemHasChild, match=f"already has a complete child, batch {first.batch_id}"):
             world.batch(parent_item=item)
 
     def test_of_two_that_would_replace_a_child_one_does(self, world: World, item: str) -> None:

@@ -129,7 +129,7 @@ class SqsChannels:
                 waiting = dict.fromkeys(waiting, str(error))
                 if error_code(error) not in _BUSY:  # else botocore has tried again already
                     break
-            except Exception as error:  # noqa: BLE001  whatever one queue brings to light must spare the others
+            except Exception as error:  # noqa: BLE001  an error of one queue must not stop the others
                 waiting = dict.fromkeys(waiting, str(error))
                 break
             else:
@@ -140,7 +140,7 @@ class SqsChannels:
 
 
 def _sift(answer: Mapping[str, Any], refused: dict[int, str], waiting: dict[int, str]) -> None:
-    """Take those messages out of ``waiting`` of which an answer says that they were sent, or refused."""
+    """Move the messages that SQS sent or refused, according to its answer, out of ``waiting``."""
     for sent in answer.get("Successful", []):
         waiting.pop(int(sent["Id"]), None)
     for failed in answer.get("Failed", []):
@@ -153,9 +153,9 @@ def _sift(answer: Mapping[str, Any], refused: dict[int, str], waiting: dict[int,
 
 
 def _is_final(error: ClientError) -> bool:
-    """Whether a queue has refused for good: unless the error is temporary, or about this process itself.
+    """Whether a queue's refusal is permanent: neither temporary nor caused by this process itself.
 
-    AWS has more codes than can be listed here, such as those of keys, so one that is not known is final.
+    AWS has more codes than can be listed here, for example for encryption keys, so an unknown one is final.
     """
     code = error_code(error)
     if code in _GONE | _DENIED:

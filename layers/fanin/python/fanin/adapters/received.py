@@ -63,7 +63,7 @@ class ReceivedMessages:
             list(pool.map(change, range(0, len(waits), _MOST)))
 
     def send_to(self, url: str, message: Message) -> None:
-        """Send a copy to another queue, which the next deletion from its own queue makes a move.
+        """Send a copy to another queue; deleting the original afterwards completes the move.
 
         Args:
             url: the other queue.

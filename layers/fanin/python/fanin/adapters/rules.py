@@ -104,7 +104,7 @@ class EventBridgeRules:
             except ClientError as error:
                 if error_code(error) == _BUSY:
                     raise _busy() from error
-                # A name that EventBridge does not accept is that of no rule.
+                # No rule can have a name that EventBridge does not accept.
                 if error_code(error) not in _INVALID | {_GONE}:
                     raise
 
@@ -121,7 +121,7 @@ def _refusal(error: ClientError) -> FaninError | None:
 
 
 def _check_entries(answer: Mapping[str, Any]) -> None:
-    """Refuse an answer of EventBridge that is no error, but says that the target was not changed.
+    """Raise if EventBridge answered without an error but reports that it did not change the target.
 
     Raises:
         Throttled: other calls are changing the rule.

@@ -126,10 +126,10 @@ class ReceivedMessage:
 
 
 def sqs_records(event: Any) -> list[Mapping[str, Any]]:
-    """The records of an SQS event, as Lambda hands it over; there may be none.
+    """The records of an SQS event as Lambda passes it; the list may be empty.
 
     Raises:
-        InvalidRequest: it is not an event of SQS.
+        InvalidRequest: the event does not have the form of an SQS event.
     """
     records = event.get("Records") if isinstance(event, Mapping) else None
     if not isinstance(records, list):

@@ -64,7 +64,7 @@ def check_body(body: str, most_bytes: int) -> None:
         most_bytes: most bytes of a message in UTF-8.
 
     Raises:
-        InvalidRequest: a character is not allowed in a message.
+        InvalidRequest: the body has a character that SQS does not allow.
         RequestTooLarge: the body has too many bytes.
     """
     if bad := _NOT_ALLOWED.search(body):

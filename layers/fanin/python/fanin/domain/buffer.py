@@ -113,7 +113,7 @@ def check_payloads(payloads: Sequence[str]) -> None:
     """Refuse payloads that a queue can never take.
 
     Raises:
-        InvalidRequest: there are none, or one is empty, not text, or has a character that SQS does not take.
+        InvalidRequest: there are no payloads, or one is empty, not text, or has a character that SQS refuses.
         RequestTooLarge: there are too many, or they have too many bytes together.
     """
     limits.at_most("payloads", payloads, limits.MAX_WORK)

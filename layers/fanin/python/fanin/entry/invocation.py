@@ -35,7 +35,7 @@ class Invocation:
         self._until = self._now() + remaining - min(RESERVE, remaining / 3)
 
     def end(self) -> None:
-        """Note that it is over."""
+        """Note that the invocation has ended."""
         self._until = math.inf
 
     def seconds_left(self) -> float:
@@ -44,4 +44,4 @@ class Invocation:
 
 
 INVOCATION: Final = Invocation()
-"""That of this process."""
+"""The invocation in progress in this process."""

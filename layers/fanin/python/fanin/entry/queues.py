@@ -30,7 +30,7 @@ Postpone: TypeAlias = Callable[[Sequence[tuple[Message, int]]], None]
 """Lets messages come again after so many seconds; if it raises, they come after their queue's timeout."""
 
 PAUSES: Final = Backoff(base=20, cap=900)
-"""Seconds after which a message comes again that overload has left, by how often it was received."""
+"""Seconds until a message that overload left unmarked comes again, by how often it was received."""
 LEAST_PAUSE: Final = 5
 
 Accepted: TypeAlias = tuple[Message, Acks]
@@ -71,7 +71,7 @@ class _Unhandled:
         for message in self.poison:
             try:
                 park(message)
-            except Exception:  # noqa: BLE001  whatever it is, the other messages are answered for
+            except Exception:  # noqa: BLE001  the other messages must be handled all the same
                 logger.exception("not parked", extra={"message_id": message["messageId"]})
                 self.postponed.append(message)
             else:
@@ -94,7 +94,7 @@ def acknowledge(event: Message, ledger: Ledger, park: Park, postpone: Postpone) 
         postpone: changes when messages come again.
 
     Returns:
-        The partial batch response: messages of which something is left, or that could not be parked now.
+        The partial batch response: messages with unmarked items, and those that could not be parked now.
     """
     unhandled = _Unhandled()
     accepted: list[Accepted] = []
@@ -165,7 +165,7 @@ def _apply(ledger: Ledger, window: Sequence[Accepted]) -> list[tuple[FaninError,
     message, which may not be repeated, have not been written yet.
 
     Returns:
-        Messages of which something is left, with the reason.
+        Messages with unmarked items, and the reason for each.
     """
     left: list[tuple[FaninError, list[Accepted]]] = []
     if failing := [one for one in window if one[1].failures]:

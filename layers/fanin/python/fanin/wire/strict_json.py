@@ -1,4 +1,4 @@
-"""Reading JSON that others wrote: nothing in it is dropped, guessed or followed too deep.
+"""Reading JSON from outside: duplicate fields, numbers that JSON does not have and deep nesting are refused.
 
 Python's parser keeps the last of two fields of one name, takes NaN, and ends with a RecursionError where
 arrays are nested deeply. Here each of these is a refusal, which concerns the one text that was read.

@@ -24,7 +24,7 @@ class LostAnswer(BaseException):
 
 
 class Delayed(BaseException):
-    """Raised by an ``OnCall`` before an access: it is on its way for longer than its caller waits.
+    """Raised by an ``OnCall`` before an access that arrives after its caller has stopped waiting.
 
     It takes effect when ``Accesses.arrive`` is called.
     """

@@ -29,7 +29,7 @@ class MemoryChannels:
         self._accesses = accesses
         self._clock = clock
 
-    def resolve(self, channel: str, *, new: bool = True) -> str:  # noqa: ARG002  it is seen at once
+    def resolve(self, channel: str, *, new: bool = True) -> str:  # noqa: ARG002  in memory a new queue is visible at once
         check_channel(channel)
         if channel not in self.queues:
             raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")

@@ -53,7 +53,7 @@ class Puts:
         return self._accepted(entry, group, outcome)
 
     def put_once(self, name: str, payloads: Sequence[str], key: str) -> Accepted:
-        """Put work in, unless the key has done so. If that fails, a repeat goes on with the same slots.
+        """Put work in, unless the key has done so. After a failure, a repeat continues with the same slots.
 
         They are not given up here: another call with the key may have been told that its work is in.
         """
@@ -133,7 +133,10 @@ class Puts:
         messages = [Outgoing(queue, payload, {names.ITEM_ATTRIBUTE: item}) for item, payload in work.items()]
         refused = self._ports.channels.send(messages)
         if reason := next(filter(None, refused), None):
-            raise ChannelRefused(f"the queue of the buffer refuses the work: {reason}")
+            raise ChannelRefused(
+                f"the queue of the buffer refuses the work: {reason};"
+                " change the work or the queue, then put it again"
+            )
         if self._ports.clock.now() - started > SEND_MS:
             raise Throttled("putting the work took too long; put it again", retry_after=1)
 

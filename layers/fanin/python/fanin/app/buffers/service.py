@@ -147,7 +147,7 @@ class BufferService:
         )
 
     def _check_unshared(self, name: str, queue: str) -> None:
-        """Refuse the queue of another buffer: each would receive the other's work, and hold it up.
+        """Refuse the queue of another buffer: each would receive, and so delay, the other's work.
 
         Raises:
             InvalidRequest: another buffer has the queue.
@@ -160,7 +160,7 @@ class BufferService:
             for other in map(entry_of, page.records):
                 if other.buffer.queue == queue and other.buffer.name != name and not other.buried:
                     raise InvalidRequest(
-                        f"queue {queue} is that of buffer {other.buffer.name};"
+                        f"queue {queue} belongs to buffer {other.buffer.name};"
                         " give each buffer a queue of its own"
                     )
 

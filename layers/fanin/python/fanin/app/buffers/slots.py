@@ -81,7 +81,7 @@ class Slots:
         return any(at < until and first < items for at, items in _marks(entry, batch))
 
     def give_up(self, items: Sequence[str], reason: str) -> None:
-        """Free slots that no message will stand for; may be repeated."""
+        """Free slots that will never have a message; may be repeated."""
         try:
             for first in range(0, len(items), limits.MAX_FAILURES):
                 some = items[first : first + limits.MAX_FAILURES]

@@ -105,7 +105,7 @@ class Registrar:
         """Check one page of a topic."""
         try:
             page = self.ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=PAGE)
-        except Exception as error:  # noqa: BLE001  whatever it is, the topics behind must be checked
+        except Exception as error:  # noqa: BLE001  the topics behind it must be checked all the same
             return self._failed(topic, error, total), None
         for row in page.records:
             if self._in_a_row >= GIVE_UP:
@@ -113,7 +113,7 @@ class Registrar:
             total = replace(total, seen=total.seen + 1)
             try:
                 left = self._ended(topic, row)
-            except Exception as error:  # noqa: BLE001  whatever it is, the registrations behind must be checked
+            except Exception as error:  # noqa: BLE001  the others must be checked all the same
                 total = self._failed(f"{topic}/{row.name}", error, total)
                 continue
             self._in_a_row = 0

@@ -92,7 +92,7 @@ class RoutingService:
 
     def delete(self, name: str) -> bool:
         limits.name("route", name, limits.MAX_ROUTE)
-        was_there = self._row(name) is not None  # a delete that is repeated finds nothing any more
+        was_there = self._row(name) is not None  # a repeated delete finds no row
         self._ports.directory.delete(NAMESPACE, name)
         self.settle(name)
         return was_there

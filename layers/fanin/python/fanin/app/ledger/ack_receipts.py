@@ -42,7 +42,7 @@ def plan(share: Share, batch: Batch, tree: Tree) -> Plan:
 
 
 def split(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: Tree) -> tuple[Plan, Share]:
-    """Divide a plan into what its writes have settled, and the share that is left to do.
+    """Divide a plan into what its writes have settled, and the share that remains.
 
     Args:
         plan: what was to be cleared.

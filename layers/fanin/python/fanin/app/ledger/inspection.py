@@ -1,8 +1,8 @@
-"""Inspecting a closed batch before it is ended: is an item missing, or did only the word of it get lost?
+"""Inspecting a closed batch before it is ended: is an item missing, or only an update of a parent?
 
 A process that dies between a word and its parent leaves a done word below a pending bit. If nobody repeats
 its write and the stream's record is lost as well, the batch looks unfinished from above, although every item
-is done. So whoever ends a batch otherwise than complete first looks for an item that really is missing.
+is done. So code that ends a batch as anything but complete first looks for an item that is really missing.
 """
 
 from __future__ import annotations

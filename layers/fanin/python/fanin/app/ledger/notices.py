@@ -59,7 +59,7 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
     for step in steps:
         try:
             step()
-        except Exception as error:  # noqa: BLE001  one broken step must not hold up the others
+        except Exception as error:  # noqa: BLE001  one failing step must not stop the others
             errors.append(error)
     if len(errors) > 1:
         raise ExceptionGroup(f"the end of batch {batch.batch_id} is announced in part", errors)

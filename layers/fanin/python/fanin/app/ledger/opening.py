@@ -148,7 +148,9 @@ class Opening:
     def _check_ended(self, child: int, *, of: str | None) -> None:
         row = self._ports.batches.read([child]).get(child)
         if row is not None and row.state is State.COMPLETE:
-            raise ItemHasChild(f"item {of} is done by its child, batch {child}; leave out parent_item")
+            raise ItemHasChild(
+                f"item {of} already has a complete child, batch {child}; leave out parent_item"
+            )
         if row is None or row.state.terminal or row.gone(self._ports.clock.now()):
             return
         raise ItemHasChild(

@@ -80,7 +80,7 @@ def reap(
             break
         try:
             counts.update(run.handle(batch_id))
-        except Exception as error:  # noqa: BLE001  whatever it is, the batches behind must go on
+        except Exception as error:  # noqa: BLE001  the batches behind it must be checked all the same
             counts.update(("seen", "failed"))
             if report is None:
                 errors.append(error)
@@ -108,7 +108,7 @@ class _Run:
         try:
             return "seen", *self._handle(batch)
         except Exception:
-            with suppress(Exception):  # then it is due as before, and the first of the next run
+            with suppress(Exception):  # if this fails, the batch stays due, and the next run begins with it
                 self._queue_again(batch)
             raise
 

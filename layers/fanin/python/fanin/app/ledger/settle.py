@@ -57,7 +57,7 @@ class Settler:
     def try_to_settle(
         self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
     ) -> dict[WordKey, Outcome]:
-        """Like ``settle``, but a word that the store cannot write now does not hold up the others.
+        """Like ``settle``, but a word that the store cannot write now does not delay the others.
 
         Returns:
             What the write of each word of ``marks`` found; an error for a word that was not written, or

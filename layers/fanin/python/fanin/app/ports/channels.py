@@ -23,7 +23,7 @@ class Outgoing(NamedTuple):
 
 
 class Offered(NamedTuple):
-    """What became of some messages, by their places among them; those that are in neither were sent.
+    """What became of messages, by their positions; those in neither mapping were sent.
 
     Attributes:
         refused: messages that their queue will never take, and why.
@@ -50,7 +50,7 @@ class Offered(NamedTuple):
 class Channels(Protocol):
     """Users' queues: of registered instances, of recipients, of reply channels.
 
-    One queue harms no other: whatever it answers concerns its own messages alone.
+    Queues are independent: the answer of one affects only its own messages.
     """
 
     def resolve(self, channel: str, *, new: bool = True) -> str:
@@ -64,7 +64,7 @@ class Channels(Protocol):
         Raises:
             ChannelRefused: the queue does not exist, is a FIFO queue, or does not carry the tag
                 ``fanin:channel``.
-            InvalidRequest: SQS refuses to look at it, for another reason.
+            InvalidRequest: SQS refuses to describe the queue for another reason.
         """
         ...
 

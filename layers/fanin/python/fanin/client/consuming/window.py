@@ -37,7 +37,7 @@ def check_handler(handle: object) -> None:
 
 
 UNKNOWN_MS: Final = 86_400_000
-"""How old a batch is that the service does not know before its messages are dropped: a day.
+"""Age in ms from which messages of a batch that the service does not know are dropped: a day.
 
 A stack that was just restored does not know its youngest batches, and may be restored once more.
 """
@@ -47,8 +47,9 @@ class MessageWindow:
     """Messages that were received together.
 
     A message that was handled and whose batch is gone is deleted: nobody waits for its mark, and it would
-    only be handled again. That is so if the service says that the batch was removed or is past its lifetime,
-    or does not know a batch that is older than a day by its id. Any other refusal brings the message again.
+    only be handled again. A batch is gone if the service says that it was removed or is past its lifetime,
+    or if the service does not know it and its id is older than a day. After any other refusal the message
+    comes again.
 
     Args:
         handle: does the work of one message.

@@ -54,7 +54,7 @@ class PayloadCheck(Protocol):
         """Check that a payload can be sent.
 
         Raises:
-            InvalidRequest: it can never be sent.
+            InvalidRequest: the payload can never be sent.
         """
         ...
 
@@ -173,7 +173,7 @@ class Repeater:
             FaninError: no frame could be opened or filled; the payloads keep waiting.
         """
         while waiting := self.buffer.waiting:
-            # A frame that the buffer had no room to note is filled later, or each try would open another one.
+            # A frame that did not fit on the disk is filled later; otherwise each try would open another.
             frame = self._unfilled or self._frames.open(self._sized(min(waiting, self._template.size)))
             self._unfilled = frame
             size = frame.size
@@ -198,7 +198,7 @@ class Repeater:
                 self._check(frame_id)
             except _FAULTS as error:
                 logger.warning("frame %d cannot be checked now, trying again later: %s", frame_id, error)
-            except Exception:  # whatever is wrong with one frame holds up no other
+            except Exception:  # an error of one frame must not stop the others
                 logger.exception("frame %d cannot be checked", frame_id)
         return len(self._outstanding)
 
@@ -238,7 +238,7 @@ class Repeater:
         except _FAULTS as error:
             logger.warning("the reply channel cannot be read now, trying again later: %s", error)
             return
-        except Exception:  # whatever it raises, the frames are checked all the same
+        except Exception:  # the frames are checked even if the notices fail
             logger.exception("the reply channel cannot be read")
             return
         for notice in notices:
@@ -266,7 +266,7 @@ class Repeater:
             self.buffer.release(frame_id, self._missing(frame))
             self._forget(frame_id)
         elif not self._send(frame_id, frame.missing) and frame.missing and frame.cursor is None:
-            self._forget(frame_id)  # what is missing was set aside: nothing of the frame is left to deliver
+            self._forget(frame_id)  # what is missing was set aside, so there is nothing left to deliver
 
     def _missing(self, frame: Frame) -> list[IndexRange]:
         """All ranges that are missing of a frame, from every page."""

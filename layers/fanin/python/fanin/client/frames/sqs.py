@@ -71,7 +71,7 @@ class SqsTransport:
         self._request_bytes = request_bytes
 
     def check(self, payload: bytes, content_type: str) -> None:
-        """Check that the queue takes a payload, in whatever frame.
+        """Check that the queue accepts a payload, whichever frame it is sent in.
 
         Raises:
             InvalidRequest: the codec cannot write it.

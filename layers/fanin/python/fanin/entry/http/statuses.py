@@ -48,6 +48,6 @@ STATUS: Final[dict[type[FaninError], int]] = {
     PartlyMarked: 503,
     ServiceUnavailable: 503,
 }
-"""Clients repeat a 5xx by themselves, which they must not where the outcome is unknown: hence its 409.
+"""The status of each error. An unknown outcome is a 409, because clients repeat a 5xx by themselves.
 
 An error that is not here is the service's own fault: 500, without its message."""

@@ -72,7 +72,7 @@ class Functions:
         Registrar(self._ports).sweep()
 
     def acks(self, message: Record) -> None:
-        """Apply a message of the ack queue; one that is at fault goes to the dead letters at once."""
+        """Apply a message of the ack queue; an invalid one goes to the dead-letter queue at once."""
         body = message["body"]
         try:
             said = QUEUED_ACKS.decode(json.loads(body))
