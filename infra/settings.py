@@ -83,6 +83,8 @@ AT_LEAST = {
     "words_warm_reads": 12_000,
 }
 """The smallest value that AWS accepts; 0 leaves the value to AWS."""
+MOST_CONCURRENT = 1000
+"""How many batches of messages an event source mapping hands over at once unless it is told otherwise."""
 LARGEST_WITHOUT_WINDOW = 10  # messages; for larger batches Lambda requires a batching window
 
 
@@ -184,9 +186,9 @@ class Settings:
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
             size = self.ack_batch_size
             raise _bad("ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {size}")
-        if 0 < self.ack_reserved_concurrency < self.ack_max_concurrency:
+        if 0 < self.ack_reserved_concurrency < (self.ack_max_concurrency or MOST_CONCURRENT):
             # Lambda would receive messages that it cannot hand over, and that uses up their tries.
-            least = f"0, or at least ack_max_concurrency, which is {self.ack_max_concurrency}"
+            least = f"0, or at least ack_max_concurrency, which is {self.ack_max_concurrency or 'not set'}"
             raise _bad("ack_reserved_concurrency", self.ack_reserved_concurrency, least)
 
     def _values(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def test_a_function_is_traced_logged_and_told_what_it_needs(synthesize, name):
     ("name", "setting"), [("api", "api_reserved_concurrency"), ("acks", "ack_reserved_concurrency")]
 )
 def test_concurrency_is_kept_for_a_function_if_the_settings_say_so(synthesize, name, setting):
-    fanin = synthesize(**{setting: 40})
+    fanin = synthesize(ack_max_concurrency=40, **{setting: 40})
     reserved = {
         other: fanin.properties(function.function).get("ReservedConcurrentExecutions")
         for other, function in fanin.stack.tracker.functions.items()

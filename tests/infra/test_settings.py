@@ -139,5 +139,7 @@ def test_a_limit_is_one_that_aws_takes_or_none(name, value):
 def test_the_ack_queue_receives_no_more_than_its_function_takes():
     with pytest.raises(BadSetting, match="at least ack_max_concurrency, which is 50"):
         Settings(ack_reserved_concurrency=49, ack_max_concurrency=50)
+    with pytest.raises(BadSetting, match="ack_reserved_concurrency"):
+        Settings(ack_reserved_concurrency=5)
     assert Settings(ack_reserved_concurrency=50, ack_max_concurrency=50)
     assert Settings(ack_max_concurrency=50)

@@ -70,6 +70,8 @@ class Stage:
             for table in TABLES
         }
         queues = {url: [sent.body for sent in queue] for url, queue in memory.channels.queues.items()}
+        for url, seen in memory.queues._held.items():  # a look at a queue moves what has arrived
+            queues[url] = [held.message.body for held in seen] + queues[url]
         rest = {"jobs": memory.jobs.waiting, "alarms": memory.timers.alarms, "rules": memory.rules.patterns}
         return rows | rest | {"queues": queues}
 
@@ -115,10 +117,12 @@ def test_a_use_case_bears_the_loss_of_any_answer(stage: Stage, name: str) -> Non
 
         # Then it leaves the same, and says the same, or that the answer was lost
         assert stage.proxy.lost, where
-        assert rest == left, where
         if isinstance(answer, ServiceUnavailable | OutcomeUnknown):
             assert case.once, where
-        elif case.told:
+            if not case.whole:
+                continue
+        assert rest == left, where
+        if case.told and not isinstance(answer, ServiceUnavailable | OutcomeUnknown):
             assert answer == told, where
 
 

@@ -68,12 +68,15 @@ class UseCase(NamedTuple):
             repeat cannot know that.
         once: whether its writes are sent only once, so that its caller may get an error.
         again: whether whoever makes the same call again finds it done.
+        whole: whether all of its effects are there after such an error; slots without messages are given up
+            later.
     """
 
     given: Callable[[Scene], Callable[[], object]]
     told: bool = True
     once: bool = False
     again: bool = True
+    whole: bool = True
 
 
 def _open(scene: Scene, **options: Any) -> Callable[[], object]:
@@ -245,7 +248,7 @@ USE_CASES = {
     "claim": UseCase(_claim, told=False),
     "define a buffer": UseCase(_define, again=False),
     "define a buffer anew": UseCase(lambda scene: _define(scene, limit=5)),
-    "put": UseCase(_put, again=False),
+    "put": UseCase(_put, once=True, again=False, whole=False),
     "put under a key": UseCase(lambda scene: _put(scene, key="k")),
     "done": UseCase(_done, told=False),
     "delete a buffer": UseCase(_delete_buffer),

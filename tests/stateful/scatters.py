@@ -60,6 +60,7 @@ class Gathering:
             on_call=self.scheduler.on_call,
         )
         self.losing = rng.choice((0.0, 0.02, 0.1))
+        self.repeating: set[str] = set()
         self.answers = LostAnswers(self.memory, self.loses)
         self.ports: Ports = self.memory.ports()
         n = rng.choice((0, 1, 2, 3, 3, 5, 9))
@@ -82,9 +83,16 @@ class Gathering:
         self.sent: list[Outgoing] = []
 
     def loses(self, call: str) -> Callable[[], None] | None:
-        """Whether the answer of a write is lost; then others go on, until the SDK repeats it."""
+        """Whether the answer of a write is lost; then others go on, until the SDK repeats it.
+
+        That of its repeat is not, since the SDK gives up after a few.
+        """
+        if self.scheduler.acts and self.scheduler.name in self.repeating:
+            self.repeating.discard(self.scheduler.name)
+            return None
         if not self.scheduler.acts or call in READS or self.rng.random() >= self.losing:
             return None
+        self.repeating.add(self.scheduler.name)
         return self.scheduler.pause
 
     def services(self) -> tuple[LedgerService, ScatterService]:

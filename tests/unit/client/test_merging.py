@@ -10,8 +10,8 @@ import pytest
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.client.merging import merge_receipts, merge_verdicts, repeat_rest
-from fanin.domain.acks import Acks, Receipt
+from fanin.client.merging import mark_all, merge_receipts, merge_verdicts, repeat_rest
+from fanin.domain.acks import Acks, Count, Receipt
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.reports import Verdict
 from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
@@ -124,3 +124,48 @@ class TestRepeatRest:
         with pytest.raises(Throttled) as found:
             repeat_rest(call, Acks(items=["a"]), Backoff(sleep=lambda _: None))
         assert (type(found.value), len(calls)) == (Throttled, 1)
+
+
+class TestMarkAll:
+    """One call of the caller is made as several requests."""
+
+    @staticmethod
+    def marking(*answers: list[Receipt] | Exception) -> Callable[[Acks], list[Receipt]]:
+        left = iter(answers)
+
+        def mark(_acks: Acks) -> list[Receipt]:
+            answer = next(left)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return mark
+
+    def test_what_one_request_leaves_and_all_behind_it_are_the_rest(self) -> None:
+        # Given four requests, of which the second is marked in part
+        requests = [Acks(items=[name]) for name in ("a", "b", "c", "d")]
+        partly = PartlyMarked("busy", receipts=[SECOND], rest=Acks(items=["b2"]))
+
+        # When they are made
+        with pytest.raises(PartlyMarked) as found:
+            mark_all(self.marking([FIRST], partly), requests)
+
+        # Then nothing is missing from what was marked, nor from what was not
+        assert found.value.rest.items == ["b2", "c", "d"]
+        assert found.value.receipts == merge_receipts([FIRST, SECOND])
+
+    @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("down")])
+    def test_a_request_that_marks_nothing_behind_one_that_did_is_left_whole(self, error: Exception) -> None:
+        requests = [Acks(items=["a"]), Acks(items=["b"], counts=[Count(9, 2)])]
+        with pytest.raises(PartlyMarked) as found:
+            mark_all(self.marking([FIRST], error), requests)
+        assert (found.value.rest.items, found.value.rest.counts) == (["b"], [Count(9, 2)])
+
+    def test_nothing_marked_is_told_as_it_is(self) -> None:
+        with pytest.raises(Throttled) as found:
+            mark_all(self.marking(Throttled("busy")), [Acks(items=["a"])])
+        assert not isinstance(found.value, PartlyMarked)
+
+    def test_all_marked_gives_one_receipt_a_batch(self) -> None:
+        requests = [Acks(items=["a"]), Acks(items=["b"])]
+        assert mark_all(self.marking([FIRST], [SECOND]), requests) == merge_receipts([FIRST, SECOND])

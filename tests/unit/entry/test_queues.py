@@ -12,10 +12,11 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.entry import queues
 from fanin.errors import Throttled
+from tests.lost_answers import LostAnswers
 
 
 def message(body: Any, name: str) -> dict[str, Any]:
@@ -274,6 +275,24 @@ class TestPoison:
         assert [message["messageId"] for message in parked] == ["m9"]
         assert ledger.status(group.batch_id, exact=True).done_min == 9
         assert measured()[names.METRIC_PARKED] == [1.0]
+
+    def test_a_count_of_which_nobody_knows_is_parked_and_not_made_again(
+        self, memory: Memory, ledger: LedgerService, group: Group
+    ) -> None:
+        # Given a window with a count, whose answer is lost after it was made
+        batch = ledger.open(OpenBatch(mode=Mode.ESTIMATED))
+        ledger.add(batch.batch_id, 5)
+        parked: list[Any] = []
+        LostAnswers(memory).lose("batches.count")
+        counting = {"counts": [{"batch_id": batch.batch_id, "n": 2}]}
+
+        # When it is handled
+        answer = acknowledged(event({"items": [group[0]]}, counting), ledger, parked.append)
+
+        # Then the count was made once, its message waits for a person, and the other comes again or is done
+        assert ledger.status(batch.batch_id).batch.acked == 2
+        assert [message["messageId"] for message in parked] == ["m1"]
+        assert "m1" not in failed(answer)
 
     def test_that_cannot_be_parked_comes_again(self, ledger: LedgerService, group: Group) -> None:
         def broken(_message: Any) -> None:

@@ -72,11 +72,11 @@ ATTRIBUTE_TYPE: Final = "fanin-type"
 MESSAGE_COMPLETE_FRAME: Final = "Complete Frame"  # types of the messages on a frame's reply channel
 MESSAGE_FRAME_ENDED: Final = "Frame Ended"
 MESSAGE_REPEAT_REQUESTED: Final = "Repeat Requested"
-ACK_TRIES: Final = 100
+ACK_TRIES: Final = 200
 """How often a message of the ack queue is received before it becomes a dead letter.
 
-Its pauses grow to a quarter of an hour, so this is a day in which the tables throttle. Messages that are at
-fault do not wait for it.
+Its pauses grow to a quarter of an hour, so this is about a day in which the tables throttle. Messages that
+are at fault do not wait for it.
 """
 CHANNEL_TAG: Final = "fanin:channel"  # carried by queues to which fanin may send
 ROUTE_RULE: Final = "fanin-route-"  # prefix of the name of a route's rule on the bus

@@ -28,7 +28,14 @@ def _client() -> Any:
     import boto3  # noqa: PLC0415  the heaviest import of all, and few processes need it
     from botocore.config import Config  # noqa: PLC0415
 
-    return boto3.client("s3", config=Config(signature_version="s3v4"))
+    # A stalled request must not use up the time of the function, which has other replies to store.
+    config = Config(
+        signature_version="s3v4",
+        connect_timeout=2,
+        read_timeout=8,
+        retries={"mode": "standard", "total_max_attempts": 3},
+    )
+    return boto3.client("s3", config=config)
 
 
 class S3Claims:

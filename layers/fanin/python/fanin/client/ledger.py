@@ -13,7 +13,7 @@ from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
 from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds
-from fanin.client.merging import REPEATS, merge_receipts, merge_verdicts, repeat_rest
+from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
@@ -159,11 +159,7 @@ class LedgerCalls:
             chunks(counts, max_items=MAX_COUNTS),
             fillvalue=(),
         )
-        return merge_receipts(
-            receipt
-            for ids, some_ranges, some_counts in requests
-            for receipt in self._mark(Acks(ids, some_ranges, some_counts))
-        )
+        return mark_all(self._mark, (Acks(*request) for request in requests))
 
     def _mark(self, acks: Acks) -> Sequence[Receipt]:
         """Make one request, and repeat what it leaves."""
@@ -192,7 +188,7 @@ class LedgerCalls:
         failures = (Failure(item, reason) if isinstance(item, str) else item for item in named)
         kept = (Failure(failure.item, failure.reason[:MAX_REASON]) for failure in failures)
         requests = chunks(kept, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=_REQUEST_BYTES)
-        return merge_receipts(receipt for page in requests for receipt in self._mark(Acks(failures=page)))
+        return mark_all(self._mark, (Acks(failures=page) for page in requests))
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         """Read a batch and how far it is.

@@ -47,6 +47,42 @@ def repeat_rest(
     raise _left(busy, receipts, acks) from busy
 
 
+def mark_all(mark: Callable[[Acks], Sequence[Receipt]], requests: Iterable[Acks]) -> list[Receipt]:
+    """Make the requests of one call, one after another.
+
+    Args:
+        mark: makes one request.
+        requests: what to mark; read to the end if one of them is not marked whole.
+
+    Raises:
+        PartlyMarked: some items are marked; its rest names all others, also those of requests not made.
+        Throttled, ServiceUnavailable: nothing was marked.
+    """
+    receipts: list[Receipt] = []
+    waiting = iter(requests)
+    for acks in waiting:
+        try:
+            receipts += mark(acks)
+        except (Throttled, ServiceUnavailable) as error:
+            rest = acks
+            if isinstance(error, PartlyMarked):
+                receipts += error.receipts
+                rest = error.rest
+            elif not receipts:
+                raise
+            raise _left(error, receipts, _joined([rest, *waiting])) from error
+    return merge_receipts(receipts)
+
+
+def _joined(parts: Sequence[Acks]) -> Acks:
+    return Acks(
+        items=[item for acks in parts for item in acks.items],
+        ranges=[item_range for acks in parts for item_range in acks.ranges],
+        counts=[count for acks in parts for count in acks.counts],
+        failures=[failure for acks in parts for failure in acks.failures],
+    )
+
+
 def _left(error: Exception | None, receipts: Iterable[Receipt], rest: Acks) -> PartlyMarked:
     return PartlyMarked(str(error), receipts=merge_receipts(receipts), rest=rest, retry_after=1)
 

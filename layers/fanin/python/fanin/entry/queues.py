@@ -20,7 +20,14 @@ from fanin.entry.http.validation import parse
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.errors import FaninError, InvalidRequest, PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import (
+    FaninError,
+    InvalidRequest,
+    OutcomeUnknown,
+    PartlyMarked,
+    ServiceUnavailable,
+    Throttled,
+)
 from fanin.wire.items import QUEUED_ACKS
 
 Park: TypeAlias = Callable[[Message], None]
@@ -147,7 +154,11 @@ def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: _Unhandled) -
         if INVOCATION.seconds_left() <= 0:
             raise Throttled("the time of this invocation is up")
         for error, left in _apply(ledger, window):
-            unhandled.postpone([message for message, _ in left], error)
+            if isinstance(error, OutcomeUnknown):
+                for message, _ in left:
+                    unhandled.refuse(message, error)
+            else:
+                unhandled.postpone([message for message, _ in left], error)
 
     for window in _windows(accepted):
         for failed in bisect(window, apply, on_defect=True):
@@ -190,6 +201,10 @@ def _apply(ledger: Ledger, window: Sequence[Accepted]) -> list[tuple[FaninError,
             left.append((partly, _with(partly.rest, acking)))
         except (Throttled, ServiceUnavailable) as error:
             left.append((error, [one for one in acking if _marks(one[1])]))
+        except OutcomeUnknown as unknown:  # a repeat may count again: an operator decides
+            left.append((unknown, [one for one in acking if one[1].counts]))
+            again = Throttled(f"a count of the same window has an unknown outcome: {unknown}")
+            left.append((again, [one for one in acking if _marks(one[1]) and not one[1].counts]))
     return left
 
 

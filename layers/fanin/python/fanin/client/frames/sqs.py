@@ -120,6 +120,8 @@ class SqsTransport:
         try:
             return self._codec.encode_text(envelope)
         except Exception as error:  # a codec may be the user's, and a payload anything
+            if isinstance(error, OSError) or getattr(error, "retryable", False):
+                raise  # what the codec asks does not answer now: the envelope is not to blame
             raise InvalidRequest(
                 f"the codec cannot write this payload: {error!r}; put bytes, and a content type that is text"
             ) from error

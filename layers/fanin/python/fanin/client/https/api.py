@@ -120,7 +120,7 @@ class HttpsApi:
                 if rest_is_repeated and isinstance(error, PartlyMarked):
                     raise
                 lost = not isinstance(error, Throttled | NotSent)
-                if lost and not (repeatable() if callable(repeatable) else repeatable):
+                if lost and not _may_repeat(repeatable):
                     raise OutcomeUnknown(
                         f"{error}; {method} {path} may have taken effect, and was not sent again because it"
                         " would take effect twice: find out first, for instance from the batch's status"
@@ -140,6 +140,14 @@ class HttpsApi:
                 f"the answer to {request.method} {request.url} is not what this version of fanin expects; "
                 "check that the URL is that of a fanin API, and that both have the same version"
             ) from error
+
+
+def _may_repeat(repeatable: bool | Callable[[], bool]) -> bool:
+    """Whether a call may be sent again; not if the question cannot be answered now."""
+    try:
+        return repeatable() if callable(repeatable) else repeatable
+    except FaninError:
+        return False
 
 
 def keyed(key: str | None) -> dict[str, str]:
