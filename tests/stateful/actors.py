@@ -248,7 +248,7 @@ class World:
 
     def announce(self, service: LedgerService, batch: Batch) -> None:
         """Tell of an ended batch; its parent's item is marked by nobody else, and only if it was used."""
-        used = batch.items or batch.closed_at is not None
+        used = batch.items or batch.closed_at is not None or batch.state is State.CANCELLED
         parent = [batch.parent_item] if batch.parent_item and used else []
         self.model.begin(parent, failing=batch.state is not State.COMPLETE)
         self.model.lost(parent)

@@ -278,16 +278,14 @@ class TestParent:
         assert world.row(parent).state is State.CLOSED
         assert world.ledger.failures(parent.batch_id).failures == ()
 
-    def test_is_left_alone_by_a_child_that_was_cancelled_before_it_had_items(self, world: World) -> None:
-        """Who finds a child that nobody uses may cancel it, and open another for the same item."""
+    def test_is_failed_by_a_child_that_was_cancelled_before_it_had_items(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)
         child, _ = world.batch(parent_item=group[0])
         world.ledger.cancel(child.batch_id)
 
         announced(world, child)
 
-        assert world.ledger.failures(parent.batch_id).failures == ()
-        assert world.ledger.open(OpenBatch(parent_item=group[0])).state is State.OPEN
+        assert len(world.ledger.failures(parent.batch_id).failures) == 1
 
     def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(self, world: World) -> None:
         # Given a child that failed, and a second try that is at work before the first is announced

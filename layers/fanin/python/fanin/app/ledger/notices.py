@@ -81,10 +81,10 @@ def _event(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
 def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -> None:
     """Mark the parent item, if the batch speaks for it.
 
-    A batch without items that was never closed does not: its producer may never have heard of it, or has
-    given it up for another. Nor does one whose place as the item's child another batch has taken since.
+    A batch that ends by itself, without items and never closed, does not: its producer may never have heard
+    of it. Nor does one whose place as the item's child another batch has taken since.
     """
-    if not batch.items and batch.closed_at is None:
+    if not (batch.items or batch.closed_at is not None or batch.state is State.CANCELLED):
         return
     block, ordinal = parse_item(item)
     # The version before this one noted no children.

@@ -154,8 +154,8 @@ class Opening:
         if row is None or row.state.terminal or row.gone(self._ports.clock.now()):
             return
         raise ItemHasChild(
-            f"item {of} has the child batch {child}, which is {row.state}; go on with that batch"
-            " (an opening with the same idempotency key returns it), or cancel it before you open another"
+            f"item {of} has the child batch {child}, which is {row.state}; go on with that batch, which an"
+            " opening with the same idempotency key returns, or wait until it has ended"
         )
 
     def _finish(self, batch: Batch) -> Batch:
