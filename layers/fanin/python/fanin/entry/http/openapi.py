@@ -96,7 +96,9 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 def _statuses(route: Route) -> list[int]:
     own = {STATUS[error] for error in route.errors}
-    return sorted({*_ALWAYS, *own, *((413,) if route.body else ())})
+    # A name with a control character makes a path that no route takes.
+    named = (404,) if "{" in route.path else ()
+    return sorted({*_ALWAYS, *own, *named, *((413,) if route.body else ())})
 
 
 def _success(route: Route) -> Mapping[str, Any]:
