@@ -95,8 +95,9 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 def test_every_status_a_route_can_give_is_listed(route) -> None:
     listed = set(OPERATIONS[route.operation]["responses"])
     expected = {route.status, 400, 401, 403, 429, 500, 503} | {STATUS[error] for error in route.errors}
-    assert listed == {str(status) for status in expected | ({413} if route.body else set())}
     named = re.findall(r"\{(\w+)\}", route.path)
+    expected |= ({413} if route.body else set()) | ({404} if named else set())
+    assert listed == {str(status) for status in expected}
     parameters = OPERATIONS[route.operation]["parameters"]
     assert [p["name"] for p in parameters if p["in"] == "path"] == named
 
