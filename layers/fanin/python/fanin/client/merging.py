@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.adapters.backoff import Backoff
-from fanin.domain.acks import Acks, Receipt
+from fanin.domain.acks import Acks, Receipt, join
 from fanin.domain.reports import Verdict
 from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
 
@@ -70,17 +70,8 @@ def mark_all(mark: Callable[[Acks], Sequence[Receipt]], requests: Iterable[Acks]
                 rest = error.rest
             elif not receipts:
                 raise
-            raise _left(error, receipts, _joined([rest, *waiting])) from error
+            raise _left(error, receipts, join([rest, *waiting])) from error
     return merge_receipts(receipts)
-
-
-def _joined(parts: Sequence[Acks]) -> Acks:
-    return Acks(
-        items=[item for acks in parts for item in acks.items],
-        ranges=[item_range for acks in parts for item_range in acks.ranges],
-        counts=[count for acks in parts for count in acks.counts],
-        failures=[failure for acks in parts for failure in acks.failures],
-    )
 
 
 def _left(error: Exception | None, receipts: Iterable[Receipt], rest: Acks) -> PartlyMarked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fanin.domain.batch import State
@@ -69,6 +69,17 @@ class Acks:
     ranges: Sequence[ItemRange] = ()
     counts: Sequence[Count] = ()
     failures: Sequence[Failure] = ()
+
+
+def join(parts: Iterable[Acks]) -> Acks:
+    """One request that names everything that the parts name, in their order, repeats included."""
+    requests = list(parts)
+    return Acks(
+        items=[item for acks in requests for item in acks.items],
+        ranges=[item_range for acks in requests for item_range in acks.ranges],
+        counts=[count for acks in requests for count in acks.counts],
+        failures=[failure for acks in requests for failure in acks.failures],
+    )
 
 
 @dataclass(frozen=True, slots=True)

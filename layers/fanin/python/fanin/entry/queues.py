@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Ledger
 from fanin.app.bisect import REFUSALS, bisect
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Failure, dead_letter_reason
+from fanin.domain.acks import Acks, Failure, dead_letter_reason, join
 from fanin.entry.http.validation import parse
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.observe import count, count_receipts, logger
@@ -42,8 +42,6 @@ LEAST_PAUSE: Final = 5
 
 Accepted: TypeAlias = tuple[Message, Acks]
 """A message and its decoded body."""
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -181,7 +179,7 @@ def _apply(ledger: Ledger, window: Sequence[Accepted]) -> list[tuple[FaninError,
     left: list[tuple[FaninError, list[Accepted]]] = []
     if failing := [one for one in window if one[1].failures]:
         try:
-            receipts = ledger.fail(_join(acks.failures for _, acks in failing))
+            receipts = ledger.fail(join(acks for _, acks in failing).failures)
         except PartlyMarked as partly:
             receipts = partly.receipts
             left.append((partly, _with(partly.rest, failing)))
@@ -191,11 +189,10 @@ def _apply(ledger: Ledger, window: Sequence[Accepted]) -> list[tuple[FaninError,
         count(names.METRIC_FAILED, sum(receipt.first for receipt in receipts))
     late = {message["messageId"] for _, messages in left for message, _ in messages}
     acking = [one for one in window if one[0]["messageId"] not in late]
-    items, ranges = _join(acks.items for _, acks in acking), _join(acks.ranges for _, acks in acking)
-    counts = _join(acks.counts for _, acks in acking)
-    if items or ranges or counts:
+    marks = join(acks for _, acks in acking)
+    if _marks(marks):
         try:
-            count_receipts(ledger.ack(items, ranges=ranges, counts=counts))
+            count_receipts(ledger.ack(marks.items, ranges=marks.ranges, counts=marks.counts))
         except PartlyMarked as partly:
             count_receipts(partly.receipts)
             left.append((partly, _with(partly.rest, acking)))
@@ -229,10 +226,6 @@ def _with(rest: Acks, window: Iterable[Accepted]) -> list[Accepted]:
 def _pause(message: Message) -> int:
     received = int(message.get("attributes", {}).get("ApproximateReceiveCount", 1))
     return int(PAUSES.delay(received - 1, at_least=LEAST_PAUSE))
-
-
-def _join(parts: Iterable[Sequence[T]]) -> list[T]:
-    return [value for part in parts for value in part]
 
 
 def _windows(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:

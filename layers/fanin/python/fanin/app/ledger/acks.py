@@ -14,8 +14,7 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Outcome, WordKey
-from fanin.domain.acks import Acks as Request
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, join
 from fanin.domain.batch import Batch, Mode
 from fanin.errors import (
     FaninError,
@@ -58,17 +57,10 @@ class _Answer:
             return self.receipts
         if not self.receipts:
             raise self.errors[0]
-        left = [share.acks for share in self.rest]
-        rest = Request(
-            items=[item for acks in left for item in acks.items],
-            ranges=[item_range for acks in left for item_range in acks.ranges],
-            counts=[count for acks in left for count in acks.counts],
-            failures=[failure for acks in left for failure in acks.failures],
-        )
         raise PartlyMarked(
             f"some items are marked, others are not yet: {self.errors[0]}; repeat the call with those",
             receipts=self.receipts,
-            rest=rest,
+            rest=join(share.acks for share in self.rest),
             retry_after=1,
         )
 
