@@ -68,7 +68,9 @@ class Service:
             EventSource(
                 store,
                 self.acks.url,
-                lambda event, _: queues.acknowledge(event, ledger, self.parked.append, received.postpone),
+                lambda event, _: queues.acknowledge(
+                    event, ledger, self.parked.append, received.postpone, received.put_back
+                ),
                 most=1_000,
             ),
             EventSource(

@@ -47,6 +47,26 @@ def test_no_requests_join_to_one_that_marks_nothing() -> None:
     assert join([]) == Acks([], [], [], [])
 
 
+@pytest.mark.parametrize(
+    "acks",
+    [
+        Acks(["7:g:1"]),
+        Acks(ranges=[ItemRange("7:g")]),
+        Acks(counts=[Count(7, 1)]),
+        Acks(failures=[Failure("7:g:1")]),
+    ],
+)
+def test_an_acknowledgement_knows_whether_it_names_anything_and_of_which_batches(acks: Acks) -> None:
+    assert not acks.empty
+    assert acks.batches == {7}
+    assert join([acks, Acks(["8:g:0", "nonsense", "9" * 5_000])]).batches == {7, 8}
+
+
+def test_an_acknowledgement_of_empty_lists_is_empty() -> None:
+    assert Acks([], [], [], []).empty
+    assert Acks().batches == set()
+
+
 def test_a_receipt_of_nothing_counts_nothing() -> None:
     receipt = Receipt(1, "mine", State.OPEN)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fanin.domain.batch import State
+from fanin.domain.ids import parse_batch_id
+from fanin.errors import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,21 @@ class Acks:
     ranges: Sequence[ItemRange] = ()
     counts: Sequence[Count] = ()
     failures: Sequence[Failure] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether it names nothing."""
+        return not (self.items or self.ranges or self.counts or self.failures)
+
+    @property
+    def batches(self) -> set[int]:
+        """Ids of the batches that it names; malformed ids of items and groups name none."""
+        named = (*self.items, *(one.group for one in self.ranges), *(one.item for one in self.failures))
+        batches = {count.batch_id for count in self.counts}
+        for prefix in {name.partition(":")[0] for name in named}:
+            with suppress(InvalidRequest):
+                batches.add(parse_batch_id(prefix))
+        return batches
 
 
 def join(parts: Iterable[Acks]) -> Acks:

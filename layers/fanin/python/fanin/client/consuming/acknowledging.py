@@ -133,7 +133,7 @@ class LedgerAcknowledger:
             self._call(acks)
         except OutcomeUnknown as lost:
             try:
-                estimated = {batch_id for batch_id in _batches(acks) if self._counts(batch_id)}
+                estimated = {batch_id for batch_id in acks.batches if self._counts(batch_id)}
             except FaninError:
                 raise lost from None
             if estimated:
@@ -168,10 +168,6 @@ def _requests(outcomes: Iterable[ItemOutcome]) -> Iterator[Acks]:
     done, failed = split(outcomes)
     yield from (Acks(items=items) for items in chunks(done, max_items=MAX_IDS))
     yield from (Acks(failures=failures) for failures in chunks(failed, max_items=_FAILURES))
-
-
-def _batches(acks: Acks) -> set[int]:
-    return {_batch_of(item) for item in (*acks.items, *(failure.item for failure in acks.failures))}
 
 
 def _without(acks: Acks, batches: Container[int]) -> Acks:
