@@ -154,7 +154,7 @@ class FaninTracker(Construct):
         """
         routes = ("acks", "claims", "failures", "replies")
         self.api.grant_invoke(grantee, *(f"POST/v1/{route}" for route in routes))
-        # After a lost answer the library asks whether a batch is estimated, because that would count a repeat.
+        # After a lost answer the library asks whether a batch is estimated, and would count a repeat.
         self.api.grant_invoke(grantee, "GET/v1/batches/*")
         self.scatter.grant_reply(grantee)
         self.storage.grant(grantee, ACK)

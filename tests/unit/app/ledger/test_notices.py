@@ -448,7 +448,7 @@ class TestSteps:
         frame, _ = self.given(world)
         self.failing(world, "timers.clear", "events.publish")
 
-        with pytest.raises(ExceptionGroup, match=f"2 of 4 steps .* batch {frame.batch_id} failed") as raised:
+        with pytest.raises(ExceptionGroup, match=f"2 of 3 steps .* batch {frame.batch_id} failed") as raised:
             world.ledger.announce(frame)
 
         assert len(raised.value.exceptions) == 2
