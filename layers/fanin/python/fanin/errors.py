@@ -149,7 +149,8 @@ class PartlyMarked(Throttled):
 
     Attributes:
         receipts: of the items that are marked, one for each batch.
-        rest: what is left to mark. A repeat of the whole call does no harm either.
+        rest: what is left to mark. A repeat of the whole call does no harm either, unless it names several
+            estimated batches: some of them may have been counted.
     """
 
     code = "partly-marked"

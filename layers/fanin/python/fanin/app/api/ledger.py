@@ -66,7 +66,8 @@ class Ledger(Protocol):
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
             RequestTooLarge: there are too many ids, ranges or counts.
             OutcomeUnknown: an estimated batch may have counted its items; a repeat would count them again.
-            Throttled, ServiceUnavailable: some items may be marked; repeat the whole call.
+            PartlyMarked: some items are marked; repeat the call with its rest.
+            Throttled, ServiceUnavailable: some items of exact batches may be marked; repeat the whole call.
         """
         ...
 
