@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fanin import names
-from fanin.app.buffers.keys import Keys, Note
+from fanin.app.buffers.put_keys import PutKeys, Note
 from fanin.app.buffers.records import BufferRecords, Entry
 from fanin.app.buffers.slots import SEND_MS, TRIES, Slots, contended
-from fanin.app.buffers.waiters import Waiters
+from fanin.app.buffers.waiting_consumers import WaitingConsumers
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.channels import Outgoing
@@ -27,18 +27,18 @@ class Puts:
         ledger: tells which items are pending.
         records: the buffers' records.
         slots: of the buffers.
-        waiters: tell whether a consumer is waiting.
+        consumers: tell whether a consumer is waiting.
     """
 
     def __init__(
-        self, ports: Ports, ledger: LedgerService, records: BufferRecords, slots: Slots, waiters: Waiters
+        self, ports: Ports, ledger: LedgerService, records: BufferRecords, slots: Slots, consumers: WaitingConsumers
     ) -> None:
         self._ports = ports
         self._ledger = ledger
         self._records = records
         self._slots = slots
-        self._waiters = waiters
-        self._keys = Keys(ports)
+        self._consumers = consumers
+        self._keys = PutKeys(ports)
 
     def put(self, name: str, payloads: Sequence[str]) -> Accepted:
         """Put work in. If that fails, its slots are given up, and messages that were sent are void."""
@@ -145,7 +145,7 @@ class Puts:
         return Accepted(outcome, tuple(group))
 
     def _outcome(self, name: str) -> Outcome:
-        return Outcome.READY if self._waiters.count(name) else Outcome.WAITING
+        return Outcome.READY if self._consumers.count(name) else Outcome.WAITING
 
 
 def _items(prefix: str) -> list[str]:

@@ -15,7 +15,7 @@ from fanin.app.buffers.deliveries import Deliveries
 from fanin.app.buffers.puts import Puts
 from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
-from fanin.app.buffers.waiters import Waiters
+from fanin.app.buffers.waiting_consumers import WaitingConsumers
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.records import RecordPage
 from fanin.domain import limits
@@ -36,8 +36,8 @@ class BufferService:
         self._ledger = ledger
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
-        self._waiters = Waiters(ports)
-        self._puts = Puts(ports, ledger, self._records, self._slots, self._waiters)
+        self._consumers = WaitingConsumers(ports)
+        self._puts = Puts(ports, ledger, self._records, self._slots, self._consumers)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
@@ -86,7 +86,7 @@ class BufferService:
         waiting = pending - taken
         return Level(
             entry.buffer,
-            count=waiting or -self._waiters.count(name),
+            count=waiting or -self._consumers.count(name),
             pending=pending,
             taken=taken,
             draining=batch is None or batch.state is not State.OPEN,
@@ -107,7 +107,7 @@ class BufferService:
         until = self._ports.clock.now() + wait * 1000
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
-        with self._waiters.waiting(name, until):
+        with self._consumers.waiting(name, until):
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
 

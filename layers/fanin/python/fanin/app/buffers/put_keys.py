@@ -62,7 +62,7 @@ class Note(NamedTuple):
         }
 
 
-class Keys:
+class PutKeys:
     """Keeps the notes with the parts of the buffer's first batch, so that they outlive a change of its batch.
 
     Args:
