@@ -2,7 +2,8 @@
 
 The slots of a key are those that the ledger gives to the same key each time. But a slot alone does not say
 whether its message was sent. So a note stands beside it, which says so before anybody is told that the work
-is in. As long as it does not, slots that are of no use any more may be given up for others.
+is in. The note names the batch before slots are taken there, so that a repeat finds them also after the
+buffer has changed to another batch.
 """
 
 from __future__ import annotations
@@ -28,20 +29,23 @@ class Note(NamedTuple):
     Attributes:
         key: as given.
         digest: of the payloads.
-        round: how often its slots were given up for others.
-        group: prefix of the items whose messages were sent, ``<batch id>:<group id>``; None before that.
-        sent_at: when they were, ms.
-        given_up: prefix of the items that this round replaces: their messages do not count any more.
+        items: item ids of the payloads, in order. For a payload that is left, this is the item to give up
+            first; "" if there is none.
+        left: indices of the payloads whose work is not in; empty once all messages were sent.
+        batch_id: the batch in which slots for these are taken; None in a note of an earlier version.
+        round: how often slots were given up for others.
+        sent_at: when the last messages were sent, ms.
         version: of the note.
         new: whether this call made the note, so that no other has taken slots for the key.
     """
 
     key: str
     digest: str
+    items: tuple[str, ...]
+    left: tuple[int, ...]
+    batch_id: int | None
     round: int = 0
-    group: str | None = None
     sent_at: int = 0
-    given_up: str | None = None
     version: int = 0
     new: bool = False
 
@@ -50,15 +54,33 @@ class Note(NamedTuple):
         """The key under which the ledger gives out the slots of this round."""
         if not self.round:
             return self.key
-        return f"put again {self.round} {_digest(self.key)}"
+        again = f"put again {self.round} {_digest(self.key)}"
+        if len(self.left) == len(self.items):
+            return again
+        return f"{again} {'.'.join(map(str, self.left))}"
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The items to give up before slots are taken for what is left."""
+        return tuple(self.items[index] for index in self.left if self.items[index])
+
+    def filled(self, items: Sequence[str]) -> tuple[str, ...]:
+        """All item ids, with ``items`` for the payloads that are left."""
+        new = dict(zip(self.left, items, strict=True))
+        return tuple(new.get(index, item) for index, item in enumerate(self.items))
 
     def value(self) -> dict[str, Any]:
+        whole = len(self.left) == len(self.items)
         return {
             "digest": self.digest,
             "round": self.round,
-            "group": self.group,
+            "items": list(self.items),
+            "left": list(self.left),
+            "batch_id": self.batch_id,
             "sent_at": self.sent_at,
-            "given_up": self.given_up,
+            # An earlier version reads these two instead: the groups of the items that are in, or given up.
+            "group": None if self.left else _group(self.items[0]),
+            "given_up": _group(self.items[0]) if whole else None,
         }
 
 
@@ -80,34 +102,52 @@ class PutKeys:
             IdempotencyKeyReused: the key was used for other payloads.
         """
         limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-        note = Note(key, _digest(*payloads))
+        count = len(payloads)
+        note = Note(key, _digest(*payloads), ("",) * count, tuple(range(count)), entry.buffer.batch_id)
         record, wrote = self._write(entry, note)
-        found = note if record is None else _note(key, record)
-        if found.digest != note.digest:
+        if record is None:
+            return note
+        if record.value["digest"] != note.digest:
             raise IdempotencyKeyReused(
                 f"idempotency key {key!r} was used to put other payloads; use a new key for these"
             )
-        return found._replace(new=wrote)
+        return _note(key, record, count)._replace(new=wrote)
 
-    def put_again(self, entry: Entry, note: Note, given_up: str | None) -> None:
-        """Note that the key takes other slots; has no effect if another process changed the note meanwhile.
+    # Each of the following has no effect if another process changed the note meanwhile.
+
+    def move(self, entry: Entry, note: Note) -> None:
+        """Note that slots are taken in the buffer's present batch; those of the note's batch are not."""
+        self._write(entry, note._replace(batch_id=entry.buffer.batch_id))
+
+    def put_again(self, entry: Entry, note: Note, items: Sequence[str], left: Sequence[int]) -> None:
+        """Note that other slots are taken for some payloads, in the buffer's present batch.
 
         Args:
             entry: of the buffer.
             note: as it was read.
-            given_up: prefix of the items that the others replace; None keeps these.
+            items: of all payloads, as in the note.
+            left: indices of the payloads that get other slots; none if the work of all is in.
         """
-        self._write(entry, note._replace(round=note.round + 1, group=None, given_up=given_up))
+        again = note._replace(
+            items=tuple(items),
+            left=tuple(left),
+            batch_id=entry.buffer.batch_id,
+            round=note.round + 1,
+        )
+        self._write(entry, again)
 
-    def keep(self, entry: Entry, note: Note, group: str) -> bool:
-        """Note that the messages of a group were sent.
+    def keep(self, entry: Entry, note: Note, items: Sequence[str]) -> bool:
+        """Note that the messages of all payloads were sent.
 
         Returns:
-            Whether the work is in. If not, another process has given the group up for others meanwhile.
+            Whether the work is in. If not, another process has given some items up for others meanwhile.
         """
-        sent = note._replace(group=group, sent_at=self._ports.clock.now(), given_up=None)
+        sent = note._replace(items=tuple(items), left=(), sent_at=self._ports.clock.now())
         record, _ = self._write(entry, sent)
-        return record is not None and _note(note.key, record).group == group
+        if record is None:
+            return False
+        now = _note(note.key, record, len(items))
+        return (now.items, now.left) == (sent.items, ())
 
     def _write(self, entry: Entry, note: Note) -> tuple[Record | None, bool]:
         until = max(entry.renew_at, self._ports.clock.now()) // 1000 + RENEWAL
@@ -116,17 +156,29 @@ class PutKeys:
         )
 
 
-def _note(key: str, record: Record) -> Note:
+def _note(key: str, record: Record, count: int) -> Note:
     value = record.value
+    if "items" in value:
+        items, left, batch_id = value["items"], value["left"], value["batch_id"]
+    else:  # as earlier versions write it: all payloads have items of one group
+        group = value["group"] or value["given_up"]
+        items = [f"{group}:{index}" if group else "" for index in range(count)]
+        left, batch_id = () if value["group"] else range(count), None
     return Note(
         key,
         value["digest"],
+        tuple(items),
+        tuple(left),
+        batch_id,
         value["round"],
-        value["group"],
         value["sent_at"],
-        value["given_up"],
         record.version,
     )
+
+
+def _group(item: str) -> str | None:
+    """Prefix of the item's group; None if there is no item."""
+    return item.rpartition(":")[0] or None
 
 
 def _digest(*texts: str) -> str:

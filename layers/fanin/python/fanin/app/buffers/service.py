@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from fanin.app.buffers import receipts
 from fanin.app.buffers.deliveries import Deliveries
+from fanin.app.buffers.keyed_puts import KeyedPuts
 from fanin.app.buffers.puts import Puts
 from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
@@ -37,7 +38,8 @@ class BufferService:
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
         self._consumers = WaitingConsumers(ports)
-        self._puts = Puts(ports, ledger, self._records, self._slots, self._consumers)
+        self._puts = Puts(ports, self._records, self._slots, self._consumers)
+        self._keyed_puts = KeyedPuts(ports, ledger, self._records, self._slots, self._puts)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
@@ -94,7 +96,7 @@ class BufferService:
 
     def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
         check_payloads(payloads)
-        return self._puts.put(name, payloads) if key is None else self._puts.put_once(name, payloads, key)
+        return self._puts.put(name, payloads) if key is None else self._keyed_puts.put(name, payloads, key)
 
     def take(
         self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None
