@@ -39,7 +39,7 @@ class Process:
         self.slots = Slots(world.ports, self.ledger, self.records)
 
     def define(self, limit: int) -> Entry:
-        queue = self.world.ports.queues.create("jobs")
+        queue = self.world.ports.queues.create("jobs", 7)
         batch = self.slots.open("jobs", limit)
         buffer = Buffer("jobs", limit, queue, owned=True, batch_id=batch.batch_id)
         retention = self.world.ports.queues.state(queue).retention
