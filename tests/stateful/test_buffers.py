@@ -339,7 +339,7 @@ class BufferMachine(RuleBasedStateMachine):
         """Put the work of a key in, or repeat that, however late."""
         if fresh:
             self.buffers = process(self.memory)
-        payloads = [f"key {key}/{part}" for part in range(key)]
+        payloads = [f"key {key}/{part}" for part in range(1 + key % 3)]
         with suppress(LimitReached):
             if self._try(die_in, lambda buffers: buffers.put("jobs", payloads, key=f"key {key}")):
                 self.sure |= set(payloads) - self.done
@@ -400,12 +400,13 @@ class BufferMachine(RuleBasedStateMachine):
         self._pass(seconds)
         self.slept = True
 
-    @rule(data=st.data(), key=st.integers(2, KEYS), die_in=STEPS, renewed=st.booleans())
-    def repeat_late(self, data: st.DataObject, key: int, die_in: int | None, renewed: bool) -> None:
-        """Repeat the put of a key that may have died, some of whose work is finished, maybe in a new batch.
+    @rule(data=st.data(), die_in=st.none() | st.integers(0, 30), renewed=st.booleans())
+    def repeat_late(self, data: st.DataObject, die_in: int | None, renewed: bool) -> None:
+        """Repeat the put of a new key that may have died: some of its work is finished, the batch may be new.
 
         Steps by chance would seldom come in this order.
         """
+        key = self.KEYS + next(self.numbers)
         self.put_once(key, die_in, fresh=False)
         self.take(10, None)
         if renewed:
