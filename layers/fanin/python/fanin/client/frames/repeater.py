@@ -61,8 +61,7 @@ class Repeater:
         clock: tells the time in seconds, monotonic.
 
     Raises:
-        InvalidRequest: ``transport`` or ``notices`` cannot be called, or no frame can be opened by the
-            template.
+        InvalidRequest: ``transport`` or ``notices`` cannot be called, or the template opens no frame.
     """
 
     def __init__(
