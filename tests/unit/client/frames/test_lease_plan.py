@@ -20,21 +20,25 @@ def leases(plan: LeasePlan, *claims: float) -> list[int]:
 
 @pytest.mark.parametrize(("claim", "lease"), [(0.0, 5), (0.625, 5), (0.626, 6), (1.3, 11)])
 def test_a_lease_lasts_for_eight_claims_at_least(claim: float, lease: int) -> None:
-    assert leases(LeasePlan(5), claim, 0) == [5, lease]
+    assert leases(LeasePlan(5), claim, claim, 0) == [5, 5, lease]
 
 
-def test_one_slow_claim_is_forgotten_after_a_while() -> None:
-    assert leases(LeasePlan(5), 1.3, 0.01, 0.01, 0.01) == [5, 11, 6, 5]
+def test_one_slow_claim_among_fast_ones_changes_nothing() -> None:
+    assert leases(LeasePlan(5), 0.01, 80, 0.01, 80, 0.01) == [5] * 5
+
+
+def test_when_claims_are_fast_again_a_lease_is_as_it_was() -> None:
+    assert leases(LeasePlan(5), 1.3, 1.3, 1.3, 0.01, 0.01) == [5, 5, 11, 11, 5]
 
 
 def test_no_lease_is_longer_than_a_claim_may_ask_for() -> None:
-    assert leases(LeasePlan(5), 10_000, 0) == [5, 43_200]
+    assert leases(LeasePlan(5), 10_000, 10_000, 0) == [5, 5, 43_200]
 
 
 def test_a_longer_lease_than_was_asked_for_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     plan = LeasePlan(5)
-    assert leases(plan, 0.5, 1.3) == [5, 5]
+    assert leases(plan, 1.3, 0.5, 1.3, 1.3) == [5, 5, 5, 5]
     assert caplog.text == ""
     assert plan.lease() == 11
     assert "a claim takes 1.3 s, too long for a lease of 5 s: taking one of 11 s; choose" in caplog.text
@@ -50,6 +54,7 @@ def test_so_many_are_claimed_together_as_can_be_begun_in_a_quarter_of_the_lease(
     plan = LeasePlan(40)
     assert plan.together(40) == 1
     plan.claimed(claim)
+    plan.claimed(claim + 1)
     plan.handled(handler)
     assert plan.together(40) == together
 

@@ -353,7 +353,8 @@ def test_a_claim_that_was_not_answered_says_nothing_about_how_long_claims_take()
         raise Throttled("slow down")
 
     claims.claim = busy  # type: ignore[method-assign]
-    assert receiver.receive(ENVELOPES[:1]) == [Disposition.REDELIVER]
+    for _ in range(2):
+        assert receiver.receive(ENVELOPES[:1]) == [Disposition.REDELIVER]
     claims.claim = answer  # type: ignore[method-assign]
     # Then the next lease is as it was asked for
     assert receiver.receive(ENVELOPES[:1]) == [Disposition.HANDLED]

@@ -43,7 +43,7 @@ class LeasePlan:
     """Plans a receiver's next claim.
 
     A lease that is over before the claim is answered would let no envelope be begun, however often it comes
-    again. So where claims take long, the plan is a longer lease than the receiver was given.
+    again. So where claims keep taking long, the plan is a longer lease than the receiver was given.
 
     Args:
         seconds: of a lease, where claims are fast enough.
@@ -52,11 +52,11 @@ class LeasePlan:
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
         self._handler_takes: float | None = None  # seconds, lately
-        self._claim_takes = 0.0
+        self._claims_took = (0.0, 0.0)
 
     def claimed(self, seconds: float) -> None:
-        """Note how long the service took to answer a claim."""
-        self._claim_takes = max(seconds, self._claim_takes / 2)
+        """Note how long the service took to answer a claim; a single slow claim changes nothing."""
+        self._claims_took = (self._claims_took[1], seconds)
 
     def handled(self, seconds: float) -> None:
         """Note how long the handler took."""
@@ -64,14 +64,15 @@ class LeasePlan:
 
     def lease(self) -> int:
         """Seconds of the next lease."""
-        needed = math.ceil(self._claim_takes * _CLAIMS_IN_A_LEASE)
+        claim_takes = min(self._claims_took)
+        needed = math.ceil(claim_takes * _CLAIMS_IN_A_LEASE)
         if needed <= self._seconds:
             return self._seconds
         lease = max(self._seconds, min(needed, MAX_ENVELOPE_LEASE))
         logger.warning(
             "a claim takes %.1f s, too long for a lease of %d s: taking one of %d s; choose a longer lease, "
             "and a visibility timeout that is at least as long",
-            self._claim_takes,
+            claim_takes,
             self._seconds,
             lease,
         )
@@ -81,4 +82,4 @@ class LeasePlan:
         """How many envelopes to claim in one call; only one while nobody knows how long they take."""
         if self._handler_takes is None:
             return 1
-        return max(1, int((lease * _BEGUN_WITHIN - self._claim_takes) / self._handler_takes))
+        return max(1, int((lease * _BEGUN_WITHIN - min(self._claims_took)) / self._handler_takes))
