@@ -31,6 +31,8 @@ BATCH = Batch(
     retry_of=77,
     metadata={"m": "v"},
     acked=11,
+    failed=12,
+    failed_more=False,
     partial=True,
     retries=2,
 )
