@@ -39,7 +39,7 @@ class ShuffledWords:
     def __init__(self, words: WordStore, rng: Random) -> None:
         self._words = words
         self._rng = rng
-        self.read = words.read
+        self.read, self.read_tallied = words.read, words.read_tallied
         self.read_failed = words.read_failed
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
@@ -252,7 +252,13 @@ class Simulation:
             require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
             exact = reading.status(batch_id, exact=True)
             require(exact.done_min == exact.done_max == len(done), f"{exact}: {len(done)} are done")
+            failed = self.model.failed(batch)
+            counted = (exact.batch.failed, exact.batch.failed_more)
+            require(counted == (failed, False), f"{exact}: {failed} have failed")
             bounds = reading.status(batch_id)
+            least, more = bounds.batch.failed, bounds.batch.failed_more
+            require(least <= failed if more else least == failed, f"{bounds}: {failed} have failed")
+            require(not more or batch.items > self.memory.tree.width, f"{bounds}: one word tells it all")
             require(bounds.done_min <= len(done) <= bounds.done_max, f"{bounds}: {len(done)} are done")
             verdict = reading.verify(batch_id, repair=False)
             require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
