@@ -149,11 +149,13 @@ class FaninTracker(Construct):
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
         """Allow a role to claim, acknowledge, fail and reply: over the API, on the tables, or through queues.
 
-        It may call ``POST /v1/acks``, ``claims``, ``failures`` and ``replies``, update the progress of
-        batches and words, write notes of failures, and send to the ack queue and the reply queue.
+        It may call ``POST /v1/acks``, ``claims``, ``failures`` and ``replies``, read batches, update the
+        progress of batches and words, write notes of failures, and send to the ack queue and the reply queue.
         """
         routes = ("acks", "claims", "failures", "replies")
         self.api.grant_invoke(grantee, *(f"POST/v1/{route}" for route in routes))
+        # After a lost answer the library asks whether a batch is estimated, and would count a repeat.
+        self.api.grant_invoke(grantee, "GET/v1/batches/*")
         self.scatter.grant_reply(grantee)
         self.storage.grant(grantee, ACK)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
@@ -182,6 +184,8 @@ class FaninTracker(Construct):
         )
         function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
         allow_sending(function.function, acks.dead_letters.queue_arn, settings=self.settings)
+        # What is left of a message that was marked in part goes back as a new message.
+        allow_sending(function.function, acks.queue.queue_arn, settings=self.settings)
         feed_from_queue(
             function,
             acks.queue,

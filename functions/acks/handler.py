@@ -10,4 +10,5 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return queues.acknowledge(event, wiring.ledger(), wiring.set_aside, wiring.received().postpone)
+    received = wiring.received()
+    return queues.acknowledge(event, wiring.ledger(), wiring.set_aside, received.postpone, received.put_back)

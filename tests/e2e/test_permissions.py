@@ -30,7 +30,7 @@ CHANNELS = {
     f"{queue} SendMessage" for queue in ("work", "acks", "parked", "notifier retries", "settler retries")
 }
 ALLOWED = {
-    "acks": SETTLES | {"parts BatchWriteItem"},
+    "acks": SETTLES | {"parts BatchWriteItem", "acks SendMessage"},
     "dead_letters": SETTLES | {"parts BatchWriteItem", "parked SendMessage"},
     "settler": SETTLES | {"settler retries SendMessage"},
     "timer": SETTLES | {"parts BatchGetItem", "parts Query"},

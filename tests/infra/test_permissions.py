@@ -70,7 +70,12 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "scatter jobs": {"sqs:SendMessage"},
         "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
-    "acks": SETTLES | NOTES | {"ack queue": CONSUME, "ack dead letters": {"sqs:SendMessage"}},
+    "acks": SETTLES
+    | NOTES
+    | {
+        "ack queue": CONSUME | {"sqs:SendMessage"},
+        "ack dead letters": {"sqs:SendMessage"},
+    },
     "notifier": SETTLES
     | {
         "parts": table("BatchGetItem", "BatchWriteItem", "Query"),

@@ -63,7 +63,8 @@ def test_a_consumer_may_call_only_the_routes_that_handle_items(shop):
             statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
         )
     ]
-    assert arns == [f"/$default/POST/v1/{route}" for route in ("acks", "claims", "failures", "replies")]
+    posts = [f"/$default/POST/v1/{route}" for route in ("acks", "claims", "failures", "replies")]
+    assert arns == [*posts, "/$default/GET/v1/batches/*"]
 
 
 def test_the_environment_is_what_the_library_reads(shop):

@@ -68,7 +68,9 @@ class Service:
             EventSource(
                 store,
                 self.acks.url,
-                lambda event, _: queues.acknowledge(event, ledger, self.parked.append, received.postpone),
+                lambda event, _: queues.acknowledge(
+                    event, ledger, self.parked.append, received.postpone, received.put_back
+                ),
                 most=1_000,
             ),
             EventSource(
@@ -158,3 +160,34 @@ def test_an_item_that_was_never_done_fails_all_the_same() -> None:
 
     assert service.tracker.status(batch.id).batch.state is State.COMPLETE
     assert len(service.tracker.failures(batch.id).failures) == 20
+
+
+def some_counts(seed: int) -> Callable[[str], bool]:
+    draw = random.Random(seed).random  # noqa: S311
+    return lambda call: call in {"words.clear", "batches.count"} and draw() < 0.5
+
+
+@pytest.mark.parametrize("throttled", [some_counts(seed) for seed in range(8)])
+def test_an_hour_of_throttling_counts_nothing_twice(throttled: Callable[[str], bool]) -> None:
+    # Given messages of the ack queue that mix an exact batch and two estimated ones in every way
+    service = Service(throttled)
+    tracker = service.tracker
+    exact, *estimated = (tracker.open(mode=mode).batch_id for mode in ("exact", "estimated", "estimated"))
+    items, counted, failing = (tracker.add(batch_id, ITEMS) for batch_id in (exact, *estimated))
+    for n in range(ITEMS):
+        kinds: list[dict[str, Any]] = [
+            {"items": [items[n], counted[n]]},
+            {"items": [items[n]], "counts": [{"batch_id": one, "n": 1} for one in estimated]},
+            {"failures": [{"item": failing[n]}, {"item": items[n]}]},
+            {"items": [items[n]], "failures": [{"item": failing[n]}]},
+        ]
+        service.acks.send(json.dumps(kinds[n % len(kinds)]), {})
+
+    # When an hour passes in which the store throttles now and then
+    service.run()
+
+    # Then each was counted once, and every item is marked
+    assert [tracker.status(one).batch.acked for one in estimated] == [ITEMS // 2, 3 * ITEMS // 4]
+    assert tracker.missing(exact).ranges == ()
+    assert service.parked == []
+    assert service.lost.counts() == (0, 0, 0)

@@ -52,6 +52,16 @@ def test_nothing_to_postpone_asks_nothing() -> None:
     ReceivedMessages(lambda: pytest.fail("a client was made")).postpone([])
 
 
+def test_what_is_put_back_comes_as_a_new_message_after_a_while(world: World) -> None:
+    (message,) = world.receive(1)
+
+    world.received.put_back({**message, "body": "left"}, 30)
+
+    assert world.queue.receive(10, None) == []
+    world.clock.advance(30_000)
+    assert [held.body for held in world.queue.receive(10, None)] == ["left"]
+
+
 def test_a_message_is_copied_with_its_attributes(world: World) -> None:
     other = world.store.create("other", {}, {})
     (message,) = world.receive(1)

@@ -14,7 +14,7 @@ from fanin.client.merging import mark_all, merge_receipts, merge_verdicts, repea
 from fanin.domain.acks import Acks, Count, Receipt
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.reports import Verdict
-from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import BatchGone, OutcomeUnknown, PartlyMarked, ServiceUnavailable, Throttled
 
 FIRST = Receipt(7, "k", State.OPEN, complete=False, first=2, duplicates=("a",), ranged=10, late=0)
 SECOND = Receipt(7, "k", State.CLOSED, complete=True, first=3, duplicates=("b", "c"), ranged=0, late=4)
@@ -113,6 +113,30 @@ class TestRepeatRest:
             repeat_rest(call, Acks(items=["a", "b"]), Backoff(sleep=lambda _: None))
         assert found.value.rest.items == ["b"]
         assert [receipt.first for receipt in found.value.receipts] == [1]
+
+    def test_a_repeat_that_is_refused_leaves_what_it_was_for(self) -> None:
+        """A bare refusal would say that nothing was marked, and the whole call would be repeated."""
+        first = self.one_at_a_time([])
+
+        def call(acks: Acks) -> list[Receipt]:
+            if acks.items == ["a", "b"]:
+                return first(acks)
+            raise BatchGone("removed")
+
+        with pytest.raises(PartlyMarked, match="removed") as found:
+            repeat_rest(call, Acks(items=["a", "b"]), Backoff(sleep=lambda _: None))
+        assert found.value.rest.items == ["b"]
+
+    def test_a_repeat_of_unknown_outcome_is_told_as_such(self) -> None:
+        first = self.one_at_a_time([])
+
+        def call(acks: Acks) -> list[Receipt]:
+            if acks.items == ["a", "b"]:
+                return first(acks)
+            raise OutcomeUnknown("no answer")
+
+        with pytest.raises(OutcomeUnknown):
+            repeat_rest(call, Acks(items=["a", "b"]), Backoff(sleep=lambda _: None))
 
     def test_a_call_that_marks_nothing_is_not_repeated(self) -> None:
         calls: list[Acks] = []

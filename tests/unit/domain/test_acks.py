@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, dead_letter_reason
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, dead_letter_reason, join
 from fanin.domain.batch import State
 
 
@@ -27,6 +27,44 @@ def test_an_acknowledgement_marks_nothing_unless_told() -> None:
     acks = Acks()
 
     assert [len(part) for part in (acks.items, acks.ranges, acks.counts, acks.failures)] == [0, 0, 0, 0]
+
+
+def test_one_request_names_all_that_several_name_in_their_order() -> None:
+    # Given requests of every kind, of which two name the same item
+    one = Acks(["a", "b"], [ItemRange("1:g")], [Count(1, 2)], [Failure("x", "torn")])
+    two = Acks(["a"], counts=[Count(1, 3)], failures=[Failure("y")])
+
+    # When they are joined
+    joined = join(iter([one, Acks(), two]))
+
+    # Then nothing is missing, and nothing is merged
+    assert joined == Acks(
+        ["a", "b", "a"], [ItemRange("1:g")], [Count(1, 2), Count(1, 3)], [Failure("x", "torn"), Failure("y")]
+    )
+
+
+def test_no_requests_join_to_one_that_marks_nothing() -> None:
+    assert join([]) == Acks([], [], [], [])
+
+
+@pytest.mark.parametrize(
+    "acks",
+    [
+        Acks(["7:g:1"]),
+        Acks(ranges=[ItemRange("7:g")]),
+        Acks(counts=[Count(7, 1)]),
+        Acks(failures=[Failure("7:g:1")]),
+    ],
+)
+def test_an_acknowledgement_knows_whether_it_names_anything_and_of_which_batches(acks: Acks) -> None:
+    assert not acks.empty
+    assert acks.batches == {7}
+    assert join([acks, Acks(["8:g:0", "nonsense", "9" * 5_000])]).batches == {7, 8}
+
+
+def test_an_acknowledgement_of_empty_lists_is_empty() -> None:
+    assert Acks([], [], [], []).empty
+    assert Acks().batches == set()
 
 
 def test_a_receipt_of_nothing_counts_nothing() -> None:

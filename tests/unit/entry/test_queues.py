@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.entry import queues
+from fanin.entry import queues, unhandled
 from fanin.errors import Throttled
 from tests.lost_answers import LostAnswers
 
@@ -37,8 +37,14 @@ def refuse(message: Any) -> None:
     raise Throttled("the queue is busy")
 
 
-def acknowledged(event: Any, ledger: Any, park: Any = refuse, postpone: Any = lambda _: None) -> Any:
-    return queues.acknowledge(event, ledger, park, postpone)
+def unexpected(message: Any, seconds: int) -> None:
+    pytest.fail(f"{message['messageId']} was put back")
+
+
+def acknowledged(
+    event: Any, ledger: Any, park: Any = refuse, postpone: Any = lambda _: None, put_back: Any = unexpected
+) -> Any:
+    return queues.acknowledge(event, ledger, park, postpone, put_back)
 
 
 def dead_lettered(event: Any, ledger: Any, park: Any, postpone: Any = lambda _: None) -> Any:
@@ -219,7 +225,7 @@ class TestOverload:
     def test_messages_wait_longer_the_more_often_they_came(
         self, ledger: LedgerService, group: Group, monkeypatch
     ) -> None:
-        monkeypatch.setattr(queues, "PAUSES", replace(queues.PAUSES, fraction=lambda: 1.0))
+        monkeypatch.setattr(unhandled, "PAUSES", replace(unhandled.PAUSES, fraction=lambda: 1.0))
         monkeypatch.setattr(ledger, "ack", lambda *_, **__: (_ for _ in ()).throw(Throttled("slow down")))
         arrivals = event(*({"items": [item]} for item in group[:5]))
         for received, message_ in zip((1, 2, 5, 9, 90), arrivals["Records"], strict=True):
@@ -231,11 +237,11 @@ class TestOverload:
         assert [seconds for _, seconds in postponed] == [20, 40, 320, 900, 900]
 
     def test_nobody_comes_again_at_once(self, ledger: LedgerService, group: Group, monkeypatch) -> None:
-        monkeypatch.setattr(queues, "PAUSES", replace(queues.PAUSES, fraction=lambda: 0.0))
+        monkeypatch.setattr(unhandled, "PAUSES", replace(unhandled.PAUSES, fraction=lambda: 0.0))
         monkeypatch.setattr(ledger, "ack", lambda *_, **__: (_ for _ in ()).throw(Throttled("slow down")))
         postponed = Postponed()
         acknowledged(event({"items": [group[0]]}), ledger, postpone=postponed)
-        assert postponed == [("m0", queues.LEAST_PAUSE)]
+        assert postponed == [("m0", unhandled.LEAST_PAUSE)]
 
     def test_a_queue_that_cannot_postpone_is_asked_for_them_all_the_same(
         self, ledger: LedgerService, group: Group, monkeypatch
@@ -259,6 +265,174 @@ class TestOverload:
 
         assert failed(acknowledged(event(*bodies), ledger)) == ["m2"]
         assert ledger.status(batch.batch_id, exact=True).done_min == 8_000
+
+
+class TestEstimated:
+    """An estimated batch counts a repeat again, so what it may have counted is not asked for again."""
+
+    @pytest.fixture
+    def estimated(self, ledger: LedgerService) -> Group:
+        row = ledger.open(OpenBatch(mode=Mode.ESTIMATED))
+        return ledger.add(row.batch_id, 100)
+
+    @staticmethod
+    def counted(ledger: LedgerService, group: Group) -> int:
+        return ledger.status(group.batch_id).batch.acked
+
+    def test_failures_are_counted_once_although_an_ack_of_their_window_is_refused(
+        self, ledger: LedgerService, estimated: Group
+    ) -> None:
+        bodies: list[Any] = [{"failures": [{"item": item}]} for item in estimated[:8]]
+        bodies.append({"items": ["nonsense"]})
+
+        assert failed(acknowledged(event(*bodies), ledger)) == ["m8"]
+        assert self.counted(ledger, estimated) == 8
+
+    def test_acks_are_counted_once_although_a_failure_of_their_window_is_refused(
+        self, ledger: LedgerService, estimated: Group
+    ) -> None:
+        bodies: list[Any] = [{"items": [item]} for item in estimated[:8]]
+        bodies.append({"failures": [{"item": "nonsense"}], "items": [estimated[9]]})
+
+        assert failed(acknowledged(event(*bodies), ledger)) == ["m8"]
+        assert self.counted(ledger, estimated) == 8
+
+    def test_of_a_message_only_what_is_left_is_put_back(
+        self, ledger: LedgerService, memory: Memory, group: Group, estimated: Group
+    ) -> None:
+        # Given a message with a failure in an estimated batch, and with an item whose word is throttled
+        body = {"failures": [{"item": estimated[0]}], "items": [group[0]], "counts": []}
+        throttle_word(memory, 1)
+        rests: list[Any] = []
+
+        # When it is handled
+        answer = acknowledged(event(body), ledger, put_back=lambda *rest: rests.append(rest))
+
+        # Then only the item comes again, after a pause
+        assert failed(answer) == []
+        [(rest, seconds)] = rests
+        assert (rest["messageId"], json.loads(rest["body"])) == ("m0", {"items": [group[0]]})
+        assert seconds >= unhandled.LEAST_PAUSE
+        # And nothing is counted twice in the end
+        assert failed(acknowledged(event(rest["body"]), ledger)) == []
+        assert self.counted(ledger, estimated) == 1
+        assert ledger.status(group.batch_id, exact=True).done_min == 1
+
+    def test_of_two_counts_in_a_message_only_the_throttled_one_is_put_back(
+        self, ledger: LedgerService, memory: Memory, estimated: Group
+    ) -> None:
+        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
+        counts = [{"batch_id": estimated.batch_id, "n": 2}, {"batch_id": other, "n": 3}]
+        throttle_word(memory, 2, "batches.count")
+        rests: list[Any] = []
+
+        answer = acknowledged(event({"counts": counts}), ledger, put_back=lambda *rest: rests.append(rest))
+
+        assert failed(answer) == []
+        assert [json.loads(rest["body"]) for rest, _ in rests] == [{"counts": counts[1:]}]
+        assert self.counted(ledger, estimated) == 2
+
+    def test_a_message_that_cannot_be_put_back_comes_again_whole(
+        self, ledger: LedgerService, memory: Memory, group: Group, estimated: Group
+    ) -> None:
+        def broken(_message: Any, _seconds: int) -> None:
+            raise Throttled("the queue is busy")
+
+        body = {"failures": [{"item": estimated[0]}], "items": [group[0]]}
+        throttle_word(memory, 1)
+        assert failed(acknowledged(event(body), ledger, put_back=broken)) == ["m0"]
+
+    def test_a_message_of_exact_batches_comes_again_as_it_is(
+        self, ledger: LedgerService, memory: Memory, batch: Batch
+    ) -> None:
+        """Repeating it does no harm, and it keeps count of its tries."""
+        group = ledger.add(batch.batch_id, 128)
+        throttle_word(memory, 2)
+        assert failed(acknowledged(event({"items": [group[0], group[64]]}), ledger)) == ["m0"]
+
+    def test_the_rest_of_a_refused_message_is_parked(self, ledger: LedgerService, estimated: Group) -> None:
+        parked: list[Any] = []
+        body = {"failures": [{"item": estimated[0]}], "items": ["nonsense"]}
+
+        assert failed(acknowledged(event(body), ledger, parked.append)) == []
+
+        assert [json.loads(message["body"]) for message in parked] == [{"items": ["nonsense"]}]
+        assert self.counted(ledger, estimated) == 1
+
+    @pytest.mark.parametrize("kind", ["items", "failures", "ranges"])
+    def test_items_of_which_nobody_knows_are_parked_and_the_others_marked(
+        self, memory: Memory, ledger: LedgerService, group: Group, estimated: Group, kind: str
+    ) -> None:
+        # Given messages that name items of an estimated batch, and a lost answer to their count
+        named: dict[str, Any] = {
+            "items": [[group[0], estimated[0]], [estimated[0]]],
+            "failures": [[{"item": group[0]}, {"item": estimated[0]}], [{"item": estimated[0]}]],
+            "ranges": [
+                [{"group": group.prefix, "to": 1}, {"group": estimated.prefix, "to": 1}],
+                [{"group": estimated.prefix, "to": 1}],
+            ],
+        }
+        mixed, doubtful = named[kind]
+        parked: list[Any] = []
+        LostAnswers(memory).lose("batches.count")
+
+        # When they are handled
+        answer = acknowledged(event({kind: mixed}, {"items": [group[1]]}), ledger, parked.append)
+
+        # Then the count was made once, and waits alone for a person; the rest is marked
+        assert failed(answer) == []
+        assert self.counted(ledger, estimated) == 1
+        [message] = parked
+        assert message["messageId"] == "m0"
+        (left,) = json.loads(message["body"])[kind]
+        assert doubtful[0] == left or {**doubtful[0], **left} == left
+        assert ledger.status(group.batch_id, exact=True).done_min == 2
+
+    def test_counts_behind_one_of_unknown_outcome_come_again(
+        self, memory: Memory, ledger: LedgerService, estimated: Group
+    ) -> None:
+        # Given counts of two batches, and a lost answer to the first
+        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
+        bodies = [{"counts": [{"batch_id": of, "n": 1}]} for of in (estimated.batch_id, other)]
+        parked: list[Any] = []
+        LostAnswers(memory).lose("batches.count")
+
+        # When they are handled
+        answer = acknowledged(event(*bodies), ledger, parked.append)
+
+        # Then only the first waits for a person
+        assert failed(answer) == ["m1"]
+        assert [message["messageId"] for message in parked] == ["m0"]
+        assert [ledger.status(of).batch.acked for of in (estimated.batch_id, other)] == [1, 0]
+
+    def test_one_message_with_both_is_parked_and_put_back(
+        self, memory: Memory, ledger: LedgerService, estimated: Group
+    ) -> None:
+        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
+        counts = [{"batch_id": of, "n": 1} for of in (estimated.batch_id, other)]
+        parked: list[Any] = []
+        rests: list[Any] = []
+        LostAnswers(memory).lose("batches.count")
+
+        answer = acknowledged(
+            event({"counts": counts}), ledger, parked.append, put_back=lambda *rest: rests.append(rest)
+        )
+
+        assert failed(answer) == []
+        assert [json.loads(message["body"]) for message in parked] == [{"counts": counts[:1]}]
+        assert [json.loads(rest["body"]) for rest, _ in rests] == [{"counts": counts[1:]}]
+
+    def test_a_dead_letter_of_which_nobody_knows_is_parked_as_it_is(
+        self, memory: Memory, ledger: LedgerService, estimated: Group
+    ) -> None:
+        parked: list[Any] = []
+        LostAnswers(memory).lose("batches.count")
+        dead = {"Records": [letter(estimated[0], "d0")]}
+
+        assert failed(dead_lettered(dead, ledger, parked.append)) == []
+
+        assert parked == dead["Records"]
+        assert self.counted(ledger, estimated) == 1
 
 
 class TestPoison:

@@ -149,7 +149,8 @@ class PartlyMarked(Throttled):
 
     Attributes:
         receipts: of the items that are marked, one for each batch.
-        rest: what is left to mark. A repeat of the whole call does no harm either.
+        rest: what is left to mark. A repeat of the whole call does no harm either, unless it names several
+            estimated batches: some of them may have been counted.
     """
 
     code = "partly-marked"
@@ -175,9 +176,28 @@ class OutcomeUnknown(FaninError):
     """The answer to a call was lost that takes effect again when it is repeated, such as a count.
 
     Nobody has repeated it: find out first whether it took effect, or accept that it may do so twice.
+
+    Attributes:
+        receipts: of the items of an acknowledgement that are certainly marked; empty over HTTPS.
+        unknown: what may have been counted; None if the whole call may have been.
+        rest: what was certainly not counted, and may be repeated.
     """
 
     code = "outcome-unknown"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        receipts: Sequence[Receipt] = (),
+        unknown: Acks | None = None,
+        rest: Acks | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.receipts = list(receipts)
+        self.unknown = unknown
+        self.rest = rest
 
 
 class NotConfigured(FaninError):

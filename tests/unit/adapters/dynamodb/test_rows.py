@@ -29,6 +29,7 @@ BATCH = Batch(
     pending_bound=10,
     parent_item="p",
     retry_of=77,
+    instead_of=78,
     metadata={"m": "v"},
     acked=11,
     failed=12,

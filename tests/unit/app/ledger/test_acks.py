@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.domain import ids, limits
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, join
 from fanin.domain.batch import Mode, State
 from fanin.domain.reports import FailedItem
 from fanin.errors import (
@@ -217,6 +217,31 @@ class TestEstimated:
             world.ledger.ack(counts=counts)
         assert not raised.value.retryable
         assert (world.row(counted).acked, world.row(other).acked) == (3, 0)
+        assert [receipt.batch_id for receipt in raised.value.receipts] == [counted.batch_id]
+        assert raised.value.unknown == join([])
+        assert raised.value.rest == join([Acks(counts=counts[1:])])
+
+    def test_says_what_may_be_counted_and_what_is_left(self, world: World) -> None:
+        # Given an item, and counts of three batches, and a lost answer to the second
+        rows = [world.batch(3, mode=Mode.ESTIMATED)[0] for _ in range(3)]
+        exact, (group,) = world.batch(2)
+        counts = [Count(row.batch_id, 1) for row in rows]
+
+        def lose() -> None:
+            raise OutcomeUnknown("no answer")
+
+        for action in (lambda: None, lose):
+            world.at("batches.count", "after", action)
+
+        # When they are marked
+        with pytest.raises(OutcomeUnknown) as raised:
+            world.ledger.ack([group[0]], counts=counts)
+
+        # Then the third is not tried
+        assert [world.row(row).acked for row in rows] == [1, 1, 0]
+        assert [receipt.batch_id for receipt in raised.value.receipts] == [exact.batch_id, rows[0].batch_id]
+        assert raised.value.unknown == join([Acks(counts=counts[1:2])])
+        assert raised.value.rest == join([Acks(counts=counts[2:])])
 
     def test_may_be_repeated_while_nothing_is_counted(self, world: World) -> None:
         counted, _ = world.batch(3, mode=Mode.ESTIMATED)

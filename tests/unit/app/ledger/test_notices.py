@@ -317,6 +317,51 @@ class TestParent:
         assert world.row(parent).state is State.COMPLETE
         assert world.ledger.failures(parent.batch_id).failures == ()
 
+    @pytest.mark.parametrize("ghosts", [1, 2])
+    def test_is_failed_if_the_child_in_place_of_one_that_ended_is_never_used(
+        self, world: World, ghosts: int
+    ) -> None:
+        # Given a child that failed, and further tries before its end is announced, of which nobody knows
+        parent, (group,) = world.batch(1, closed=True)
+        first, _ = world.batch(1, parent_item=group[0])
+        world.ledger.cancel(first.batch_id)
+        for _ in range(ghosts):
+            ghost, _ = world.batch(parent_item=group[0])
+            world.ports.batches.end(ghost.batch_id, State.ORPHANED, now=world.clock.at, sources=(State.OPEN,))
+
+        # When all of them are announced, then the last one fails the item
+        announced(world, first)
+        assert world.row(parent).state is State.CLOSED
+        announced(world, ghost)
+        assert world.row(parent).state is State.COMPLETE
+        (failed,) = world.ledger.failures(parent.batch_id).failures
+        assert failed.reason == f"batch {first.batch_id} did not complete, nor was it tried again"
+
+    def test_is_left_alone_if_no_child_was_ever_used(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        for _ in range(2):
+            ghost, _ = world.batch(parent_item=group[0])
+            world.ports.batches.end(ghost.batch_id, State.ORPHANED, now=world.clock.at, sources=(State.OPEN,))
+            announced(world, ghost)
+
+        assert world.row(parent).state is State.CLOSED
+
+    def test_is_left_to_the_next_child_after_one_that_was_never_used(self, world: World) -> None:
+        # Given a child that failed, one of which nobody knew, and one that is at work
+        parent, (group,) = world.batch(1, closed=True)
+        first, _ = world.batch(1, parent_item=group[0])
+        world.ledger.cancel(first.batch_id)
+        ghost, _ = world.batch(parent_item=group[0])
+        world.ports.batches.end(ghost.batch_id, State.ORPHANED, now=world.clock.at, sources=(State.OPEN,))
+        third, (items,) = world.batch(1, parent_item=group[0], closed=True)
+
+        # When the ghost is announced late, then it does not speak for the one at work
+        announced(world, ghost)
+        assert world.row(parent).state is State.CLOSED
+        world.ledger.ack(list(items))
+        announced(world, third)
+        assert world.ledger.failures(parent.batch_id).failures == ()
+
     def test_is_marked_by_a_child_that_the_version_before_opened(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)
         child = world.ledger.opening.draft(OpenBatch(parent_item=group[0]))
@@ -418,7 +463,7 @@ class TestSteps:
         frame, _ = self.given(world)
         self.failing(world, "timers.clear", "events.publish")
 
-        with pytest.raises(ExceptionGroup, match=f"batch {frame.batch_id} is announced in part") as raised:
+        with pytest.raises(ExceptionGroup, match=f"2 of 3 steps .* batch {frame.batch_id} failed") as raised:
             world.ledger.announce(frame)
 
         assert len(raised.value.exceptions) == 2

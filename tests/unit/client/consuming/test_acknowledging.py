@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from fanin import Failure
 from fanin.client import ledger as tracker_ledger
@@ -23,6 +24,7 @@ from fanin.errors import (
     AccessDenied,
     BatchNotFound,
     InvalidItemId,
+    OutcomeUnknown,
     PartlyMarked,
     ServiceUnavailable,
     Throttled,
@@ -142,6 +144,38 @@ class TestLedgerAcknowledger:
         body = json.loads(message["Body"])
         assert body == {"items": group[1:3], "failures": [{"item": group[3], "reason": "torn"}]}
 
+    def test_of_failures_only_those_that_are_left_go_to_the_ack_queue(
+        self, tracker, sqs, ack_queue, monkeypatch
+    ):
+        # Given a ledger that marks one failure of a call
+        group = tracker.add(tracker.open().batch_id, 3)
+
+        def partly(failures):
+            raise PartlyMarked("slow down", receipts=(), rest=Acks(failures=failures[1:]))
+
+        monkeypatch.setattr(tracker_ledger, "REPEATS", replace(merging.REPEATS, tries=1))
+        monkeypatch.setattr(tracker.ledger, "fail", partly)
+        # When
+        tracker.acknowledger()([ItemOutcome(item, "torn") for item in group])
+        # Then
+        [message] = received(sqs, ack_queue)
+        failing = [{"item": item, "reason": "torn"} for item in group[1:]]
+        assert json.loads(message["Body"]) == {"failures": failing}
+
+    def test_when_the_ack_queue_is_busy_too_only_what_is_left_comes_again(self, tracker, monkeypatch):
+        group = tracker.add(tracker.open().batch_id, 3)
+
+        def partly(items, **_):
+            raise PartlyMarked("slow down", receipts=(), rest=Acks(items=items[2:]))
+
+        def spare(_outcomes):
+            raise ServiceUnavailable("no answer")
+
+        monkeypatch.setattr(tracker_ledger, "REPEATS", replace(merging.REPEATS, tries=1))
+        monkeypatch.setattr(tracker.ledger, "ack", partly)
+        acknowledge = LedgerAcknowledger(tracker, spare)
+        assert unacknowledged(acknowledge, [ItemOutcome(item) for item in group]) == {group[2]}
+
     @pytest.mark.parametrize("error", [InvalidItemId, AccessDenied])
     def test_what_the_ledger_will_never_mark_does_not_go_there(
         self, tracker, sqs, ack_queue, monkeypatch, error
@@ -177,7 +211,139 @@ class TestLedgerAcknowledger:
             LedgerAcknowledger(tracker)([ItemOutcome("nonsense")])
 
 
+class TestEstimated:
+    """An estimated batch counts a repeat again, so nothing that it may have counted is repeated."""
+
+    @pytest.fixture
+    def estimated(self, tracker):
+        row = tracker.open(mode="estimated")
+        return tracker.add(row.batch_id, 10)
+
+    @staticmethod
+    def counted(tracker, group):
+        return tracker.status(group.batch_id).batch.acked
+
+    @staticmethod
+    def lose(monkeypatch, tracker, call):
+        """Lose the answer to the first call of a kind."""
+        make = getattr(tracker.ledger, call)
+        lost = []
+
+        def lossy(*args, **kwargs):
+            receipts = make(*args, **kwargs)
+            if not lost:
+                lost.append(args)
+                raise OutcomeUnknown("no answer")
+            return receipts
+
+        monkeypatch.setattr(tracker.ledger, call, lossy)
+
+    @pytest.mark.parametrize(("call", "failure"), [("ack", None), ("fail", "torn")])
+    def test_a_count_whose_answer_was_lost_is_not_repeated(  # noqa: PLR0917
+        self, tracker, batch, estimated, monkeypatch, caplog, call, failure
+    ):
+        # Given items of an exact and of an estimated batch, and a lost answer to their call
+        group = batch.add(2)
+        outcomes = [ItemOutcome(item, failure) for item in (*group, *estimated[:3])]
+        self.lose(monkeypatch, tracker, call)
+
+        # When they are acknowledged
+        again = unacknowledged(tracker.acknowledger(), outcomes)
+
+        # Then no message comes again, every item counts once, and the log names the batch
+        assert again == set()
+        assert self.counted(tracker, estimated) == 3
+        assert tracker.status(batch.id, exact=True).done_min == 2
+        assert f"estimated batches [{estimated.batch_id}] may not have been counted" in caplog.text
+
+    def test_items_of_exact_batches_are_marked_although_the_call_did_nothing(
+        self, tracker, batch, monkeypatch, caplog
+    ):
+        group = batch.add(2)
+        ack = tracker.ledger.ack
+        answers = iter([OutcomeUnknown("no answer")])
+
+        def lossy(*args, **kwargs):
+            for error in answers:
+                raise error
+            return ack(*args, **kwargs)
+
+        monkeypatch.setattr(tracker.ledger, "ack", lossy)
+        assert unacknowledged(tracker.acknowledger(), [ItemOutcome(item) for item in group]) == set()
+        assert tracker.status(batch.id, exact=True).done_min == 2
+        assert "estimated" not in caplog.text
+
+    def test_while_nobody_can_say_which_batches_are_estimated_all_messages_come_again(
+        self, tracker, batch, monkeypatch
+    ):
+        group = batch.add(1)
+
+        def lost(*_, **__):
+            raise OutcomeUnknown("no answer")
+
+        def unavailable(*_, **__):
+            raise ServiceUnavailable("not now")
+
+        monkeypatch.setattr(tracker.ledger, "ack", lost)
+        monkeypatch.setattr(tracker.ledger, "status", unavailable)
+        assert unacknowledged(LedgerAcknowledger(tracker), [ItemOutcome(group[0])]) == {group[0]}
+
+    def test_a_batch_that_is_gone_does_not_repeat_what_was_counted(
+        self, tracker, batch, estimated, monkeypatch
+    ):
+        # Given a call with an item of a batch that is removed while the answer is lost
+        group = batch.add(1)
+        ack = tracker.ledger.ack
+        answers = iter([OutcomeUnknown("no answer")])
+
+        def lossy(*args, **kwargs):
+            for error in answers:
+                ack(*args, **kwargs)
+                tracker.cancel(batch.id)
+                tracker.remove(batch.id)
+                raise error
+            return ack(*args, **kwargs)
+
+        monkeypatch.setattr(tracker.ledger, "ack", lossy)
+        outcomes = [ItemOutcome(group[0]), ItemOutcome(estimated[0])]
+
+        # When they are acknowledged, then only that item's message comes again
+        assert unacknowledged(LedgerAcknowledger(tracker), outcomes) == {group[0]}
+        assert self.counted(tracker, estimated) == 1
+
+    def test_a_refused_failure_does_not_repeat_what_was_counted(self, tracker, estimated):
+        outcomes = [*map(ItemOutcome, estimated[:4]), ItemOutcome("nonsense", "torn")]
+        assert unacknowledged(LedgerAcknowledger(tracker), outcomes) == {"nonsense"}
+        assert self.counted(tracker, estimated) == 4
+
+    def test_a_refused_failure_does_not_repeat_the_failures_of_other_requests(self, tracker, estimated):
+        more = tracker.add(estimated.batch_id, 1_500)
+        outcomes = [ItemOutcome(item, "x" * 1_024) for item in more]
+        outcomes.append(ItemOutcome("nonsense", "torn"))
+        assert unacknowledged(LedgerAcknowledger(tracker), outcomes) == {"nonsense"}
+        assert self.counted(tracker, estimated) == 1_500
+
+
 class TestQueueAcknowledger:
+    def test_what_the_queue_has_does_not_come_again(self, sqs, ack_queue, monkeypatch):
+        # Given a queue that takes one message and then does not answer
+        send, answers = sqs.send_message, iter([None])
+
+        def lossy(**request):
+            for _ in answers:
+                return send(**request)
+            raise EndpointConnectionError(endpoint_url=ack_queue)
+
+        monkeypatch.setattr(sqs, "send_message", lossy)
+        outcomes = [ItemOutcome(f"1:g:{n}") for n in range(100)]
+        # When
+        again = unacknowledged(QueueAcknowledger(sqs, ack_queue, message_bytes=500), outcomes)
+        # Then
+        [message] = received(sqs, ack_queue)
+        sent = set(json.loads(message["Body"])["items"])
+        assert sent
+        assert again == {outcome.item for outcome in outcomes} - sent
+
     def test_messages_are_no_larger_than_they_may_be(self, sqs, ack_queue):
         # Given reasons of two bytes a character, and room for few of them
         outcomes = [ItemOutcome(f"1:g:{n}", "ü" * 40 if n % 2 else None) for n in range(50)]

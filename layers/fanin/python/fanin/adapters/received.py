@@ -62,12 +62,25 @@ class ReceivedMessages:
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(change, range(0, len(waits), _MOST)))
 
-    def send_to(self, url: str, message: Message) -> None:
+    def put_back(self, message: Message, seconds: int) -> None:
+        """Send a copy to the message's own queue, such as one of which only a part is left.
+
+        Args:
+            message: the message, perhaps with another body.
+            seconds: time until the copy can be received, up to 900.
+
+        Raises:
+            FaninError: it was not sent.
+        """
+        self.send_to(self._url(message["eventSourceARN"]), message, delay=seconds)
+
+    def send_to(self, url: str, message: Message, *, delay: int = 0) -> None:
         """Send a copy to another queue; deleting the original afterwards completes the move.
 
         Args:
             url: the other queue.
             message: its body and those of its attributes that are text are copied.
+            delay: seconds until the copy can be received.
 
         Raises:
             FaninError: it was not sent.
@@ -77,8 +90,14 @@ class ReceivedMessages:
             for name, value in message.get("messageAttributes", {}).items()
             if value.get("stringValue")
         }
+        options: Any = {"DelaySeconds": delay} if delay else {}
         with translated():
-            self._client.send_message(QueueUrl=url, MessageBody=message["body"], MessageAttributes=attributes)
+            self._client.send_message(
+                QueueUrl=url,
+                MessageBody=message["body"],
+                MessageAttributes=attributes,
+                **options,
+            )
 
     def _url(self, arn: str) -> str:
         if arn not in self._urls:

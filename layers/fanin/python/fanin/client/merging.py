@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.adapters.backoff import Backoff
-from fanin.domain.acks import Acks, Receipt
+from fanin.domain.acks import Acks, Receipt, join
 from fanin.domain.reports import Verdict
-from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import FaninError, OutcomeUnknown, PartlyMarked, ServiceUnavailable, Throttled
 
 REPEATS: Final = Backoff(tries=5, base=0.2, cap=2.0)
 """Tries of an acknowledgement of which some items are left, by default; each marks more of them."""
@@ -29,8 +29,9 @@ def repeat_rest(
         The receipts of all calls that marked something; ``merge_receipts`` makes one of those of a batch.
 
     Raises:
-        PartlyMarked: with all receipts, when something is left after all tries.
-        Throttled, ServiceUnavailable: nothing was marked.
+        PartlyMarked: with all receipts, when something is left after all tries, or a repeat was refused.
+        OutcomeUnknown: an estimated batch may have counted what the last try was for.
+        FaninError: nothing was marked.
     """
     receipts: list[Receipt] = []
     busy: PartlyMarked | None = None
@@ -40,7 +41,9 @@ def repeat_rest(
         except PartlyMarked as partly:
             receipts += partly.receipts
             acks, busy = partly.rest, partly
-        except (Throttled, ServiceUnavailable) as error:
+        except OutcomeUnknown:
+            raise
+        except FaninError as error:
             if busy is None:
                 raise
             raise _left(error, receipts, acks) from error
@@ -70,17 +73,8 @@ def mark_all(mark: Callable[[Acks], Sequence[Receipt]], requests: Iterable[Acks]
                 rest = error.rest
             elif not receipts:
                 raise
-            raise _left(error, receipts, _joined([rest, *waiting])) from error
+            raise _left(error, receipts, join([rest, *waiting])) from error
     return merge_receipts(receipts)
-
-
-def _joined(parts: Sequence[Acks]) -> Acks:
-    return Acks(
-        items=[item for acks in parts for item in acks.items],
-        ranges=[item_range for acks in parts for item_range in acks.ranges],
-        counts=[count for acks in parts for count in acks.counts],
-        failures=[failure for acks in parts for failure in acks.failures],
-    )
 
 
 def _left(error: Exception | None, receipts: Iterable[Receipt], rest: Acks) -> PartlyMarked:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fanin.domain.batch import State
+from fanin.domain.ids import parse_batch_id
+from fanin.errors import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,32 @@ class Acks:
     ranges: Sequence[ItemRange] = ()
     counts: Sequence[Count] = ()
     failures: Sequence[Failure] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether it names nothing."""
+        return not (self.items or self.ranges or self.counts or self.failures)
+
+    @property
+    def batches(self) -> set[int]:
+        """Ids of the batches that it names; malformed ids of items and groups name none."""
+        named = (*self.items, *(one.group for one in self.ranges), *(one.item for one in self.failures))
+        batches = {count.batch_id for count in self.counts}
+        for prefix in {name.partition(":")[0] for name in named}:
+            with suppress(InvalidRequest):
+                batches.add(parse_batch_id(prefix))
+        return batches
+
+
+def join(parts: Iterable[Acks]) -> Acks:
+    """One request that names everything that the parts name, in their order, repeats included."""
+    requests = list(parts)
+    return Acks(
+        items=[item for acks in requests for item in acks.items],
+        ranges=[item_range for acks in requests for item_range in acks.ranges],
+        counts=[count for acks in requests for count in acks.counts],
+        failures=[failure for acks in requests for failure in acks.failures],
+    )
 
 
 @dataclass(frozen=True, slots=True)

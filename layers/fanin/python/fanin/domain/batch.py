@@ -86,6 +86,8 @@ class Batch:
         limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
+        instead_of: the last child of ``parent_item`` before this one that was used. It ended without
+            completing, and decides about the item if this batch is never used.
         retry_of: id of the batch whose failed items this batch retries.
         metadata: small map of strings, returned with events.
         acked: acknowledgements, in estimated mode; replies, as a hint, where a scatter waits for a quorum;
@@ -122,6 +124,12 @@ class Batch:
     failed_more: bool = True
     partial: bool = False
     retries: int = 0
+    instead_of: int | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether somebody worked with the batch: of an open one without items nobody may know."""
+        return bool(self.items) or self.closed_at is not None or self.state is State.CANCELLED
 
     @property
     def idle_ttl(self) -> int:

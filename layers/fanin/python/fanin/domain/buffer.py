@@ -103,10 +103,17 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class BufferPage:
-    """One page of buffers, by name."""
+    """One page of buffers, by name.
+
+    Attributes:
+        buffers: the buffers.
+        cursor: of the next page; None at the end.
+        unreadable: names of buffers whose records cannot be read; only the service sees them.
+    """
 
     buffers: tuple[Buffer, ...]
     cursor: str | None = None
+    unreadable: tuple[str, ...] = ()
 
 
 def check_payloads(payloads: Sequence[str]) -> None:

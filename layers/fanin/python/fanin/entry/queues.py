@@ -2,96 +2,38 @@
 
 A poison message does not hold up the others: a call that is refused is halved until the bad message stands
 alone. What overload has left comes again after a pause that grows; the queue allows for a day of them.
+
+An estimated batch counts a repeat again. So of a message of which something was counted, only what is left
+comes again, as a new message, and what may have been counted waits for a person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+import json
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from fanin import names
-from fanin.adapters.backoff import Backoff
 from fanin.app.api import Ledger
 from fanin.app.bisect import REFUSALS, bisect
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Failure, dead_letter_reason
+from fanin.domain.acks import Acks, Failure, Receipt, dead_letter_reason, join
 from fanin.entry.http.validation import parse
 from fanin.entry.invocation import INVOCATION
-from fanin.entry.observe import count, count_receipts, logger
-from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.errors import (
-    FaninError,
-    InvalidRequest,
-    OutcomeUnknown,
-    PartlyMarked,
-    ServiceUnavailable,
-    Throttled,
-)
+from fanin.entry.observe import count, count_receipts
+from fanin.entry.partial_batch import Message
+from fanin.entry.unhandled import Park, Postpone, PutBack, Unhandled
+from fanin.errors import FaninError, InvalidRequest, OutcomeUnknown, PartlyMarked, Throttled
 from fanin.wire.items import QUEUED_ACKS
 
-Park: TypeAlias = Callable[[Message], None]
-"""Sends a message that cannot be handled to a queue for people to look at; raises if that fails."""
-
-Postpone: TypeAlias = Callable[[Sequence[tuple[Message, int]]], None]
-"""Lets messages come again after so many seconds; if it raises, they come after their queue's timeout."""
-
-PAUSES: Final = Backoff(base=20, cap=900)
-"""Seconds until a message that overload left unmarked comes again, by how often it was received."""
-LEAST_PAUSE: Final = 5
-
 Accepted: TypeAlias = tuple[Message, Acks]
-"""A message and its decoded body."""
-
-T = TypeVar("T")
+"""A message, and what it asks for."""
 
 
-@dataclass
-class _Unhandled:
-    """Messages that were not handled.
-
-    Attributes:
-        poison: refused because of their content, so another delivery would fail too.
-        postponed: not known to be at fault; another delivery may succeed.
-        overload: those of ``postponed`` for which there was no capacity or no time; they come again sooner.
-    """
-
-    poison: list[Message] = field(default_factory=list)
-    postponed: list[Message] = field(default_factory=list)
-    overload: list[Message] = field(default_factory=list)
-
-    def refuse(self, message: Message, error: FaninError) -> None:
-        logger.warning("message refused", extra={"message_id": message["messageId"], "code": error.code})
-        self.poison.append(message)
-
-    def postpone(self, messages: Sequence[Message], error: Exception) -> None:
-        if isinstance(error, FaninError):
-            logger.warning("messages postponed", extra={"messages": len(messages), "code": error.code})
-        else:  # a defect, which this one message brought to light
-            logger.error("message failed", exc_info=error, extra={"message_id": messages[0]["messageId"]})
-        self.postponed += messages
-        if isinstance(error, Throttled | ServiceUnavailable):
-            self.overload += messages
-
-    def response(self, park: Park, postpone: Postpone) -> dict[str, Any]:
-        """The partial batch response, after poison was parked and overload was postponed."""
-        for message in self.poison:
-            try:
-                park(message)
-            except Exception:  # noqa: BLE001  the other messages must be handled all the same
-                logger.exception("not parked", extra={"message_id": message["messageId"]})
-                self.postponed.append(message)
-            else:
-                count(names.METRIC_PARKED)
-        try:
-            postpone([(message, _pause(message)) for message in self.overload])
-        except Exception:  # noqa: BLE001
-            logger.exception("not postponed: messages come again after the timeout of their queue")
-        count(names.METRIC_POSTPONED, len(self.overload))
-        return partial_batch_response(message["messageId"] for message in self.postponed)
-
-
-def acknowledge(event: Message, ledger: Ledger, park: Park, postpone: Postpone) -> dict[str, Any]:
+def acknowledge(
+    event: Message, ledger: Ledger, park: Park, postpone: Postpone, put_back: PutBack
+) -> dict[str, Any]:
     """Mark the items that messages of the ack queue name.
 
     Args:
@@ -99,11 +41,13 @@ def acknowledge(event: Message, ledger: Ledger, park: Park, postpone: Postpone) 
         ledger: marks the items.
         park: sends poison messages to the dead-letter queue, which they would reach after all tries anyway.
         postpone: changes when messages come again.
+        put_back: sends what is left of a message of which an estimated batch has counted something.
 
     Returns:
-        The partial batch response: messages with unmarked items, and those that could not be parked now.
+        The partial batch response: messages with unmarked items that were not put back, and those that could
+        not be parked now.
     """
-    unhandled = _Unhandled()
+    unhandled = Unhandled()
     accepted: list[Accepted] = []
     for message in event["Records"]:
         try:
@@ -111,7 +55,7 @@ def acknowledge(event: Message, ledger: Ledger, park: Park, postpone: Postpone) 
         except InvalidRequest as error:
             unhandled.refuse(message, error)
     _mark(ledger, accepted, unhandled)
-    return unhandled.response(park, postpone)
+    return unhandled.response(park, postpone, put_back)
 
 
 def fail_dead_letters(event: Message, ledger: Ledger, park: Park, postpone: Postpone) -> dict[str, Any]:
@@ -129,7 +73,7 @@ def fail_dead_letters(event: Message, ledger: Ledger, park: Park, postpone: Post
     Returns:
         The partial batch response: messages that could be neither handled nor parked now.
     """
-    unhandled = _Unhandled()
+    unhandled = Unhandled()
     accepted: list[Accepted] = []
     for message in event["Records"]:
         item = message.get("messageAttributes", {}).get(names.ITEM_ATTRIBUTE, {}).get("stringValue")
@@ -147,92 +91,145 @@ def _reason(message: Message) -> str:
     return dead_letter_reason(attributes["ApproximateReceiveCount"], queue)
 
 
-def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: _Unhandled) -> None:
-    """Mark what the messages say, with as few calls of the ledger as its limits allow."""
+@dataclass
+class _Outcome:
+    """What one kind of call did for the messages of a window; messages are named by their ids.
 
-    def apply(window: Sequence[Accepted]) -> None:
+    Attributes:
+        receipts: of what is marked.
+        left: what is not, and may be asked for again.
+        unknown: what may have been counted, and must not be asked for again.
+        errors: why something of a message is not marked.
+        refused: messages that are at fault; nothing of their call was done.
+    """
+
+    receipts: list[Receipt] = field(default_factory=list)
+    left: dict[str, Acks] = field(default_factory=dict)
+    unknown: dict[str, Acks] = field(default_factory=dict)
+    errors: dict[str, Exception] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+
+    def leave(self, window: Sequence[Accepted], error: Exception, rest: Acks | None = None) -> None:
+        """Note what is left of the messages; all of them if the call does not say what is."""
+        self._note(self.left, window, error, rest)
+
+    def doubt(self, window: Sequence[Accepted], error: OutcomeUnknown) -> None:
+        """Note what the messages may have counted."""
+        self._note(self.unknown, window, error, error.unknown)
+
+    def _note(
+        self, notes: dict[str, Acks], window: Sequence[Accepted], error: Exception, rest: Acks | None
+    ) -> None:
+        for message, acks in window:
+            part = acks if rest is None else _common(acks, rest)
+            if not part.empty:
+                notes[message["messageId"]] = part
+                self.errors[message["messageId"]] = error
+
+
+def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: Unhandled) -> None:
+    """Mark what the messages say, with as few calls of the ledger as its limits allow.
+
+    Of a message with failures, these go first; the rest of it waits until they are marked.
+    """
+    for window in _windows(accepted):
+        failing = [(message, Acks(failures=acks.failures)) for message, acks in window if acks.failures]
+        failed = _make(failing, lambda acks: ledger.fail(acks.failures))
+        count(names.METRIC_FAILED, sum(receipt.first for receipt in failed.receipts))
+        acking = [(message, replace(acks, failures=())) for message, acks in window]
+        ready = [one for one in acking if not one[1].empty and one[0]["messageId"] not in failed.errors]
+        acked = _make(ready, lambda acks: ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts))
+        count_receipts(acked.receipts)
+        counted = {receipt.batch_id for receipt in (*failed.receipts, *acked.receipts) if receipt.ranged}
+        for (message, acks), (_, marks) in zip(window, acking, strict=True):
+            name = message["messageId"]
+            if name in failed.errors:
+                left = join([failed.left.get(name, Acks()), marks])
+                _settle((message, acks), failed, left, counted, unhandled)
+            elif name in acked.errors:
+                _settle((message, acks), acked, acked.left.get(name, Acks()), counted, unhandled)
+
+
+def _make(window: Sequence[Accepted], call: Callable[[Acks], Sequence[Receipt]]) -> _Outcome:
+    """Make one call for all messages, or as many as it takes to single out those at fault.
+
+    A call that is refused has counted nothing. So no message is counted twice, however often a window is
+    halved.
+    """
+    outcome = _Outcome()
+
+    def apply(part: Sequence[Accepted]) -> None:
         if INVOCATION.seconds_left() <= 0:
             raise Throttled("the time of this invocation is up")
-        for error, left in _apply(ledger, window):
-            if isinstance(error, OutcomeUnknown):
-                for message, _ in left:
-                    unhandled.refuse(message, error)
-            else:
-                unhandled.postpone([message for message, _ in left], error)
+        try:
+            outcome.receipts += call(join(acks for _, acks in part))
+        except PartlyMarked as partly:
+            outcome.receipts += partly.receipts
+            outcome.leave(part, partly, partly.rest)
+        except OutcomeUnknown as lost:
+            outcome.receipts += lost.receipts
+            outcome.leave(part, lost, lost.rest or Acks())
+            outcome.doubt(part, lost)
 
-    for window in _windows(accepted):
-        for failed in bisect(window, apply, on_defect=True):
-            messages = [message for message, _ in failed.items]
-            if isinstance(failed.error, REFUSALS):
-                unhandled.refuse(messages[0], failed.error)
-            else:
-                unhandled.postpone(messages, failed.error)
+    for failed in bisect(window, apply, on_defect=True):
+        outcome.leave(failed.items, failed.error)
+        if isinstance(failed.error, REFUSALS):
+            outcome.refused.add(failed.items[0][0]["messageId"])
+    return outcome
 
 
-def _apply(ledger: Ledger, window: Sequence[Accepted]) -> list[tuple[FaninError, list[Accepted]]]:
-    """Fail and acknowledge in one call each.
+def _settle(
+    accepted: Accepted, outcome: _Outcome, left: Acks, counted: Container[int], unhandled: Unhandled
+) -> None:
+    """Hand over a message of which something is not marked.
 
-    Failures go first, because they may be repeated freely: if they do not go through, the counts of the same
-    message, which may not be repeated, have not been written yet.
-
-    Returns:
-        Messages with unmarked items, and the reason for each.
+    Args:
+        accepted: the message.
+        outcome: of the call that did not mark all.
+        left: what is left of the message.
+        counted: batches that may have counted something of the window; their ranges may be exact.
+        unhandled: takes the message, or parts of it.
     """
-    left: list[tuple[FaninError, list[Accepted]]] = []
-    if failing := [one for one in window if one[1].failures]:
-        try:
-            receipts = ledger.fail(_join(acks.failures for _, acks in failing))
-        except PartlyMarked as partly:
-            receipts = partly.receipts
-            left.append((partly, _with(partly.rest, failing)))
-        except (Throttled, ServiceUnavailable) as error:
-            receipts = []
-            left.append((error, failing))
-        count(names.METRIC_FAILED, sum(receipt.first for receipt in receipts))
-    late = {message["messageId"] for _, messages in left for message, _ in messages}
-    acking = [one for one in window if one[0]["messageId"] not in late]
-    items, ranges = _join(acks.items for _, acks in acking), _join(acks.ranges for _, acks in acking)
-    counts = _join(acks.counts for _, acks in acking)
-    if items or ranges or counts:
-        try:
-            count_receipts(ledger.ack(items, ranges=ranges, counts=counts))
-        except PartlyMarked as partly:
-            count_receipts(partly.receipts)
-            left.append((partly, _with(partly.rest, acking)))
-        except (Throttled, ServiceUnavailable) as error:
-            left.append((error, [one for one in acking if _marks(one[1])]))
-        except OutcomeUnknown as unknown:  # a repeat may count again: an operator decides
-            left.append((unknown, [one for one in acking if one[1].counts]))
-            again = Throttled(f"a count of the same window has an unknown outcome: {unknown}")
-            left.append((again, [one for one in acking if _marks(one[1]) and not one[1].counts]))
-    return left
+    message, acks = accepted
+    name = message["messageId"]
+    error = outcome.errors[name]
+    if isinstance(error, OutcomeUnknown) and name in outcome.unknown:
+        unhandled.refuse(_with(accepted, outcome.unknown[name]), error)
+        if not left.empty:
+            unhandled.put_back(_with(accepted, left), error)
+        return
+    rest = _with(accepted, left) if any(batch_id in counted for batch_id in acks.batches) else message
+    if isinstance(error, FaninError) and name in outcome.refused:
+        unhandled.refuse(rest, error)
+    elif rest is message:
+        unhandled.postpone(message, error)
+    else:
+        unhandled.put_back(rest, error)
 
 
-def _marks(acks: Acks) -> bool:
-    return bool(acks.items or acks.ranges or acks.counts)
+def _with(accepted: Accepted, part: Acks) -> Message:
+    """The message with a part of its content; the very message if that is all of it."""
+    message, acks = accepted
+    if _sizes(part) == _sizes(acks):
+        return message
+    body = json.dumps(QUEUED_ACKS.encode(part), separators=(",", ":"), ensure_ascii=False)
+    return {**message, "body": body}
 
 
-def _with(rest: Acks, window: Iterable[Accepted]) -> list[Accepted]:
-    """The messages that name something of the rest of a call."""
+def _common(acks: Acks, rest: Acks) -> Acks:
+    """What a message asks for of the rest of a call."""
     items, failures = set(rest.items), {failure.item for failure in rest.failures}
     ranges, counts = {(r.group, r.start) for r in rest.ranges}, {c.batch_id for c in rest.counts}
-    return [
-        (message, acks)
-        for message, acks in window
-        if not items.isdisjoint(acks.items)
-        or any(failure.item in failures for failure in acks.failures)
-        or any((r.group, r.start) in ranges for r in acks.ranges)
-        or any(c.batch_id in counts for c in acks.counts)
-    ]
+    return Acks(
+        items=[item for item in acks.items if item in items] or (),
+        ranges=[r for r in acks.ranges if (r.group, r.start) in ranges] or (),
+        counts=[c for c in acks.counts if c.batch_id in counts] or (),
+        failures=[failure for failure in acks.failures if failure.item in failures] or (),
+    )
 
 
-def _pause(message: Message) -> int:
-    received = int(message.get("attributes", {}).get("ApproximateReceiveCount", 1))
-    return int(PAUSES.delay(received - 1, at_least=LEAST_PAUSE))
-
-
-def _join(parts: Iterable[Sequence[T]]) -> list[T]:
-    return [value for part in parts for value in part]
+def _sizes(acks: Acks) -> tuple[int, ...]:
+    return len(acks.items), len(acks.ranges), len(acks.counts), len(acks.failures)
 
 
 def _windows(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:
@@ -241,7 +238,7 @@ def _windows(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:
     window: list[Accepted] = []
     load: tuple[int, ...] = (0, 0, 0, 0)
     for message, acks in accepted:
-        sizes: tuple[int, ...] = (len(acks.items), len(acks.ranges), len(acks.counts), len(acks.failures))
+        sizes = _sizes(acks)
         total = tuple(a + b for a, b in zip(load, sizes, strict=True))
         if window and any(a > b for a, b in zip(total, most, strict=True)):
             yield window

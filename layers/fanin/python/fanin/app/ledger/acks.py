@@ -14,8 +14,7 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Outcome, WordKey
-from fanin.domain.acks import Acks as Request
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, join
 from fanin.domain.batch import Batch, Mode
 from fanin.errors import (
     FaninError,
@@ -36,12 +35,16 @@ class _Answer:
         rest: shares that are left to do.
         errors: why they are.
         counted: estimated batches that were counted up.
+        doubtful: shares that an estimated batch may have counted.
+        unrepeatable: why the whole call must not be repeated.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
     rest: list[Share] = field(default_factory=list)
     errors: list[FaninError] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
+    doubtful: list[Share] = field(default_factory=list)
+    unrepeatable: OutcomeUnknown | None = None
 
     def leave(self, share: Share, error: FaninError) -> None:
         self.rest.append(share)
@@ -53,22 +56,23 @@ class _Answer:
         Raises:
             PartlyMarked: something was left.
             Throttled, ServiceUnavailable: everything was left.
+            OutcomeUnknown: a count may have been made, or was made before another one failed.
         """
+        if self.unrepeatable is not None:
+            raise OutcomeUnknown(
+                str(self.unrepeatable),
+                receipts=self.receipts,
+                unknown=join(share.acks for share in self.doubtful),
+                rest=join(share.acks for share in self.rest),
+            ) from self.unrepeatable
         if not self.rest:
             return self.receipts
         if not self.receipts:
             raise self.errors[0]
-        left = [share.acks for share in self.rest]
-        rest = Request(
-            items=[item for acks in left for item in acks.items],
-            ranges=[item_range for acks in left for item_range in acks.ranges],
-            counts=[count for acks in left for count in acks.counts],
-            failures=[failure for acks in left for failure in acks.failures],
-        )
         raise PartlyMarked(
             f"some items are marked, others are not yet: {self.errors[0]}; repeat the call with those",
             receipts=self.receipts,
-            rest=rest,
+            rest=join(share.acks for share in self.rest),
             retry_after=1,
         )
 
@@ -176,6 +180,7 @@ class Acks:
         Raises:
             PartlyMarked: the store was overloaded, or the time was up, when some were marked.
             Throttled, ServiceUnavailable: the same, when none was.
+            OutcomeUnknown: an estimated batch may have counted its share, or did before another call failed.
         """
         outcomes = self._settle(plans, failing)
         answer = _Answer()
@@ -186,7 +191,7 @@ class Acks:
                 continue
             if batches[batch_id].state.terminal:
                 answer.receipts.append(ack_receipts.ended(share, batches[batch_id]))
-            elif answer.rest:  # the caller repeats what is left, and a count must not be repeated
+            elif answer.errors:  # the caller repeats what is left, and a count must not be repeated
                 answer.leave(share, answer.errors[0])
             else:
                 self._count(share, batches[batch_id], answer)
@@ -231,7 +236,7 @@ class Acks:
         """Count the share of an estimated batch, which has no bits.
 
         Raises:
-            OutcomeUnknown: it failed after this or another share was counted; a repeat would count it again.
+            FaninError: it failed before any share was counted.
         """
         try:
             activity = self._known.activity(batch)
@@ -242,13 +247,20 @@ class Acks:
         except Throttled as error:
             answer.leave(share, error)
             return
+        except OutcomeUnknown as lost:
+            answer.doubtful.append(share)
+            answer.errors.append(lost)
+            answer.unrepeatable = lost
+            return
         except FaninError as error:
             if not answer.counted:
                 raise
-            raise OutcomeUnknown(
+            answer.leave(share, error)
+            answer.unrepeatable = OutcomeUnknown(
                 f"the call failed ({error}) after items of the batches {answer.counted} were counted;"
                 " repeating it would count them again, so read the status of its batches first"
-            ) from error
+            )
+            return
         answer.counted.append(batch.batch_id)
         row = self._known.remember(row)
         with suppress(Throttled, ServiceUnavailable):  # it is counted; the reaper completes the batch

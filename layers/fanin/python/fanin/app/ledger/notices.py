@@ -62,7 +62,11 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
         except Exception as error:  # noqa: BLE001  one failing step must not stop the others
             errors.append(error)
     if len(errors) > 1:
-        raise ExceptionGroup(f"the end of batch {batch.batch_id} is announced in part", errors)
+        raise ExceptionGroup(
+            f"{len(errors)} of {len(steps)} steps to announce the end of batch {batch.batch_id} failed;"
+            " announce it again, since every step may be repeated",
+            errors,
+        )
     if errors:
         raise errors[0]
 
@@ -79,19 +83,21 @@ def _event(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
 
 
 def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -> None:
-    """Mark the parent item, if the batch speaks for it.
+    """Mark the parent item done or failed, unless another batch decides about it.
 
-    A batch that ends by itself, without items and never closed, does not: its producer may never have heard
-    of it. Nor does one whose place as the item's child another batch has taken since.
+    A batch that was never used marks nothing, because its producer may not know of it. But if it took the
+    place of one that was used, that one has failed the item. A batch whose own place was taken marks nothing.
     """
-    if not (batch.items or batch.closed_at is not None or batch.state is State.CANCELLED):
+    if not batch.used and batch.instead_of is None:
         return
     block, ordinal = parse_item(item)
     # The version before this one noted no children.
     if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
         return
     try:
-        if batch.state is State.COMPLETE:
+        if not batch.used:
+            ledger.fail([Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again")])
+        elif batch.state is State.COMPLETE:
             ledger.ack([item])
         else:
             ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reservation import Reservation, draw_id
@@ -133,7 +135,8 @@ class Opening:
         """Write the row of a batch that has a parent item, unless the item has another child.
 
         Two children of one item would both mark it: the first to end would speak for work of the other. A
-        child that ended without completing gives way, so that its work can be tried again.
+        child that ended without completing gives way, so that its work can be tried again. The new one
+        remembers it, so that its end still counts if the new one is never used.
         """
         block, ordinal = ids.parse_item(batch.parent_item or "")
         place, instead_of = ItemPlace(block.batch_id, ordinal), None
@@ -141,18 +144,20 @@ class Opening:
             row, child = self._ports.batches.create_child(batch, place, instead_of=instead_of)
             if row is not None or child is None:
                 return row
-            self._check_ended(child, of=batch.parent_item)
+            before = self._ended(child, of=batch.parent_item)
             instead_of = child
+            batch = replace(batch, instead_of=_decides(before))
         raise Throttled(f"other calls open children of item {batch.parent_item}; try again", retry_after=1)
 
-    def _check_ended(self, child: int, *, of: str | None) -> None:
+    def _ended(self, child: int, *, of: str | None) -> Batch | None:
+        """The row of a child that gives way; None if it is gone."""
         row = self._ports.batches.read([child]).get(child)
         if row is not None and row.state is State.COMPLETE:
             raise ItemHasChild(
                 f"item {of} already has a complete child, batch {child}; leave out parent_item"
             )
         if row is None or row.state.terminal or row.gone(self._ports.clock.now()):
-            return
+            return row
         raise ItemHasChild(
             f"item {of} has the child batch {child}, which is {row.state}; go on with that batch, which an"
             " opening with the same idempotency key returns, or wait until it has ended"
@@ -210,6 +215,13 @@ class Opening:
                 f"the parent's batch {parent.batch_id} has ended: it is {parent.state};"
                 " leave out parent_item, or name an item of another batch"
             )
+
+
+def _decides(before: Batch | None) -> int | None:
+    """The child whose end decides if the next one is never used; None if there was no work to lose."""
+    if before is None:
+        return None
+    return before.batch_id if before.used else before.instead_of
 
 
 def no_free_id() -> Throttled:

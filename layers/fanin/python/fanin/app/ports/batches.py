@@ -260,6 +260,10 @@ class PartStore(Protocol):
         """Write notes of failed items, unconditionally, in bulk."""
         ...
 
+    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        """Read the reasons in the notes of some items, by ordinal; items without a note are left out."""
+        ...
+
     def failures(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
     ) -> tuple[list[FailureRow], str | None]:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fanin.app.bisect import bisect
+from fanin.app.bisect import REFUSALS, bisect
 from fanin.client.ledger import LedgerCalls
 from fanin.client.paging import chunks
 from fanin.client.queues import REQUEST_BYTES, queue_errors
-from fanin.domain.acks import Acks, Failure
+from fanin.domain.acks import Acks, Failure, join
+from fanin.domain.batch import Mode
+from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_FAILURES, MAX_IDS, MAX_REASON
-from fanin.errors import PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    FaninError,
+    OutcomeUnknown,
+    PartlyMarked,
+    ServiceUnavailable,
+    Throttled,
+)
 from fanin.wire.items import QUEUED_ACKS
 
 if TYPE_CHECKING:
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fanin")
 
 _ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a message
+_FAILURES: Final = 100  # fit one request, however long their reasons are
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,8 @@ Acknowledger: TypeAlias = Callable[[Sequence[ItemOutcome]], None]
 """Tells the ledger what became of items.
 
 It raises an error of fanin if it could not. An error that blames an id (``fanin.app.bisect.REFUSALS``) is
-repeated for as long as the id is among the items, and may be raised after others of them were marked.
+repeated for as long as the id is among the items. If others of them are marked by then, it must be the cause
+of a ``PartlyMarked``, whose rest is then repeated: an estimated batch would count the others again.
 """
 
 
@@ -65,6 +77,9 @@ class LedgerAcknowledger:
     dead-letter queue would fail their items. So what the ledger cannot mark now goes to the ack queue, where
     it is known: then the ledger marks it when it can.
 
+    An estimated batch counts a repeat again. So if the answer to a call is lost, its items of estimated
+    batches are not marked again: they count as acknowledged, and the log names their batches.
+
     Args:
         ledger: the ledger's calls, such as a ``Tracker``.
         spare: takes what the ledger cannot mark now; None raises the ledger's error.
@@ -75,33 +90,99 @@ class LedgerAcknowledger:
         self._spare = spare
 
     def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
-        done, failed = split(outcomes)
-        left: list[ItemOutcome] = []
+        left: list[Acks] = []
         busy: Throttled | ServiceUnavailable | None = None
-        for items in chunks(done, max_items=MAX_IDS):
+        requests = _requests(outcomes)
+        first = True
+        for acks in requests:
             try:
-                self._ledger.ack(items)
+                self._mark(acks)
             except (Throttled, ServiceUnavailable) as error:
-                rest = error.rest.items if isinstance(error, PartlyMarked) else items
-                left += map(ItemOutcome, rest)
+                left.append(error.rest if isinstance(error, PartlyMarked) else acks)
                 busy = error
-        if failed:
-            try:
-                self._ledger.fail(failed)
-            except (Throttled, ServiceUnavailable) as error:
-                left += [ItemOutcome(failure.item, failure.reason) for failure in failed]
-                busy = error
+            except FaninError as error:
+                if first:
+                    raise
+                raise _left(error, join([*left, acks, *requests])) from error
+            first = False
         if busy is None:
             return
+        rest = join(left)
         if self._spare is None:
-            raise _left(busy, left) from busy
-        logger.warning("%d items go to the ack queue, since the ledger is busy: %s", len(left), busy)
-        self._spare(left)
+            raise _left(busy, rest) from busy
+        spared = [
+            *map(ItemOutcome, rest.items),
+            *(ItemOutcome(one.item, one.reason) for one in rest.failures),
+        ]
+        logger.warning("%d items go to the ack queue, since the ledger is busy: %s", len(spared), busy)
+        try:
+            self._spare(spared)
+        except PartlyMarked:
+            raise
+        except FaninError as error:
+            raise _left(error, rest) from error
+
+    def _mark(self, acks: Acks) -> None:
+        """Make a call; after a lost answer, repeat it without the items of estimated batches.
+
+        Raises:
+            OutcomeUnknown: the answer was lost, and so was the one that says which batches are estimated. The
+                messages must come again, since the items of exact batches may not be marked.
+        """
+        try:
+            self._call(acks)
+        except OutcomeUnknown as lost:
+            try:
+                estimated = {batch_id for batch_id in acks.batches if self._counts(batch_id)}
+            except FaninError:
+                raise lost from None
+            if estimated:
+                logger.error(  # noqa: TRY400  the error that is raised does not matter, the batches do
+                    "items of the estimated batches %s may not have been counted, and are not counted again;"
+                    " compare the status of the batches with the work: %s",
+                    sorted(estimated),
+                    lost,
+                )
+            rest = _without(acks, estimated)
+            try:
+                self._call(rest)
+            except FaninError as error:
+                raise _left(error, rest) from error
+
+    def _call(self, acks: Acks) -> None:
+        if acks.items:
+            self._ledger.ack(acks.items)
+        if acks.failures:
+            self._ledger.fail(acks.failures)
+
+    def _counts(self, batch_id: int) -> bool:
+        """Whether a batch is estimated; one that does not exist any more counts nothing."""
+        try:
+            return self._ledger.status(batch_id).batch.mode is Mode.ESTIMATED
+        except (BatchNotFound, BatchGone):
+            return False
 
 
-def _left(busy: Exception, left: Iterable[ItemOutcome]) -> PartlyMarked:
-    done, failed = split(left)
-    return PartlyMarked(str(busy), receipts=(), rest=Acks(items=done, failures=failed), retry_after=1)
+def _requests(outcomes: Iterable[ItemOutcome]) -> Iterator[Acks]:
+    """What the ledger is asked for, a request each: items that are done, then those that failed."""
+    done, failed = split(outcomes)
+    yield from (Acks(items=items) for items in chunks(done, max_items=MAX_IDS))
+    yield from (Acks(failures=failures) for failures in chunks(failed, max_items=_FAILURES))
+
+
+def _without(acks: Acks, batches: Container[int]) -> Acks:
+    return Acks(
+        items=[item for item in acks.items if _batch_of(item) not in batches],
+        failures=[failure for failure in acks.failures if _batch_of(failure.item) not in batches],
+    )
+
+
+def _batch_of(item: str) -> int:
+    return parse_item(item)[0].batch_id
+
+
+def _left(error: Exception, rest: Acks) -> PartlyMarked:
+    return PartlyMarked(str(error), receipts=(), rest=rest, retry_after=1)
 
 
 class QueueAcknowledger:
@@ -123,16 +204,24 @@ class QueueAcknowledger:
         self._message_bytes = message_bytes
 
     def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
-        for body in self._bodies(outcomes):
-            with queue_errors(self._queue_url):
-                self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
+        messages = self._messages(outcomes)
+        sent = False
+        for acks in messages:
+            body = json.dumps(QUEUED_ACKS.encode(acks), separators=(",", ":"), ensure_ascii=False)
+            try:
+                with queue_errors(self._queue_url):
+                    self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
+            except FaninError as error:
+                if not sent:
+                    raise
+                raise _left(error, join([acks, *messages])) from error
+            sent = True
 
-    def _bodies(self, outcomes: Sequence[ItemOutcome]) -> Iterator[str]:
+    def _messages(self, outcomes: Sequence[ItemOutcome]) -> Iterator[Acks]:
         room = self._message_bytes - _ENVELOPE
         for chunk in chunks(outcomes, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=room):
             done, failed = split(chunk)
-            acks = Acks(items=done, failures=failed)
-            yield json.dumps(QUEUED_ACKS.encode(acks), separators=(",", ":"), ensure_ascii=False)
+            yield Acks(items=done, failures=failed)
 
 
 def _wire_bytes(outcome: ItemOutcome) -> int:
@@ -155,6 +244,10 @@ def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -
         if isinstance(failed.error, PartlyMarked):
             rest = failed.error.rest
             left = {*rest.items, *(failure.item for failure in rest.failures)}
+            others = [outcome for outcome in failed.items if outcome.item in left]
+            if isinstance(failed.error.__cause__, REFUSALS) and len(others) < len(failed.items):
+                unmarked |= unacknowledged(acknowledge, others)
+                continue
             items = [item for item in items if item in left]
         if failed.refused:
             logger.warning("item %r was refused, its message comes again: %s", items[0], failed.error)

@@ -1,0 +1,88 @@
+"""The calls of bounded buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
+from fanin.domain.limits import MAX_WAIT
+
+
+class Buffers(Protocol):
+    """Bounded buffers: queues of work with back-pressure."""
+
+    def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
+        """Make a buffer, or change its limit; a repeat changes nothing.
+
+        A buffer whose limit changes drains first: puts are rejected until all work in it is done.
+
+        Args:
+            name: 1 to 48 letters, digits, ``-`` and ``_``.
+            limit: how many payloads may be pending at a time.
+            queue: URL or ARN of a queue with the tag ``fanin:channel``; by default the service makes one.
+
+        Raises:
+            InvalidRequest: the buffer has another queue, or another buffer has this one.
+            ChannelRefused: the queue does not exist, or does not carry the tag.
+        """
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a buffer and its work, and the queue if the service created it; safe to repeat."""
+        ...
+
+    def status(self, name: str) -> Level:
+        """Read how full a buffer is: slots in use (exact) and taken payloads (approximate).
+
+        Raises:
+            BufferNotFound: there is no such buffer.
+        """
+        ...
+
+    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
+        """Put work in, all of it or none.
+
+        Args:
+            name: of the buffer.
+            payloads: 1 to 10 texts, together at most 200 KB.
+            key: idempotency key of these payloads: a repeat puts nothing in twice, and returns the items of
+                the put that was answered. It costs up to four more writes.
+
+        Raises:
+            InvalidRequest: a payload has characters that SQS does not take.
+            IdempotencyKeyReused: the key was used for other payloads.
+            LimitReached: the buffer was full, with its pending work counted at that moment.
+            ChannelRefused: the queue is gone, or cannot be sent to.
+            Throttled: the queue was busy. Without a key nothing was put; with a key, repeat the call.
+        """
+        ...
+
+    def take(
+        self, name: str, *, most: int = 1, wait: int = MAX_WAIT, visibility_timeout: int | None = None
+    ) -> Sequence[Work]:
+        """Take work out. Report it with ``done``; work that is not reported comes again.
+
+        Args:
+            name: of the buffer.
+            most: 1 to 10.
+            wait: seconds to wait for work if the buffer is empty, at most 20.
+            visibility_timeout: seconds until the work comes again; by default as the queue is configured.
+        """
+        ...
+
+    def done(self, name: str, tokens: Sequence[str]) -> Released:
+        """Report work as done, which frees its slots; a late receipt is not an error.
+
+        Args:
+            name: of the buffer.
+            tokens: receipts of ``take``, at most 100.
+
+        Raises:
+            InvalidRequest: a receipt is not one that ``take`` gave; nothing was freed.
+        """
+        ...
+
+    def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
+        """One page of the buffers, by name."""
+        ...

@@ -1,0 +1,138 @@
+"""Batches and acknowledgements: the calls of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+
+
+class Ledger(Protocol):
+    """Batches and acknowledgements, over HTTPS or straight on the tables.
+
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
+    lost answer to these is raised as ``OutcomeUnknown``. Any call may raise ``InvalidRequest``,
+    ``Throttled``, ``ServiceUnavailable`` and ``AccessDenied``. Calls that name a batch may also raise
+    ``BatchNotFound`` and ``BatchGone``.
+    """
+
+    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
+        """Open a batch; with an idempotency key, at most one batch for each key.
+
+        The key is kept for the lifetime of the batch. A repeat returns the same batch, in its
+        present state.
+
+        Raises:
+            InvalidItemId: ``parent_item`` was not issued by this service.
+            ItemHasChild: ``parent_item`` has another child batch, which lives or is complete.
+            BatchNotFound: the batch of ``parent_item`` or ``retry_of`` does not exist.
+            BatchGone: that batch, or the batch of the key, was removed or is past its lifetime.
+            IdempotencyKeyReused: the key was used with another request.
+        """
+        ...
+
+    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+        """Add ``count`` items (1 to 2^32 - 1) to an open batch; with a key, at most once for each key.
+
+        Raises:
+            BatchClosed: the batch takes no more items.
+            LimitReached: the batch is bounded, and full.
+            IdempotencyKeyReused: the key was used with another count.
+        """
+        ...
+
+    def ack(
+        self,
+        items: Sequence[str] = (),
+        *,
+        ranges: Sequence[ItemRange] = (),
+        counts: Sequence[Count] = (),
+    ) -> list[Receipt]:
+        """Mark items done, in any number of batches; all ids are checked before anything is written.
+
+        Args:
+            items: up to 10,000 item ids.
+            ranges: up to 1,000 ranges of items.
+            counts: up to 1,000 counts, for estimated batches. A repeat counts again.
+
+        Returns:
+            One receipt for each batch.
+
+        Raises:
+            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
+            RequestTooLarge: there are too many ids, ranges or counts.
+            OutcomeUnknown: an estimated batch may have counted its items; a repeat would count them again.
+            PartlyMarked: some items are marked; repeat the call with its rest.
+            Throttled, ServiceUnavailable: some items of exact batches may be marked; repeat the whole call.
+        """
+        ...
+
+    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
+        """Mark up to 1,000 items as failed, each with a reason of at most 1,024 characters.
+
+        Raises:
+            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
+            RequestTooLarge: there are too many failures.
+        """
+        ...
+
+    def close(self, batch_id: int) -> Batch:
+        """Take no more items; completes the batch at once if all are done."""
+        ...
+
+    def cancel(self, batch_id: int) -> Batch:
+        """End a batch that is no longer wanted; a batch that has ended stays as it is."""
+        ...
+
+    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
+        """Read the batch with bounds of its done items (at most 66 reads), or with their exact count."""
+        ...
+
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+        """List the ranges of pending items, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the batch is estimated, the cursor is not from this listing, or the limit is not
+                from 1 to 1,000.
+        """
+        ...
+
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+        """List failed items by ordinal, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+        """
+        ...
+
+    def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
+        """Recompute the state from the items up, report disagreements, and with ``repair`` fix them."""
+        ...
+
+    def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
+        """List the batches in a state, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+        """
+        ...
+
+    def expire(self, state: State, *, idle_since: int) -> Expired:
+        """Orphan live batches, or remove ended ones, idle since ``idle_since`` (ms since the epoch)."""
+        ...
+
+    def remove(self, batch_id: int) -> Expired:
+        """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.
+
+        Returns:
+            The batch and its items; zeros if it was removed before.
+
+        Raises:
+            InvalidRequest: the batch is live; cancel it first.
+            BatchNotFound: the batch does not exist, or was removed long ago.
+        """
+        ...
