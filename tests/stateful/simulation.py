@@ -230,8 +230,8 @@ class Simulation:
         """Nobody runs, and whoever crashed has tried again or died: now all is known exactly.
 
         Where nobody died, a closed batch has completed if all its items are done. The dead are made up for by
-        the settler alone, as long as no closer died and every word of level 0 ends as 0: the stream of
-        finished words has no others.
+        the settler alone, as long as no closer died and every word that is written ends as 0: the stream of
+        finished words has no others. A range may write the last word of any level, without one below it.
         """
         self.model.look()
         reading = LedgerService(self.ports)
@@ -244,8 +244,7 @@ class Simulation:
             if not batch.state.terminal:
                 exactly = self.world.deaths or done == known.sure
                 require(exactly, f"{batch}: {done} are done, {known.sure} were acknowledged")
-                whole_words = batch.items % self.memory.tree.width == 0
-                healed = self.settled and not self.world.deaths["closer"] and whole_words
+                healed = self.settled and not self.world.deaths["closer"] and self.streamed(batch)
                 stuck = (healed or not self.world.deaths) and batch.state is State.CLOSED and done == every
                 require(not stuck, f"{batch} is stuck: all are done")
             listed = self.missing(reading, batch_id)
@@ -265,6 +264,12 @@ class Simulation:
             excused = self.world.deaths or batch.state.terminal
             healthy = not verdict.disagreements or (excused and not whole)
             require(healthy, f"{batch}: {verdict.disagreements}")
+
+    def streamed(self, batch: Batch) -> bool:
+        """Whether every word that somebody writes is 0 when it is done, so that the stream has it."""
+        tree, n = self.memory.tree, batch.items
+        levels = tree.root_level(n) if self.model.batches[batch.batch_id].ranged else 0
+        return not any(tree.residue(level, tree.last(level, n), n) for level in range(levels + 1) if n)
 
     def missing(self, service: LedgerService, batch_id: int) -> set[int]:
         listed, page = set[int](), Missing((), "0")
