@@ -45,7 +45,7 @@ def watch(
 
     Exits with 0 if the batch is complete, otherwise with 1. Shows how many items are done, the rate
     over the last 30 seconds, and the time left. For batches of more than 16,384 items it shows a
-    lower bound of the items done, which costs at most 66 reads a request.
+    lower bound of the items done, which costs at most 67 reads a request.
     """
     run = session(ctx)
     patience = parsing.span(timeout).total_seconds() if timeout else None
