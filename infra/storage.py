@@ -14,7 +14,7 @@ from infra.settings import Settings
 
 PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
-    *("acked", "ended_at", "mode", "partial"),
+    *("acked", "ended_at", "failed", "failed_more", "mode", "partial"),
     *("deadline", "kind", "retries"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
-from fanin.app.ports.batches import Activity
+from fanin.app.ports.batches import Activity, Done
 from fanin.domain.batch import LIVE, State
 from infra.storage import BEGIN, PROGRESS
 
@@ -279,7 +279,8 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store = DynamoBatches("batches", "parts", Noting())
     activity = Activity(touched_at=1, due_at=2)
     # When everything is done that acks, timer, reaper, settler and notifier do
-    store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1)
+    done = Done(acked=1, failed=1, failed_more=False)
+    store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1, done=done)
     store.touch(1, activity)
     store.count(1, 5, activity=activity)
     store.postpone(1, deadline=1, until=2, activity=activity)

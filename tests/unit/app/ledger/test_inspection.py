@@ -10,7 +10,7 @@ import pytest
 
 from fanin.app.ledger.inspection import Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
-from fanin.app.ports.words import Clear, WordKey, WordStore
+from fanin.app.ports.words import Clear, Tallied, WordKey, WordStore
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.tree import Mark
 from tests.unit.app.conftest import Crash, World
@@ -108,7 +108,7 @@ class TestMissing:
         assert {(r.start, r.stop) for r in world.ledger.missing(batch.batch_id).ranges} == {
             (missing * 4, missing * 4 + 4)
         }
-        visited = [number for level, number, _ in Walk(world.ports, batch, budget=100) if level == 0]
+        visited = [number for level, number, *_ in Walk(world.ports, batch, budget=100) if level == 0]
         assert visited[0] == missing
 
     def test_is_not_asked_of_an_open_batch(self, world: World) -> None:
@@ -154,9 +154,9 @@ class Requests:
         self.clear = words.clear
         self.sizes: list[int] = []
 
-    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
         self.sizes.append(len(keys))
-        return self._words.read(keys)
+        return self._words.read_tallied(keys)
 
 
 class TestBudget:

@@ -130,13 +130,28 @@ class TestEvent:
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(notices, "COUNTED", 1)
+        batch, (group,) = world.batch(1_501, closed=True)
+        for start in (0, 1_000):
+            world.ledger.fail([Failure(item) for item in group[start : min(start + 1_000, 1_500)]])
+        world.ledger.cancel(batch.batch_id)
+
+        detail = announced(world, batch).detail
+
+        assert (detail["failed"], detail["failed_more"]) == (1_000, True)
+
+    def test_of_a_complete_batch_knows_how_many_failed_from_its_row(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(notices, "COUNTED", 1)
+        monkeypatch.setattr(notices, "LISTED", 3)
         batch, (group,) = world.batch(1_500, closed=True)
         for start in (0, 1_000):
             world.ledger.fail([Failure(item) for item in group[start : start + 1_000]])
 
         detail = announced(world, batch).detail
 
-        assert (detail["failed"], detail["failed_more"]) == (1_000, True)
+        assert (detail["failed"], detail["failed_more"], detail["acked"]) == (1_500, False, 1_500)
+        assert [failure["ordinal"] for failure in detail["failures"]] == [0, 1, 2]
 
     def test_is_cut_where_the_bus_would_refuse_it_and_says_so(
         self, world: World, monkeypatch: pytest.MonkeyPatch

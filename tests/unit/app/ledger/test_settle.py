@@ -284,7 +284,8 @@ class Expiries:
     def __init__(self, words: WordStore) -> None:
         self._words = words
         self.seen: dict[int, set[int]] = {}
-        self.read, self.read_failed, self.claim = words.read, words.read_failed, words.claim
+        self.read, self.read_tallied = words.read, words.read_tallied
+        self.read_failed, self.claim = words.read_failed, words.claim
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         for clear in clears:
