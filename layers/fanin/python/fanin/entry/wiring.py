@@ -14,7 +14,7 @@ from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
 from fanin.adapters.queues import SqsQueues
-from fanin.adapters.received import ReceivedMessages
+from fanin.adapters.received_messages import ReceivedMessages
 from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.adapters.sqs import SqsQueue
