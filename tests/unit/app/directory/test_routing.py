@@ -9,6 +9,7 @@ import pytest
 from fanin import names
 from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
 from fanin.app.directory.service import DirectoryService
+from fanin.domain import limits
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.errors import AccessDenied, InvalidRequest, LimitReached, RouteNotFound, Throttled
@@ -313,3 +314,21 @@ def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_al
     assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
     assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
     assert delivered(world) == {"q-b": 2, "q-c": 1}
+
+
+def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, routing: RoutingService) -> None:
+    # Given a route to everybody
+    routing.put(PutRoute("orders", {"source": ["shop"]}, "desk"))
+
+    # When an event with 190 KB of UTF-8 is published and routed
+    detail = {"text": "é" * 95_000}
+    routing.publish(PutEvent("shop", "Placed", detail))
+    routing.route("orders", EVENT | {"detail": detail})
+
+    # Then its message is one that every queue takes
+    (message, *_) = world.memory.channels.queues["q-a"]
+    assert len(message.body.encode()) < limits.MAX_QUEUE_BYTES
+
+    # And an event of more bytes is refused, although it has fewer characters than the limit
+    with pytest.raises(InvalidRequest, match="over 204800 bytes"):
+        routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))

@@ -26,6 +26,7 @@ from fanin.domain.routing import (
     choose,
 )
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
+from fanin.wire.compact_json import compact
 
 NAMESPACE: Final = "routes"
 _PAGE: Final = 100
@@ -134,7 +135,7 @@ class RoutingService:
         correlation_id = event.detail.get("correlation_id") or self._ports.random.bytes(16).hex()
         limits.text("detail.correlation_id", correlation_id, limits.MAX_USER_KEY, least=1)
         detail = {**event.detail, "correlation_id": correlation_id}
-        if len(json.dumps(detail)) > limits.MAX_EVENT:
+        if len(compact(detail).encode()) > limits.MAX_EVENT:
             raise InvalidRequest(
                 f"the detail is over {limits.MAX_EVENT} bytes; store it elsewhere, and send a reference to it"
             )
@@ -247,7 +248,7 @@ def _readable(row: Record) -> Route | None:
 
 
 def _message(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Callable[[Registration], Outgoing]:
-    body = json.dumps(event, separators=(",", ":"))
+    body = compact(event)
     attributes = {
         names.ATTRIBUTE_CORRELATION: str(detail.get("correlation_id") or event.get("id", "")),
         names.ATTRIBUTE_TYPE: str(event.get("detail-type", "")),
