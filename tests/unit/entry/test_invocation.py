@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.dynamodb import Connection
 from fanin.entry.invocation import INVOCATION, RESERVE, Invocation
 from fanin.entry.observe import observed
 
@@ -25,6 +26,19 @@ def test_work_ends_before_the_invocation_does() -> None:
     assert invocation.seconds_left() < 0
     invocation.end()
     assert invocation.seconds_left() == math.inf
+
+
+def test_the_longest_attempt_that_a_client_of_the_tables_begins_ends_before_the_invocation_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given the clients of the tables, as functions make them
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    connection = Connection(time_left=INVOCATION.seconds_left)
+
+    # Then an attempt of theirs takes less than what is reserved, and leaves time to answer
+    for client in (connection.client, connection.once):
+        config = client.meta.config
+        assert config.connect_timeout + config.read_timeout <= RESERVE - 2
 
 
 def test_a_short_invocation_works_for_two_thirds_of_its_time() -> None:

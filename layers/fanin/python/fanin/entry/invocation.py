@@ -7,8 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-RESERVE: Final = 10.0
-"""Seconds at the end in which no new work begins: a write in progress ends, and the answer is sent.
+from fanin.adapters.aws import LONGEST_ATTEMPT
+
+_ANSWER: Final = 2
+"""Seconds in which a function answers: it postpones messages, and writes its metrics."""
+RESERVE: Final = float(LONGEST_ATTEMPT + _ANSWER)
+"""Seconds at the end in which no request to the tables begins: the one in progress ends, the answer is sent.
 
 API Gateway answers after 30 seconds, whatever the function does; so does the timeout of most functions. Of a
 shorter invocation it is a third, since something must be done at all.

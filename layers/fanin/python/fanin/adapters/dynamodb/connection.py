@@ -60,7 +60,8 @@ class Connection:
         once: makes a client that sends every request only once; None uses ``client``.
         threads: how many calls may run at a time.
         backoff: waits between tries.
-        time_left: seconds in which ``attempt`` may begin calls; by default there is no limit.
+        time_left: seconds in which requests may begin; afterwards every call raises ``Throttled``. By
+            default there is no limit.
     """
 
     def __init__(
@@ -72,8 +73,12 @@ class Connection:
         backoff: Backoff | None = None,
         time_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        self._make_client = client or client_factory("dynamodb", connections=threads, attempts=_ATTEMPTS)
-        self._make_once = once or client or client_factory("dynamodb", connections=threads, attempts=1)
+        self._make_client = client or client_factory(
+            "dynamodb", connections=threads, attempts=_ATTEMPTS, time_left=time_left
+        )
+        self._make_once = (
+            once or client or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_left)
+        )
         self._threads = threads
         self._backoff = backoff or Backoff()
         self._time_left = time_left
