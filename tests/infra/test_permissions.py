@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import fanin as package
-
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
 from fanin.app.ports.batches import Activity
