@@ -16,11 +16,11 @@ PERIOD = Duration.minutes(5)
 LATE = Duration.minutes(15)
 """Age of the oldest message at which a queue counts as late.
 
-SQS leaves messages out of this age that were received more than three times, so it only tells whether a
+SQS leaves out messages that were received three times and not deleted, so the age only tells whether a
 function keeps up with new messages. See "Available CloudWatch metrics for Amazon SQS".
 """
 POSTPONED = Duration.minutes(20)
-"""A period in which every message that keeps being postponed is counted: its pauses are 15 minutes at most."""
+"""Period in which every message that keeps being postponed is counted; it pauses for 15 minutes at most."""
 IN_FLIGHT = 100_000
 """Received and postponed messages of a queue; at about 120,000 SQS hands out no more, and gives no error."""
 BEHIND = Duration.minutes(1)
@@ -51,7 +51,7 @@ class Alarms(Construct):
                 f"{name}Late",
                 age,
                 int(LATE.to_seconds()),
-                f"{name}: the oldest message that was received at most three times is 15 minutes old",
+                f"{name}: the oldest message is 15 minutes old, leaving out those that were received three times",
             )
         for name, queue in watched.postponing.items():
             hidden = queue.metric_approximate_number_of_messages_not_visible(
