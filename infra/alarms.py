@@ -51,7 +51,8 @@ class Alarms(Construct):
                 f"{name}Late",
                 age,
                 int(LATE.to_seconds()),
-                f"{name}: the oldest message is 15 minutes old, leaving out those that were received three times",
+                f"{name}: the oldest message is 15 minutes old, leaving out those that were received three"
+                " times",
             )
         for name, queue in watched.postponing.items():
             hidden = queue.metric_approximate_number_of_messages_not_visible(

@@ -64,8 +64,10 @@ SCATTER = Access(
 """The worker of scatters: list recipients, read the message, fail recipients that cannot be reached."""
 GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
 """The function for replies: store replies, mark their items done, and count them."""
-ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
-"""The router: read registrations and routes."""
+FOLLOW = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
+"""The reader of the directory's stream: read registrations and routes."""
+ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
+"""The router: the same, and note who has an event while others wait for it."""
 REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
 """The registrar: add and remove registrations."""
 SERVE = Access(

@@ -134,7 +134,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "registrar dead letters": DESTINATION,
     },
     "router": {
-        "directory": table("BatchGetItem", "Query"),
+        "directory": table("BatchGetItem", "Query", "UpdateItem"),
         "tagged queues": CHANNELS,
         "router dead letters": DESTINATION,
     },

@@ -332,3 +332,73 @@ def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, rout
     # And an event of more bytes is refused, although it has fewer characters than the limit
     with pytest.raises(InvalidRequest, match="over 204800 bytes"):
         routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))
+
+
+class TestThrottled:
+    """A queue that takes no message for now costs the others no copies."""
+
+    def test_a_repeat_sends_to_those_only_that_wait(self, world: World, routing: RoutingService) -> None:
+        # Given an event for three queues: one is throttled, and one refuses it
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        world.memory.channels.refusing["q-c"] = "no"
+
+        # When it is routed until the queue takes it again
+        for _ in range(3):
+            with pytest.raises(Throttled):
+                routing.route("orders", EVENT)
+        world.memory.channels.busy.clear()
+        routed = routing.route("orders", EVENT)
+
+        # Then each queue has one message, and the answer tells of all of them
+        assert delivered(world) == {"q-a": 1, "q-b": 1}
+        assert routed == Routed(sent=2, refused=1)
+
+    def test_an_event_for_which_all_wait_writes_nothing(self, world: World, routing: RoutingService) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy |= {"q-a", "q-b", "q-c"}
+        writes = world.accesses.writes.total()
+
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+
+        assert world.accesses.writes.total() == writes
+
+    def test_another_event_and_another_route_go_to_everybody(
+        self, world: World, routing: RoutingService
+    ) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        routing.put(PutRoute("others", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+        world.memory.channels.busy.clear()
+
+        routing.route("orders", {**EVENT, "id": "e-2"})
+        routing.route("others", EVENT)
+
+        assert delivered(world) == {"q-a": 3, "q-b": 2, "q-c": 3}
+
+    def test_who_waited_and_has_left_gets_nothing(self, world: World, routing: RoutingService) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+        DirectoryService(world.ports).deregister("desk", "b")
+
+        assert routing.route("orders", EVENT) == Routed(sent=2)
+        assert delivered(world) == {"q-a": 1, "q-c": 1}
+
+    def test_an_event_without_an_id_goes_to_everybody_again(
+        self, world: World, routing: RoutingService
+    ) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        event = {name: value for name, value in EVENT.items() if name != "id"}
+        with pytest.raises(Throttled):
+            routing.route("orders", event)
+        world.memory.channels.busy.clear()
+
+        routing.route("orders", event)
+
+        assert delivered(world) == {"q-a": 2, "q-b": 1, "q-c": 2}
