@@ -242,7 +242,7 @@ def test_no_request_names_more_rows_than_dynamodb_takes(
 )
 def test_no_request_begins_when_the_time_is_up(call: Callable[[Connection], object]) -> None:
     """An ack of a thousand batches also touches and ends them, one after another."""
-    connection = Connection(time_left=lambda: 0.0)
+    connection = Connection(time_for_requests=lambda: 0.0)
     for client in (connection.client, connection.once):
         client.meta.events.register_last("before-send", lambda **_: pytest.fail("a request was sent"))
 

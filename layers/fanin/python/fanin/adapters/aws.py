@@ -52,15 +52,14 @@ LEAN: Final[Mapping[str, Any]] = {"parameter_validation": False, "user_agent": "
 Botocore spends a third of a request's time on validating parameters and composing the user agent.
 """
 
-CONNECT_TIMEOUT: Final = 2
+CONNECT_TIMEOUT: Final = 1
 """Seconds to wait for a connection."""
-READ_TIMEOUT: Final = 6
+READ_TIMEOUT: Final = 5
 """Seconds to wait for an answer."""
 LONGEST_ATTEMPT: Final = CONNECT_TIMEOUT + READ_TIMEOUT
 """Seconds that one attempt of a request takes at most.
 
-Before it ends, a function reserves that long for the attempt in progress (``RESERVE`` in
-``entry/invocation.py``).
+Before it ends, a function reserves that long for the attempt in progress (``entry/invocation.py``).
 """
 
 

@@ -60,8 +60,9 @@ class Connection:
         once: makes a client that sends every request only once; None uses ``client``.
         threads: how many calls may run at a time.
         backoff: waits between tries.
-        time_left: seconds in which requests may begin; afterwards every call raises ``Throttled``. By
-            default there is no limit.
+        time_left: seconds in which ``attempt`` may begin calls; by default there is no limit.
+        time_for_requests: seconds in which any request may begin, which follows from those calls; afterwards
+            it raises ``Throttled``. By default there is no limit.
     """
 
     def __init__(
@@ -72,12 +73,15 @@ class Connection:
         threads: int = 16,
         backoff: Backoff | None = None,
         time_left: Callable[[], float] = lambda: math.inf,
+        time_for_requests: Callable[[], float] | None = None,
     ) -> None:
         self._make_client = client or client_factory(
-            "dynamodb", connections=threads, attempts=_ATTEMPTS, time_left=time_left
+            "dynamodb", connections=threads, attempts=_ATTEMPTS, time_left=time_for_requests
         )
         self._make_once = (
-            once or client or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_left)
+            once
+            or client
+            or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
         )
         self._threads = threads
         self._backoff = backoff or Backoff()
