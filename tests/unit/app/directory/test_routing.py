@@ -9,6 +9,7 @@ import pytest
 from fanin import names
 from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
 from fanin.app.directory.service import DirectoryService
+from fanin.domain import limits
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.errors import AccessDenied, InvalidRequest, LimitReached, RouteNotFound, Throttled
@@ -313,3 +314,91 @@ def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_al
     assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
     assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
     assert delivered(world) == {"q-b": 2, "q-c": 1}
+
+
+def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, routing: RoutingService) -> None:
+    # Given a route to everybody
+    routing.put(PutRoute("orders", {"source": ["shop"]}, "desk"))
+
+    # When an event with 190 KB of UTF-8 is published and routed
+    detail = {"text": "é" * 95_000}
+    routing.publish(PutEvent("shop", "Placed", detail))
+    routing.route("orders", EVENT | {"detail": detail})
+
+    # Then its message is one that every queue takes
+    (message, *_) = world.memory.channels.queues["q-a"]
+    assert len(message.body.encode()) < limits.MAX_QUEUE_BYTES
+
+    # And an event of more bytes is refused, although it has fewer characters than the limit
+    with pytest.raises(InvalidRequest, match="over 204800 bytes"):
+        routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))
+
+
+class TestThrottled:
+    """A queue that takes no message for now costs the others no copies."""
+
+    def test_a_repeat_sends_to_those_only_that_wait(self, world: World, routing: RoutingService) -> None:
+        # Given an event for three queues: one is throttled, and one refuses it
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        world.memory.channels.refusing["q-c"] = "no"
+
+        # When it is routed until the queue takes it again
+        for _ in range(3):
+            with pytest.raises(Throttled):
+                routing.route("orders", EVENT)
+        world.memory.channels.busy.clear()
+        routed = routing.route("orders", EVENT)
+
+        # Then each queue has one message, and the answer tells of all of them
+        assert delivered(world) == {"q-a": 1, "q-b": 1}
+        assert routed == Routed(sent=2, refused=1)
+
+    def test_an_event_for_which_all_wait_writes_nothing(self, world: World, routing: RoutingService) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy |= {"q-a", "q-b", "q-c"}
+        writes = world.accesses.writes.total()
+
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+
+        assert world.accesses.writes.total() == writes
+
+    def test_another_event_and_another_route_go_to_everybody(
+        self, world: World, routing: RoutingService
+    ) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        routing.put(PutRoute("others", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+        world.memory.channels.busy.clear()
+
+        routing.route("orders", {**EVENT, "id": "e-2"})
+        routing.route("others", EVENT)
+
+        assert delivered(world) == {"q-a": 3, "q-b": 2, "q-c": 3}
+
+    def test_who_waited_and_has_left_gets_nothing(self, world: World, routing: RoutingService) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+        DirectoryService(world.ports).deregister("desk", "b")
+
+        assert routing.route("orders", EVENT) == Routed(sent=2)
+        assert delivered(world) == {"q-a": 1, "q-c": 1}
+
+    def test_an_event_without_an_id_goes_to_everybody_again(
+        self, world: World, routing: RoutingService
+    ) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        event = {name: value for name, value in EVENT.items() if name != "id"}
+        with pytest.raises(Throttled):
+            routing.route("orders", event)
+        world.memory.channels.busy.clear()
+
+        routing.route("orders", event)
+
+        assert delivered(world) == {"q-a": 2, "q-b": 1, "q-c": 2}

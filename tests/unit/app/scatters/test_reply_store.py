@@ -10,16 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.scatters import reply_store
 from fanin.app.scatters.records import reply_name
-from fanin.app.scatters.reply_store import INLINE, SHARDS, ReplyStore, namespace
-from fanin.domain import ids
-from fanin.domain.batch import Batch, State
+from fanin.app.scatters.reply_store import (
+    INLINE,
+    SHARDS,
+    ReplyStore,
+    claim_key,
+    is_claim_of,
+    namespace,
+)
+from fanin.domain import ids, limits
+from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.scatter import Reply
 from fanin.errors import AccessDenied, NotConfigured
 from tests.lost_answers import LostAnswers
 
+DAY = 86_400
 BATCH = Batch(
     batch_id=7,
     salt=b"s",
@@ -124,7 +133,7 @@ class TestLarge:
         keep(store, 5, "x" * size)
 
         assert len(memory.claims.objects) == stored
-        assert all(key.startswith("7/5/") for key in memory.claims.objects)
+        assert all(is_claim_of(key, 7, 5) for key in memory.claims.objects)
         (record,) = memory.records.read(namespace(7, 5), [reply_name(5)]).values()
         assert len(json.dumps(record.value)) < INLINE + 100
         assert payloads(store, 5) == {5: "x" * size}
@@ -217,3 +226,36 @@ class TestVersionBefore:
 
         assert record.value.get("payload") is None
         assert record.value["claim"] in memory.claims.objects
+
+
+class TestClaimKey:
+    @pytest.mark.parametrize(
+        ("seconds", "days"),
+        [
+            (1, 2),
+            (2 * DAY, 2),
+            (2 * DAY + 1, 4),
+            (31 * DAY, 32),
+            (limits.MAX_LIFETIME + RETENTION, 366),
+        ],
+    )
+    def test_the_bucket_keeps_a_claim_as_long_as_its_batch(self, seconds: int, days: int) -> None:
+        """Whatever the setting for new batches is meanwhile."""
+        batch = replace(BATCH, expires_at=1_000 + seconds)
+
+        assert claim_key(batch, 5, "name", 1_000_000) == f"days-{days}/7/5/name"
+
+    def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self) -> None:
+        assert names.CLAIM_DAYS[-1] * DAY >= limits.MAX_LIFETIME + RETENTION
+        assert list(names.CLAIM_DAYS) == sorted(names.CLAIM_DAYS)
+
+    @pytest.mark.parametrize("days", names.CLAIM_DAYS)
+    def test_a_key_is_known_as_its_recipients(self, days: int) -> None:
+        key = claim_key(replace(BATCH, expires_at=days * DAY), 5, "name", 0)
+
+        assert is_claim_of(key, 7, 5)
+        assert not is_claim_of(key, 7, 50)
+        assert not is_claim_of(key, 70, 5)
+
+    def test_a_key_of_the_version_before_is_known_too(self) -> None:
+        assert is_claim_of("7/5/name", 7, 5)
