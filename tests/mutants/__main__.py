@@ -31,13 +31,18 @@ ROOMS: Final = ("domain", "wire", "app", "adapters/dynamodb", "client")
 """What is mutated when nothing is named."""
 LEAST: Final = {"domain": 0.9, "app": 0.9}
 """The share of mutants that the tests of a room must kill."""
+SIGNATURES: Final = "tests/unit/app/test_services.py"
 OUTSIDE: Final[dict[str, tuple[str, ...]]] = {
     "wire": ("tests/unit/entry/http", "tests/unit/client", "tests/docs/test_openapi.py"),
-    "app/ledger": ("tests/stateful/test_machine.py", "tests/behaviour/test_batches.py"),
-    "app/scatters": ("tests/stateful/test_scatter_machine.py", "tests/behaviour/test_patterns.py"),
-    "app/frames": ("tests/stateful/test_frame_machine.py", "tests/behaviour/test_patterns.py"),
-    "app/buffers": ("tests/stateful/test_buffers.py", "tests/behaviour/test_patterns.py"),
-    "app/directory": ("tests/behaviour/test_patterns.py",),
+    "app/ledger": (SIGNATURES, "tests/stateful/test_machine.py", "tests/behaviour/test_batches.py"),
+    "app/scatters": (
+        SIGNATURES,
+        "tests/stateful/test_scatter_machine.py",
+        "tests/behaviour/test_patterns.py",
+    ),
+    "app/frames": (SIGNATURES, "tests/stateful/test_frame_machine.py", "tests/behaviour/test_patterns.py"),
+    "app/buffers": (SIGNATURES, "tests/stateful/test_buffers.py", "tests/behaviour/test_patterns.py"),
+    "app/directory": (SIGNATURES, "tests/behaviour/test_patterns.py"),
     "adapters/dynamodb": ("tests/integration",),
     "client": ("tests/behaviour",),
 }

@@ -62,5 +62,9 @@ def test_the_tests_of_a_module_come_first_then_those_of_its_room_then_those_from
     assert stages(module) == [
         ("tests/unit/app/ledger/test_walk.py",),
         ("tests/unit/app/ledger",),
-        ("tests/stateful/test_machine.py", "tests/behaviour/test_batches.py"),
+        (
+            "tests/unit/app/test_services.py",
+            "tests/stateful/test_machine.py",
+            "tests/behaviour/test_batches.py",
+        ),
     ]

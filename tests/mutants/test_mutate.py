@@ -65,6 +65,8 @@ def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_ow
         "@d(slots=True)\nclass A: ...",
         "from a import b",
         "__all__ = ['a']",
+        "T = TypeVar('T')",
+        "A: TypeAlias = 'B' | None",
         "a = f'{b + 1}'",
     ],
 )
