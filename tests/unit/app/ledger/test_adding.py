@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ledger.adding import Adding
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.settle import Settler
 from fanin.domain import ids, limits
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import Mode, State
+from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
+from fanin.domain.tree import Tree
 from fanin.errors import (
     BatchClosed,
     BatchGone,
@@ -267,6 +272,27 @@ class TestBounded:
 
         # Then only one of them got it
         assert world.row(batch).items == 12
+
+    def test_the_count_may_read_a_word_on_every_level_for_each_item_of_the_largest_limit(
+        self, world: World
+    ) -> None:
+        """Else a full batch of scattered items would be taken for an empty one."""
+        batch, _ = world.batch(10, limit=10)
+        budgets: list[int | None] = []
+
+        class Counting(Reading):
+            def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
+                budgets.append(budget)
+                return super().pending(batch, budget=budget)
+
+        known = KnownBatches(world.ports.batches, world.clock)
+        adding = Adding(world.ports, known, Counting(world.ports, known, Settler(world.ports, known)))
+        with pytest.raises(LimitReached):
+            adding.add(batch.batch_id, 1, key=None)
+
+        levels = Tree().root_level(MAX_ITEMS) + 1
+        assert all(budget and budget >= limits.MAX_LIMIT * levels for budget in budgets)
+        assert budgets
 
     def test_an_estimated_batch_cannot_be_bounded(self, world: World) -> None:
         with pytest.raises(InvalidRequest, match="cannot be bounded"):
