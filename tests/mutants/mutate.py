@@ -165,9 +165,7 @@ def _instead(owner: ast.AST, field: str, node: ast.AST) -> Iterator[ast.AST]:
             name in _OPPOSITES and isinstance(owner, ast.Call) and field == "func"
         ):
             yield ast.Name(_OPPOSITES[name], ast.Load())
-        case ast.Return(ast.expr() as value) if (
-            not isinstance(value, ast.Constant) or value.value is not None
-        ):
+        case ast.Return(ast.expr() as value) if not isinstance(value, ast.Constant):
             yield ast.Return(ast.Constant(None))
         case ast.Expr(ast.Call()) | ast.Raise() | ast.AugAssign():
             yield ast.Pass()

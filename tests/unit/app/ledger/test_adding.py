@@ -163,7 +163,7 @@ class TestRefusal:
         batch, _ = world.batch()
         writes = world.accesses.writes.total()
 
-        with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+        with pytest.raises(InvalidRequest, match=r"^Idempotency-Key must be text of 1 to 128 characters"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
 
         assert world.accesses.writes.total() == writes
@@ -186,16 +186,17 @@ class TestRefusal:
 
         assert world.written() == writes
 
+    @pytest.mark.parametrize("batch_id", [0, 5])
     @pytest.mark.parametrize("key", [None, "k"])
-    def test_of_an_unknown_batch(self, world: World, key: str | None) -> None:
+    def test_of_an_unknown_batch(self, world: World, key: str | None, batch_id: int) -> None:
         with pytest.raises(BatchNotFound):
-            world.ledger.add(5, 1, key=key)
+            world.ledger.add(batch_id, 1, key=key)
 
         assert world.written() == 0
 
     @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
     def test_of_what_is_no_batch_id(self, world: World, batch_id: object) -> None:
-        with pytest.raises(InvalidRequest, match="batch_id"):
+        with pytest.raises(InvalidRequest, match=r"^batch_id must be a whole number from 0 to"):
             world.ledger.add(batch_id, 1)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("key", [None, "k"])
