@@ -402,8 +402,9 @@ class TestRetryOf:
         assert world.row(again).retry_of == first.batch_id
 
     def test_must_name_a_batch_that_is_there(self, world: World) -> None:
-        with pytest.raises(BatchNotFound, match="7"):
-            world.ledger.open(OpenBatch(retry_of=7))
+        for unknown in (0, 7):
+            with pytest.raises(BatchNotFound, match=f"no batch {unknown};"):
+                world.ledger.open(OpenBatch(retry_of=unknown))
         with pytest.raises(InvalidRequest, match=r"^retry_of must be"):
             world.ledger.open(OpenBatch(retry_of=-1))
         assert not world.memory.batches.changes
