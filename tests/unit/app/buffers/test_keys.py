@@ -35,6 +35,13 @@ def test_a_note_is_made_once(keys: Keys, entry: Entry) -> None:
     assert (first.group, first.round, first.slots_key) == (None, 0, "order-7")
 
 
+def test_a_note_is_stored_where_every_version_looks_for_it(world: World, keys: Keys, entry: Entry) -> None:
+    keys.find(entry, "order-7", ["a"])
+
+    row = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"]
+    assert row.value.keys() >= {"digest", "round", "group", "sent_at", "given_up"}
+
+
 def test_a_note_whose_first_answer_was_lost_may_be_anothers(world: World, keys: Keys, entry: Entry) -> None:
     LostAnswers(world.memory).lose("records.put", lambda: None)
 

@@ -28,6 +28,13 @@ def routing(world: World) -> RoutingService:
     return RoutingService(directory)
 
 
+def test_a_route_is_stored_where_every_version_looks_for_it(world: World, routing: RoutingService) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    row = world.ports.directory.read("routes", ["orders"])["orders"]
+    assert row.value.keys() == {"pattern", "topic", "policy", "attributes", "since"}
+
+
 def delivered(world: World) -> dict[str, int]:
     return {url: len(messages) for url, messages in world.memory.channels.queues.items() if messages}
 
@@ -313,6 +320,18 @@ def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_al
     assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
     assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
     assert delivered(world) == {"q-b": 2, "q-c": 1}
+
+
+def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(
+    world: World, routing: RoutingService
+) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    routing.route("orders", {"detail": {"kind": "order"}})
+
+    (message,) = world.memory.channels.queues["q-a"]
+    assert message.attributes[names.ATTRIBUTE_TYPE] == ""
+    assert message.attributes[names.ATTRIBUTE_CORRELATION] == ""
 
 
 @pytest.mark.parametrize("call", ["get", "delete"])

@@ -23,6 +23,25 @@ def directory(world: World) -> DirectoryService:
     return DirectoryService(world.ports)
 
 
+def test_a_registration_is_stored_where_every_version_looks_for_it(
+    world: World, directory: DirectoryService
+) -> None:
+    directory.register(Register("cars", "a", "q1"))
+
+    assert world.ports.directory.read("topic/cars", ["a"]).keys() == {"a"}
+    assert world.ports.directory.read("topics", ["cars"]).keys() == {"cars"}
+
+
+def test_a_topic_is_listed_for_a_month_longer_than_its_registration_may_exist(
+    world: World, directory: DirectoryService
+) -> None:
+    """So that a heartbeat seldom has to list it again, and the registrar finds what the heartbeats left."""
+    one = directory.register(Register("cars", "a", "q1", lease=60))
+
+    listed = world.ports.directory.read("topics", ["cars"])["cars"]
+    assert listed.expires_at - one.expires_at == 30 * 86_400
+
+
 def announced(world: World, directory: DirectoryService) -> list[str]:
     """Hand the table's stream on, and say what the bus was told."""
     changes, world.memory.directory.changes = world.memory.directory.changes, []
@@ -112,6 +131,21 @@ def test_the_removal_of_a_row_is_another_event_than_its_last_change(
 
     registered, removed = world.memory.events.published
     assert registered.id != removed.id
+
+
+def test_all_events_of_a_stay_have_ids_of_their_own(world: World, directory: DirectoryService) -> None:
+    # Given an instance that registered, moved twice, and whose row its time to live removed
+    for channel in ("q1", "q2", "q1"):
+        directory.register(Register("cars", "a", channel))
+    rows = [new for namespace, _, new in world.memory.directory.changes if namespace == "topic/cars"]
+
+    # When all of that is told
+    for old, new in zip([None, *rows], [*rows, None], strict=True):
+        directory.announce("cars", old, new)
+
+    # Then a consumer that drops repeats drops nothing
+    ids = [event.id for event in world.memory.events.published]
+    assert len(set(ids)) == len(ids) == 4
 
 
 def test_deregistering_twice_is_no_error(directory: DirectoryService) -> None:

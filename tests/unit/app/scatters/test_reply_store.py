@@ -67,6 +67,10 @@ class TestPartitions:
     def test_a_number_fits_the_key_of_the_table(self) -> None:
         assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
 
+    @pytest.mark.parametrize(("ordinal", "partition"), [(0, 1), (1, 2), (15, 16), (16, 1), (17, 2)])
+    def test_a_reply_is_where_every_version_looks_for_it(self, ordinal: int, partition: int) -> None:
+        assert namespace(7, ordinal) == str(partition * 2**53 + 7)
+
 
 class TestFirst:
     @pytest.mark.parametrize("payload", [None, 0, "a", {"b": [1]}, LARGE])
@@ -128,6 +132,23 @@ class TestLarge:
         (record,) = memory.records.read(namespace(7, 5), [reply_name(5)]).values()
         assert len(json.dumps(record.value)) < INLINE + 100
         assert payloads(store, 5) == {5: "x" * size}
+
+    @pytest.mark.parametrize(("size", "stored"), [(4_096, 0), (4_097, 1)])
+    def test_four_kilobytes_are_4096_bytes(
+        self, memory: Memory, store: ReplyStore, size: int, stored: int
+    ) -> None:
+        keep(store, 5, "x" * (size - len('""')))
+
+        assert len(memory.claims.objects) == stored
+
+    @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
+    def test_a_page_has_a_mebibyte_of_payloads(self, store: ReplyStore, last: int, replies: int) -> None:
+        # Given 256 replies of 4,096 bytes, the last of them perhaps a byte larger
+        for ordinal in range(256):
+            size = 4_096 - len('""') + (last if ordinal == 255 else 0)
+            keep(store, ordinal, "x" * size)
+
+        assert len(store.fill(store.read(7, range(256)))) == replies
 
     def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(
         self, memory: Memory, store: ReplyStore
