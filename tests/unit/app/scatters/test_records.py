@@ -108,6 +108,14 @@ class TestChunks:
         assert scatter_records.put_chunk(records, BATCH, 4, first) == (first, False)
         assert scatter_records.read_chunk(records, BATCH, 4) == first
 
+    def test_a_chunk_that_expires_while_it_is_written_is_an_error_that_says_so(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
+
+        with pytest.raises(BatchNotFound, match=r"^chunk 4 of scatter 7 is past its time to live$"):
+            scatter_records.put_chunk(memory.records, BATCH, 4, Chunk(()))
+
     def test_a_chunk_that_nobody_wrote_is_not_there(self, records: Records) -> None:
         scatter_records.put_chunk(records, BATCH, 4, Chunk(()))
 
