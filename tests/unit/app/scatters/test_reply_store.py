@@ -119,6 +119,13 @@ class TestFirst:
         assert memory.accesses.writes.total() == before
         assert memory.claims.objects == {}
 
+    def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
+        self, memory: Memory, store: ReplyStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
+
+        assert keep(store, 0, "a")
+
 
 class TestLarge:
     @pytest.mark.parametrize(("size", "stored"), [(INLINE - 2, 0), (INLINE - 1, 1)])
