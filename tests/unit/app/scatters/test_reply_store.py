@@ -140,6 +140,17 @@ class TestLarge:
         assert len(json.dumps(record.value)) < INLINE + 100
         assert payloads(store, 5) == {5: "x" * size}
 
+    def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(
+        self, memory: Memory, store: ReplyStore
+    ) -> None:
+        payload = {"b": [1, 2], "a": {"text": LARGE}}
+
+        keep(store, 0, payload)
+
+        assert payloads(store, 0) == {0: payload}
+        (stored,) = memory.claims.objects.values()
+        assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+
     @pytest.mark.parametrize(("size", "stored"), [(4_096, 0), (4_097, 1)])
     def test_four_kilobytes_are_4096_bytes(
         self, memory: Memory, store: ReplyStore, size: int, stored: int
