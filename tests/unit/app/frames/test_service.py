@@ -210,6 +210,18 @@ class TestClaim:
             (1, 6, row.expires_at)
         ]
 
+    def test_that_a_store_leaves_unanswered_is_an_error(self, world: World) -> None:
+        """Else its envelope would look as if its frame had ended, and be dropped."""
+        frame = world.open()
+
+        class Silent:
+            def claim(self, claims: Sequence[Lease]) -> list[Claimed]:
+                return world.memory.words.claim(claims)[1:]
+
+        ports = replace(world.memory.ports(), words=Silent())  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="shorter"):
+            FrameService(LedgerService(ports)).claim([Ticket(frame.frame_id, n) for n in range(2)])
+
     def test_refuses_what_is_not_in_the_frame_and_writes_nothing(self, world: World) -> None:
         frame = world.open()
         before = world.memory.accesses.writes.total()
