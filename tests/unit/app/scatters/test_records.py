@@ -175,6 +175,14 @@ class TestRecipients:
             found |= recipients
         assert found == dict(enumerate(people(count)))
 
+    def test_recipients_that_a_caller_names_are_stored_as_every_version_stores_them(
+        self, records: Records
+    ) -> None:
+        scatter_records.put_recipients(records, BATCH, people(1))
+
+        row = records.read("7", ["to/000000"])["to/000000"]
+        assert row.value == {"to": [["car 0", "https://sqs/car-0"]], "page": None, "end": False}
+
     def test_a_chunk_past_the_last_is_refused(self, records: Records) -> None:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(200))
