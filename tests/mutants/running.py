@@ -42,7 +42,7 @@ class Mutated(MetaPathFinder, SourceFileLoader):
     """Imports one module from code in memory."""
 
     def __init__(self, path: Path, code: CodeType) -> None:
-        name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
+        name = ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
         super().__init__(name, str(path))
         self._code = code
 
