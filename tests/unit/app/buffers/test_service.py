@@ -510,6 +510,19 @@ def test_a_refusal_names_what_is_out_of_its_bounds_and_nothing_is_made(
     assert set(world.memory.channels.queues) == queues
 
 
+def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffers = world.buffers
+    stored = buffers._records.read("jobs")
+    monkeypatch.setattr(buffers._records, "write", lambda _: (stored, False))
+
+    with pytest.raises(Throttled, match="try again"):
+        buffers.define("jobs", 5)
+    with pytest.raises(Throttled, match="try again"):
+        buffers.delete("jobs")
+
+
 def test_what_is_just_within_the_bounds_is_accepted(world: World) -> None:
     world.buffers.define("least", 1)
     world.buffers.define("most", 1_000_000)
