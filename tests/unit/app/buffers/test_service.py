@@ -523,6 +523,14 @@ def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
         buffers.delete("jobs")
 
 
+def test_a_buffer_drains_only_while_its_limit_changes(world: World) -> None:
+    world.buffers.put("jobs", ["a"])
+    assert not world.buffers.status("jobs").draining
+
+    world.buffers.define("jobs", 5)
+    assert world.buffers.status("jobs").draining
+
+
 def test_what_is_just_within_the_bounds_is_accepted(world: World) -> None:
     world.buffers.define("least", 1)
     world.buffers.define("most", 1_000_000)
