@@ -29,6 +29,13 @@ def routing(world: World) -> RoutingService:
     return RoutingService(directory)
 
 
+def test_a_route_is_stored_where_every_version_looks_for_it(world: World, routing: RoutingService) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    row = world.ports.directory.read("routes", ["orders"])["orders"]
+    assert row.value.keys() == {"pattern", "topic", "policy", "attributes", "since"}
+
+
 def delivered(world: World) -> dict[str, int]:
     return {url: len(messages) for url, messages in world.memory.channels.queues.items() if messages}
 
@@ -402,3 +409,101 @@ class TestThrottled:
         routing.route("orders", event)
 
         assert delivered(world) == {"q-a": 2, "q-b": 1, "q-c": 2}
+
+
+def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(
+    world: World, routing: RoutingService
+) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    routing.route("orders", {"detail": {"kind": "order"}})
+
+    (message,) = world.memory.channels.queues["q-a"]
+    assert message.attributes[names.ATTRIBUTE_TYPE] == ""
+    assert message.attributes[names.ATTRIBUTE_CORRELATION] == ""
+
+
+@pytest.mark.parametrize("call", ["get", "delete"])
+@pytest.mark.parametrize("name", ["", "x" * 41, "a b"])
+def test_a_name_that_no_route_can_have_is_refused_and_nothing_is_written(
+    world: World, routing: RoutingService, call: str, name: str
+) -> None:
+    writes = world.accesses.writes.total()
+    with pytest.raises(InvalidRequest, match=r"^route must be 1 to 40 letters"):
+        getattr(routing, call)(name)
+    assert world.accesses.writes.total() == writes
+
+
+@pytest.mark.parametrize("limit", [0, 1_001])
+def test_a_page_of_routes_has_one_to_a_thousand(routing: RoutingService, limit: int) -> None:
+    with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
+        routing.page(limit=limit)
+
+
+def test_pages_of_one_route_go_through_all_routes(routing: RoutingService) -> None:
+    for name in "abc":
+        routing.put(PutRoute(name, PATTERN, "desk"))
+
+    found, cursor = [], None
+    for _ in range(3):
+        page = routing.page(cursor=cursor, limit=1)
+        found += [route.name for route in page.routes]
+        cursor = page.cursor
+
+    assert found == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (PutRoute("orders", PATTERN, "a/b"), r"^topic must be 1 to 128 letters"),
+        (PutRoute("orders", PATTERN, "t" * 129), r"^topic must be 1 to 128 letters"),
+        (
+            PutRoute("orders", PATTERN, "desk", attributes={f"{n}": "v" for n in range(17)}),
+            r"^attributes may have at most 16 pairs",
+        ),
+        (PutRoute("orders", PATTERN, "desk", attributes={"": "v"}), r"^a key of attributes must be text"),
+        (PutRoute("orders", {"source": ["x" * 2_049]}, "desk"), r"^the pattern is over 2048 characters"),
+    ],
+)
+def test_the_refusal_of_a_route_names_what_is_wrong(
+    world: World, routing: RoutingService, request_: PutRoute, message: str
+) -> None:
+    writes = world.accesses.writes.total()
+    with pytest.raises(InvalidRequest, match=message):
+        routing.put(request_)
+    assert world.accesses.writes.total() == writes
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (PutEvent("", "x"), r"^source must be text of 1 to 256 characters"),
+        (PutEvent("s" * 257, "x"), r"^source must be text of 1 to 256 characters"),
+        (PutEvent("shop", ""), r"^detail_type must be text of 1 to 128 characters"),
+        (PutEvent("shop", "x" * 129), r"^detail_type must be text of 1 to 128 characters"),
+        (
+            PutEvent("shop", "x", {"correlation_id": 7}),
+            r"^detail\.correlation_id must be text of 1 to 256 characters",
+        ),
+        (
+            PutEvent("shop", "x", {"correlation_id": "c" * 257}),
+            r"^detail\.correlation_id must be text of 1 to 256 characters",
+        ),
+    ],
+)
+def test_the_refusal_of_an_event_names_what_is_wrong(
+    world: World, routing: RoutingService, event: PutEvent, message: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        routing.publish(event)
+    assert not world.memory.events.published
+
+
+def test_the_shortest_and_the_longest_names_of_an_event_are_published(
+    world: World, routing: RoutingService
+) -> None:
+    routing.publish(PutEvent("s", "t", {"correlation_id": "c"}))
+    routing.publish(PutEvent("s" * 256, "t" * 128, {"correlation_id": "c" * 256}))
+
+    assert [len(event.source) for event in world.memory.events.published] == [1, 256]

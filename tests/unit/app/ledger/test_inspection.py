@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from fanin.app.ledger.inspection import Inspected, inspect
+from fanin.app.ledger.inspection import BUDGET, Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports.words import Clear, Tallied, WordKey, WordStore
 from fanin.domain.batch import Batch, Mode, State
@@ -32,6 +32,10 @@ def leaves(world: World, n: int, *, but: int | None = None) -> list[Mark]:
     """The bits of n items on level 0, those of one word left out."""
     masks = world.ports.tree.marks(range(n))
     return [Mark(0, number, mask) for number, mask in masks.items() if number != but]
+
+
+def test_an_inspection_reads_ten_thousand_words_as_the_architecture_says() -> None:
+    assert BUDGET == 10_000
 
 
 class TestComplete:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.reading import Reading, ordinal_of
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain import limits
+from fanin.domain import ids, limits
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import InvalidRequest
@@ -187,6 +187,12 @@ class TestMissing:
             with pytest.raises(InvalidRequest, match="cursor"):
                 call(batch.batch_id, cursor=cursor)
 
+    def test_takes_the_cursor_of_the_last_item_that_a_batch_can_have(self, world: World) -> None:
+        batch, _ = world.batch(3)
+
+        assert ordinal_of(str(ids.MAX_ITEMS)) == ids.MAX_ITEMS
+        assert world.ledger.missing(batch.batch_id, cursor=str(ids.MAX_ITEMS)).ranges == ()
+
     def test_takes_a_cursor_past_the_end(self, world: World) -> None:
         batch, _ = world.batch(3)
 
@@ -196,8 +202,10 @@ class TestMissing:
     def test_refuses_a_limit_out_of_range(self, world: World, limit: int) -> None:
         batch, _ = world.batch(3)
 
-        with pytest.raises(InvalidRequest, match="limit"):
+        with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
             world.ledger.missing(batch.batch_id, limit=limit)
+        with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
+            world.ledger.failures(batch.batch_id, limit=limit)
 
 
 class TestVerify:

@@ -76,6 +76,10 @@ class TestPartitions:
     def test_a_number_fits_the_key_of_the_table(self) -> None:
         assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
 
+    @pytest.mark.parametrize(("ordinal", "partition"), [(0, 1), (1, 2), (15, 16), (16, 1), (17, 2)])
+    def test_a_reply_is_where_every_version_looks_for_it(self, ordinal: int, partition: int) -> None:
+        assert namespace(7, ordinal) == str(partition * 2**53 + 7)
+
 
 class TestFirst:
     @pytest.mark.parametrize("payload", [None, 0, "a", {"b": [1]}, LARGE])
@@ -124,6 +128,13 @@ class TestFirst:
         assert memory.accesses.writes.total() == before
         assert memory.claims.objects == {}
 
+    def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
+        self, memory: Memory, store: ReplyStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
+
+        assert keep(store, 0, "a")
+
 
 class TestLarge:
     @pytest.mark.parametrize(("size", "stored"), [(INLINE - 2, 0), (INLINE - 1, 1)])
@@ -137,6 +148,34 @@ class TestLarge:
         (record,) = memory.records.read(namespace(7, 5), [reply_name(5)]).values()
         assert len(json.dumps(record.value)) < INLINE + 100
         assert payloads(store, 5) == {5: "x" * size}
+
+    def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(
+        self, memory: Memory, store: ReplyStore
+    ) -> None:
+        payload = {"b": [1, 2], "a": {"text": LARGE}}
+
+        keep(store, 0, payload)
+
+        assert payloads(store, 0) == {0: payload}
+        (stored,) = memory.claims.objects.values()
+        assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+
+    @pytest.mark.parametrize(("size", "stored"), [(4_096, 0), (4_097, 1)])
+    def test_four_kilobytes_are_4096_bytes(
+        self, memory: Memory, store: ReplyStore, size: int, stored: int
+    ) -> None:
+        keep(store, 5, "x" * (size - len('""')))
+
+        assert len(memory.claims.objects) == stored
+
+    @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
+    def test_a_page_has_a_mebibyte_of_payloads(self, store: ReplyStore, last: int, replies: int) -> None:
+        # Given 256 replies of 4,096 bytes, the last of them perhaps a byte larger
+        for ordinal in range(256):
+            size = 4_096 - len('""') + (last if ordinal == 255 else 0)
+            keep(store, ordinal, "x" * size)
+
+        assert len(store.fill(store.read(7, range(256)))) == replies
 
     def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(
         self, memory: Memory, store: ReplyStore
