@@ -21,6 +21,7 @@ from fanin.domain.frames import OpenFrame
 from fanin.errors import (
     BatchGone,
     InvalidItemId,
+    ItemHasChild,
     OutcomeUnknown,
     PartlyMarked,
     ServiceUnavailable,
@@ -169,6 +170,14 @@ def test_an_opening_without_a_key_gets_one_of_its_own(ledger_of, there):
     first, second, third = (request.headers["Idempotency-Key"] for request in script.requests)
     assert first != second
     assert third == "mine"
+
+
+def test_a_second_child_is_told_the_first(over_https, there):
+    group = there.add(there.open(OpenBatch()).batch_id, 1)
+    child = there.open(OpenBatch(parent_item=group[0]))
+    with pytest.raises(ItemHasChild) as refused:
+        over_https.ledger.open(OpenBatch(parent_item=group[0]))
+    assert refused.value.child == child.batch_id
 
 
 class TestLostAnswers:
