@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -30,7 +31,7 @@ from fanin.domain.reports import (
     Progress,
     Verdict,
 )
-from fanin.errors import ItemHasChild
+from fanin.errors import ItemHasChild, OutcomeUnknown, ServiceUnavailable
 
 _REQUEST_BYTES: Final = 900_000  # the API takes 1 MiB; the rest is for the JSON around the failures
 _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
@@ -39,9 +40,9 @@ _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 class LedgerCalls:
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
-    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
-    lost answer to these is raised as ``OutcomeUnknown``. They raise the errors that ``fanin.app.api.Ledger``
-    names.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count. If
+    no answer comes to an addition without a key or to a count, they raise ``OutcomeUnknown``. They raise the
+    errors that ``fanin.app.api.Ledger`` names.
 
     Args:
         ledger: the service that keeps the batches.
@@ -125,14 +126,25 @@ class LedgerCalls:
         Args:
             batch_id: the batch.
             count: number of items, 1 to 2^32 - 1.
-            key: idempotency key: a repeat with the same key returns the same items.
+            key: idempotency key: a repeat with the same key returns the same items. Without one, a key is
+                made for this call, so that what the library repeats by itself adds nothing twice; a call of
+                yours that repeats this one adds other items.
 
         Raises:
+            OutcomeUnknown: no answer came to a call without a key, so it may have added items.
             BatchClosed: the batch accepts no more items.
             LimitReached: the batch has a limit, and too many items are pending.
             IdempotencyKeyReused: the key was used with a different count.
         """
-        return self.ledger.add(batch_id, count, key=key)
+        if key is not None:
+            return self.ledger.add(batch_id, count, key=key)
+        try:
+            return self.ledger.add(batch_id, count, key=uuid.uuid4().hex)
+        except ServiceUnavailable as error:
+            raise OutcomeUnknown(
+                f"{error}; {count} items may have been added to batch {batch_id}, which cannot complete then"
+                " because nobody knows them. Pass a key to add, so that a repeat returns the same items"
+            ) from error
 
     def close(self, batch_id: int) -> Batch:
         """Accept no more items; a batch of which all items are done completes at once."""

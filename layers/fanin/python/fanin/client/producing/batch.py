@@ -82,9 +82,9 @@ class TrackedBatch:
         """
         return self._ledger.add(self.id, count, key=self._next_key() if key is None else key)
 
-    def _next_key(self) -> str:
-        """The idempotency key of the next addition; of a resumable batch, the same in each run."""
-        return uuid.uuid4().hex if self._additions is None else f"addition-{next(self._additions)}"
+    def _next_key(self) -> str | None:
+        """The idempotency key of the next addition, the same in each run; None if nobody resumes it."""
+        return None if self._additions is None else f"addition-{next(self._additions)}"
 
     def send(
         self,
@@ -176,7 +176,7 @@ class TrackedBatch:
         Returns:
             The items; None if the items of refused messages leave no room for so many.
         """
-        key = self._next_key()
+        key = self._next_key() or uuid.uuid4().hex
         attempt = 0
         while True:
             try:
