@@ -157,6 +157,8 @@ class Throttled(FaninError):
 class PartlyMarked(Throttled):
     """An acknowledgement marked some of its items before the store was overloaded or the time was up.
 
+    If it could not say of any item for certain that it is marked, it raises ``Throttled`` instead.
+
     Attributes:
         receipts: of the items that are marked, one for each batch.
         rest: what is left to mark. A repeat of the whole call does no harm either, unless it names several

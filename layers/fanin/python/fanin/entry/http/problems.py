@@ -35,7 +35,8 @@ def of(error: FaninError, request_id: str) -> Response[str]:
 def _members(error: FaninError) -> Json | None:
     """What a client needs of an error besides its text."""
     if isinstance(error, PartlyMarked):
-        return PARTLY_MARKED.encode(error)
+        members: Json = PARTLY_MARKED.encode(error)
+        return members
     if isinstance(error, ItemHasChild) and error.child is not None:
         return {"child": error.child}
     return None
