@@ -12,7 +12,8 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
 from fanin.domain.reports import Verdict
-from fanin.errors import InvalidRequest
+from fanin.errors import InvalidRequest, OutcomeUnknown, ServiceUnavailable
+from fanin.testing import Fault
 from tests.unit.client.conftest import Recorder
 
 
@@ -186,6 +187,31 @@ def test_what_is_given_to_open_reaches_the_ledger(tracker, ledger, memory):
         parent_item=parent,
         metadata={"a": "b"},
     )
+
+
+def test_an_addition_without_a_key_gets_one_of_its_own(tracker, ledger):
+    batch = tracker.open()
+    for key in (None, None, "mine"):
+        tracker.add(batch.batch_id, 3, key=key)
+    first, second, third = (kwargs["key"] for name, _, kwargs in ledger.calls if name == "add")
+    assert first
+    assert second
+    assert first != second
+    assert third == "mine"
+
+
+def test_an_addition_without_a_key_whose_answer_was_lost_leaves_its_caller_in_doubt(tracker, memory):
+    # Given a store that is cut off after it has added
+    batch = tracker.open()
+    memory.accesses._on_call = Fault("batches.allocate_once", "after", times=2)
+
+    # When items are added, then a repeat would add others, unless the caller has a key
+    with pytest.raises(OutcomeUnknown, match="3 items may have been added"):
+        tracker.add(batch.batch_id, 3)
+    with pytest.raises(ServiceUnavailable):
+        tracker.add(batch.batch_id, 4, key="mine")
+    assert len(tracker.add(batch.batch_id, 4, key="mine")) == 4
+    assert tracker.status(batch.batch_id).batch.items == 7
 
 
 def test_a_repeat_with_its_key_gives_the_same_batch_and_items(tracker):

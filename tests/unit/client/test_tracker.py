@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +12,16 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.consuming.acknowledging import ItemOutcome, LedgerAcknowledger, QueueAcknowledger
+from fanin.client.items_in_hand import IN_HAND
 from fanin.domain.batch import State
-from fanin.errors import BatchClosed, BatchNotFound, NotConfigured, ServiceUnavailable
+from fanin.errors import (
+    BatchClosed,
+    BatchNotFound,
+    ItemFailed,
+    ItemHasChild,
+    NotConfigured,
+    ServiceUnavailable,
+)
 from tests.unit.client.conftest import Recorder
 
 
@@ -62,6 +71,70 @@ class TestWithBatch:
     def test_options_that_do_not_exist_are_refused(self, tracker):
         with pytest.raises(TypeError, match="colour"), tracker.batch(colour="blue"):
             pass
+
+
+class TestChildOfTheMessage:
+    """A batch for the item of the message that is being handled."""
+
+    @pytest.fixture
+    def item(self, tracker):
+        return tracker.add(tracker.open().batch_id, 1)[0]
+
+    def test_the_next_run_gets_the_same_batch_and_the_same_items(self, tracker, item):
+        groups = []
+        for run in range(2):
+            with IN_HAND.handling(item) as handling, suppress(LookupError):  # noqa: SIM117
+                with tracker.batch(parent_item=item) as child:
+                    groups.append([child.add(3), child.add(3), child.add(1, key="mine")])
+                    if run == 0:
+                        raise LookupError
+            assert handling.left_to_child
+        assert groups[0] == groups[1]
+        assert (child.row.state, child.row.items) == (State.CLOSED, 7)
+
+    def test_a_run_after_the_batch_was_closed_reads_and_sends_nothing(self, tracker, item):
+        for run in range(2):
+            with IN_HAND.handling(item), tracker.batch(parent_item=item) as child:
+                if run == 0:
+                    child.add(1)
+                else:
+                    assert child.send("https://sqs/none", (1 / 0 for _ in range(1))) == 0
+
+    def test_another_key_or_another_request_in_the_next_run_does_not_matter(self, tracker, item):
+        with IN_HAND.handling(item):
+            first = tracker.open(parent_item=item, key="a")
+        with IN_HAND.handling(item):
+            second = tracker.open(parent_item=item, key="b", user_key="second")
+        assert second.batch_id == first.batch_id
+
+    def test_a_second_batch_within_one_handling_is_refused(self, tracker, item):
+        with IN_HAND.handling(item):
+            with tracker.batch(parent_item=item):
+                pass
+            with pytest.raises(ItemHasChild):
+                tracker.open(parent_item=item)
+
+    def test_outside_of_a_handler_a_second_batch_is_refused(self, tracker, item):
+        tracker.open(parent_item=item)
+        with pytest.raises(ItemHasChild):
+            tracker.open(parent_item=item)
+
+    @pytest.mark.parametrize(
+        ("on_error", "error", "state"),
+        [
+            (None, LookupError, State.OPEN),
+            (None, ItemFailed, State.CANCELLED),
+            ("cancel", LookupError, State.CANCELLED),
+            ("leave", ItemFailed, State.OPEN),
+        ],
+    )
+    def test_an_error_leaves_it_to_the_next_run_unless_the_handler_gives_up(
+        self, tracker, item, on_error, error, state
+    ):
+        with IN_HAND.handling(item), suppress(error):  # noqa: SIM117
+            with tracker.batch(parent_item=item, on_error=on_error) as child:
+                raise error("torn")
+        assert tracker.status(child.id).batch.state is state
 
 
 def test_adding_to_a_closed_batch_is_the_ledgers_error(tracker):

@@ -90,7 +90,17 @@ class IdempotencyKeyReused(InvalidRequest):
 
 
 class ItemHasChild(InvalidRequest):
+    """The parent item has a child batch already.
+
+    Attributes:
+        child: id of that batch; None if the service is of a version that does not say it.
+    """
+
     code = "item-has-child"
+
+    def __init__(self, message: str, *, child: int | None = None, retry_after: int | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.child = child
 
 
 class BatchNotFound(FaninError):
@@ -146,6 +156,8 @@ class Throttled(FaninError):
 
 class PartlyMarked(Throttled):
     """An acknowledgement marked some of its items before the store was overloaded or the time was up.
+
+    If it could not say of any item for certain that it is marked, it raises ``Throttled`` instead.
 
     Attributes:
         receipts: of the items that are marked, one for each batch.

@@ -120,3 +120,12 @@ def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> N
         batches.allocate(7, 10, activity=None, room=None)
 
     assert silent.calls == ["UpdateItem"]
+
+
+def test_a_count_is_sent_once_and_says_what_may_have_happened(silent: Silent) -> None:
+    batches = DynamoBatches("batches", "parts", Connection())
+
+    with pytest.raises(OutcomeUnknown, match="items may have been counted; compare the batch's status"):
+        batches.count(7, 10, activity=None)
+
+    assert silent.calls == ["UpdateItem"]

@@ -220,6 +220,35 @@ def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
     assert row.acked + row.items == 4
 
 
+@pytest.mark.parametrize(
+    ("call", "moment", "error"),
+    [
+        ("batches.count", "after", OutcomeUnknown),
+        ("batches.count", "before", ServiceUnavailable),
+        ("batches.close", "after", ServiceUnavailable),
+    ],
+)
+def test_an_outage_after_a_write_that_is_sent_once_leaves_its_caller_in_doubt(
+    call: str, moment: str, error: type[Exception]
+) -> None:
+    # Given a store that is cut off at one moment of a write
+    def cut(name: str, at: str) -> None:
+        if (name, at) == (call, moment):
+            raise ServiceUnavailable("no answer")
+
+    memory = Memory(on_call=cut)
+    memory.batches.create(replace(BATCH, mode=Mode.ESTIMATED))
+
+    calls = {
+        "batches.count": lambda: memory.batches.count(8, 4, activity=Activity(0, 0)),
+        "batches.close": lambda: memory.batches.close(8, now=1),
+    }
+
+    # When it is made, Then its caller hears what a caller of DynamoDB would
+    with pytest.raises(error):
+        calls[call]()
+
+
 def test_an_addition_under_a_key_gives_the_same_answer_to_its_repeat() -> None:
     memory = Memory(on_call=losing("batches.allocate_once", 1))
     memory.batches.create(BATCH)

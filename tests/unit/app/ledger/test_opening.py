@@ -355,6 +355,20 @@ class TestChildren:
         with pytest.raises(ItemHasChild, match=f"already has a complete child, batch {first.batch_id}"):
             world.batch(parent_item=item)
 
+    def test_whoever_comes_when_the_parents_batch_has_ended_hears_of_the_child(
+        self, world: World, item: str
+    ) -> None:
+        # Given a child that completed, and a parent's batch that has ended
+        first, _ = world.batch(parent_item=item, closed=True)
+        world.ledger.cancel(parse_item(item)[0].batch_id)
+
+        # When the child of its item is opened once more
+        with pytest.raises(ItemHasChild, match="is cancelled; leave out parent_item") as refused:
+            world.fresh().open(OpenBatch(parent_item=item))
+
+        # Then the refusal names it
+        assert refused.value.child == first.batch_id
+
     def test_of_two_that_would_replace_a_child_one_does(self, world: World, item: str) -> None:
         first, _ = world.batch(parent_item=item)
         world.ledger.cancel(first.batch_id)

@@ -288,6 +288,55 @@ class TestEstimated:
         monkeypatch.setattr(tracker.ledger, "status", unavailable)
         assert unacknowledged(LedgerAcknowledger(tracker), [ItemOutcome(group[0])]) == {group[0]}
 
+    def test_while_nobody_can_say_it_all_items_go_to_the_ack_queue_where_it_is_known(
+        self, tracker, batch, monkeypatch, sqs, ack_queue
+    ):
+        # Given a ledger that is down, and items of two batches that it was never asked about
+        group, more = batch.add(2), tracker.add(tracker.open().batch_id, 1)
+        asked = []
+
+        def lost(*_, **__):
+            raise OutcomeUnknown("no answer")
+
+        def unavailable(batch_id, **_):
+            asked.append(batch_id)
+            raise ServiceUnavailable("not now")
+
+        monkeypatch.setattr(tracker.ledger, "ack", lost)
+        monkeypatch.setattr(tracker.ledger, "fail", lost)
+        monkeypatch.setattr(tracker.ledger, "status", unavailable)
+
+        # When their work is done
+        outcomes = [ItemOutcome(group[0]), ItemOutcome(more[0]), ItemOutcome(group[1], "torn")]
+        again = unacknowledged(tracker.acknowledger(), outcomes)
+
+        # Then no message comes again, and the ledger was asked once a request
+        assert again == set()
+        [message] = received(sqs, ack_queue)
+        body = json.loads(message["Body"])
+        assert set(body["items"]) == {group[0], more[0]}
+        assert body["failures"] == [{"item": group[1], "reason": "torn"}]
+        assert len(asked) == 2
+
+    def test_what_is_known_to_be_counted_does_not_go_there(  # noqa: PLR0917
+        self, tracker, batch, estimated, monkeypatch, sqs, ack_queue
+    ):
+        # Given a lost answer, and a ledger that then answers for the estimated batch only
+        group = tracker.add(tracker.open().batch_id, 1)
+        status = tracker.ledger.status
+        self.lose(monkeypatch, tracker, "ack")
+
+        def silent(batch_id, **more):
+            if batch_id == group.batch_id:
+                raise ServiceUnavailable("not now")
+            return status(batch_id, **more)
+
+        monkeypatch.setattr(tracker.ledger, "status", silent)
+        outcomes = [ItemOutcome(estimated[0]), ItemOutcome(group[0])]
+        assert unacknowledged(tracker.acknowledger(), outcomes) == set()
+        assert self.counted(tracker, estimated) == 1
+        assert [json.loads(one["Body"]) for one in received(sqs, ack_queue)] == [{"items": [group[0]]}]
+
     def test_a_batch_that_is_gone_does_not_repeat_what_was_counted(
         self, tracker, batch, estimated, monkeypatch
     ):

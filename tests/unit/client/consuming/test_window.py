@@ -9,6 +9,7 @@ import pytest
 from fanin import ItemFailed, ReceivedMessage
 from fanin.client.consuming.acknowledging import ItemOutcome
 from fanin.client.consuming.window import UNKNOWN_MS, MessageWindow, check_handler
+from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
 from fanin.errors import (
     AccessDenied,
@@ -96,6 +97,21 @@ def test_the_message_of_a_scatter_waits_for_its_reply_unless_it_failed() -> None
         window.handle(message(name, item, **{ATTRIBUTE_REPLY_TO: "https://sqs/replies"}))
     window.acknowledge()
     assert acknowledged.calls == [[ItemOutcome("1:g:1", "log is torn")]]
+
+
+def test_an_item_that_its_handler_left_to_a_child_is_not_marked_unless_it_failed() -> None:
+    def handle(message: ReceivedMessage) -> None:
+        IN_HAND.leave_to_child(message.item or "")
+        if message.message_id == "m2":
+            raise ItemFailed("the catalog is torn")
+
+    acknowledged = Acknowledged()
+    window = MessageWindow(handle, acknowledged)
+    window.handle(message("m1", "1:g:0"))
+    window.handle(message("m2", "1:g:1"))
+    again = window.acknowledge()
+    assert acknowledged.calls == [[ItemOutcome("1:g:1", "the catalog is torn")]]
+    assert again == set()
 
 
 def test_messages_of_a_refused_item_come_again_all_of_them() -> None:

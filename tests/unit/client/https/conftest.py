@@ -58,21 +58,35 @@ class Waits:
         self.backoff = Backoff(base=1, cap=8, sleep=self.seconds.append, fraction=lambda: 1.0)
 
 
+OUTAGES = {
+    "503 of API Gateway": Response(503, {}, b'{"message": "Service Unavailable"}'),
+    "a fault of the service": problem(503, ServiceUnavailable.code),
+    "a connection that is cut": ServiceUnavailable("no answer came"),
+}
+"""What a client sees of an API that is down."""
+
+
 class Gateway:
     """Answers as the deployed API does, from services in this process.
 
     Attributes:
         requests: all that came.
         lost: how many of the next answers are lost on the way back.
+        down: what every request gets while the API is down: an answer, or an error of the connection.
     """
 
     def __init__(self, services: Services) -> None:
         self.requests: list[Request] = []
         self.lost = 0
+        self.down: Response | FaninError | None = None
         self._app = application(lambda: services)
 
     def __call__(self, request: Request) -> Response:
         self.requests.append(request)
+        if isinstance(self.down, FaninError):
+            raise self.down
+        if self.down is not None:
+            return self.down
         url = urlsplit(request.url)
         event = {
             "version": "2.0",

@@ -19,6 +19,7 @@ from fanin.errors import (
     IdempotencyKeyReused,
     InvalidItemId,
     InvalidRequest,
+    ItemHasChild,
     LimitReached,
     NotConfigured,
     OutcomeUnknown,
@@ -203,6 +204,11 @@ class TestRetries:
 
 
 class TestRefusals:
+    @pytest.mark.parametrize(("members", "child"), [({"child": 7}, 7), ({}, None)])
+    def test_a_refused_child_comes_with_the_first_one_unless_the_service_is_older(self, members, child):
+        found = error_of(problem(409, "item-has-child", **members))
+        assert (type(found), found.child) == (ItemHasChild, child)
+
     @pytest.mark.parametrize(("error", "status"), STATUS.items(), ids=lambda value: str(value)[-30:])
     def test_every_problem_is_the_error_that_it_was(self, error, status):
         found = error_of(problem(status, error.code, retry_after=2, batches=[], rest={"items": ["1:g:0"]}))

@@ -21,13 +21,14 @@ from fanin.domain.frames import OpenFrame
 from fanin.errors import (
     BatchGone,
     InvalidItemId,
+    ItemHasChild,
     OutcomeUnknown,
     PartlyMarked,
     ServiceUnavailable,
     Throttled,
 )
 from fanin.wire import batches, items
-from tests.unit.client.https.conftest import URL, Script, Waits, https, ok, problem
+from tests.unit.client.https.conftest import OUTAGES, URL, Script, Waits, https, ok, problem
 
 GROUP = {"batch_id": 7, "id": "00000000-0000-8000-8000-000000000000", "upto": 3}
 
@@ -171,6 +172,14 @@ def test_an_opening_without_a_key_gets_one_of_its_own(ledger_of, there):
     assert third == "mine"
 
 
+def test_a_second_child_is_told_the_first(over_https, there):
+    group = there.add(there.open(OpenBatch()).batch_id, 1)
+    child = there.open(OpenBatch(parent_item=group[0]))
+    with pytest.raises(ItemHasChild) as refused:
+        over_https.ledger.open(OpenBatch(parent_item=group[0]))
+    assert refused.value.child == child.batch_id
+
+
 class TestLostAnswers:
     """A call takes effect once, although its answer is lost and the library sends it again."""
 
@@ -246,6 +255,87 @@ class TestLostAnswers:
         gateway.lost = 1
         with pytest.raises(InvalidItemId):
             over_https.ledger.ack(["not an id"])
+
+
+class TestOutage:
+    """While the API is down, a call that may be repeated says that it may be, whatever was lost."""
+
+    @pytest.fixture(params=OUTAGES.values(), ids=OUTAGES)
+    def outage(self, request):
+        return request.param
+
+    @pytest.mark.parametrize(
+        "mark",
+        [
+            lambda ledger, group: ledger.ack(group[:5]),
+            lambda ledger, group: ledger.ack(ranges=[ItemRange(group.prefix, 0, 5)]),
+            lambda ledger, group: ledger.fail([Failure(item) for item in group[:5]]),
+        ],
+        ids=["ids", "a range", "failures"],
+    )
+    @pytest.mark.parametrize(
+        "learn",
+        [
+            lambda ledger, group: ledger.status(group.batch_id),
+            lambda ledger, group: ledger.close(group.batch_id),
+            lambda ledger, group: ledger.ack([group[9]]),
+            lambda ledger, group: ledger.fail([Failure(group[9])]),
+        ],
+        ids=["status", "close", "an ack", "a failure"],
+    )
+    def test_a_mark_of_a_batch_that_is_known_to_be_exact_may_be_repeated(  # noqa: PLR0917
+        self, gateway, over_https, there, outage, mark, learn
+    ):
+        # Given a client that has had one answer about the batch, and then an outage
+        group = there.add(there.open(OpenBatch()).batch_id, 10)
+        learn(over_https.ledger, group)
+        gateway.down = outage
+
+        # When it marks items, then the error says that a repeat helps
+        with pytest.raises(ServiceUnavailable) as raised:
+            mark(over_https.ledger, group)
+        assert raised.value.retryable
+
+        # And a repeat marks them when the outage is over
+        gateway.down = None
+        (receipt,) = mark(over_https.ledger, group)
+        assert receipt.first + receipt.ranged == 5
+
+    def test_whoever_opened_a_batch_knows_that_it_is_exact(self, gateway, over_https, outage):
+        ledger = over_https.ledger
+        group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
+        gateway.down = outage
+        with pytest.raises(ServiceUnavailable):
+            ledger.ack(list(group))
+
+    def test_a_tracker_says_so_too(self, gateway, over_https, there, outage):
+        group = there.add(there.open(OpenBatch()).batch_id, 2)
+        tracker = Tracker(over_https)
+        tracker.ack(group[0])
+        gateway.down = outage
+        with pytest.raises(ServiceUnavailable):
+            tracker.ack(group[1])
+
+    @pytest.mark.parametrize("learn", ["status", "ack"])
+    def test_a_mark_of_an_estimated_batch_may_not(self, gateway, over_https, there, outage, learn):
+        group = there.add(there.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, 2)
+        if learn == "status":
+            over_https.ledger.status(group.batch_id)
+        else:
+            over_https.ledger.ack([group[0]])
+        gateway.down = outage
+        asked = len(gateway.requests)
+        with pytest.raises(OutcomeUnknown, match="would take effect twice"):
+            over_https.ledger.ack([group[1]])
+        assert len(gateway.requests) == asked + 1
+
+    def test_where_nobody_knows_the_error_says_for_which_batches_a_repeat_does_no_harm(
+        self, gateway, over_https, there, outage
+    ):
+        group = there.add(there.open(OpenBatch()).batch_id, 1)
+        gateway.down = outage
+        with pytest.raises(OutcomeUnknown, match="A repeat does no harm to items of exact batches"):
+            over_https.ledger.ack(list(group))
 
 
 class TestPartlyMarked:

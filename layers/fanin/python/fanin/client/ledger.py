@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -13,6 +14,7 @@ from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
 from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds
+from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
@@ -29,6 +31,7 @@ from fanin.domain.reports import (
     Progress,
     Verdict,
 )
+from fanin.errors import ItemHasChild, OutcomeUnknown, ServiceUnavailable
 
 _REQUEST_BYTES: Final = 900_000  # the API takes 1 MiB; the rest is for the JSON around the failures
 _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
@@ -37,9 +40,9 @@ _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 class LedgerCalls:
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
-    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
-    lost answer to these is raised as ``OutcomeUnknown``. They raise the errors that ``fanin.app.api.Ledger``
-    names.
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count. If
+    no answer comes to an addition without a key or to a count, they raise ``OutcomeUnknown``. They raise the
+    errors that ``fanin.app.api.Ledger`` names.
 
     Args:
         ledger: the service that keeps the batches.
@@ -76,7 +79,8 @@ class LedgerCalls:
             on_deadline: ``time_out``, or ``complete``, which lists what is missing.
             limit: most items that may be pending at a time.
             parent_item: item of another batch; marked done when this batch completes, else failed. An item
-                has one such batch at a time.
+                has one such batch at a time. In a handler that names the item of its message here, the
+                consumer leaves the item to this batch; when the message comes again, so does this batch.
             retry_of: id of the batch whose failed items this batch retries; its events show it.
             metadata: small map of strings, returned with events.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
@@ -89,21 +93,32 @@ class LedgerCalls:
             BatchNotFound, BatchGone: the batch of ``parent_item`` or ``retry_of`` does not exist or is gone.
             IdempotencyKeyReused: the key was used for a different request.
         """
-        return self.ledger.open(
-            OpenBatch(
-                user_key=user_key,
-                mode=member(Mode, mode),
-                idle_ttl=seconds(idle_ttl),
-                lifetime=seconds(lifetime),
-                deadline=None if deadline is None else milliseconds(deadline, self.clock.now()),
-                on_deadline=member(OnDeadline, on_deadline),
-                limit=limit,
-                parent_item=parent_item,
-                retry_of=retry_of,
-                metadata=dict(metadata or {}),
-            ),
-            key=key,
+        request = OpenBatch(
+            user_key=user_key,
+            mode=member(Mode, mode),
+            idle_ttl=seconds(idle_ttl),
+            lifetime=seconds(lifetime),
+            deadline=None if deadline is None else milliseconds(deadline, self.clock.now()),
+            on_deadline=member(OnDeadline, on_deadline),
+            limit=limit,
+            parent_item=parent_item,
+            retry_of=retry_of,
+            metadata=dict(metadata or {}),
         )
+        if parent_item is None or not IN_HAND.expects_child(parent_item):
+            return self.ledger.open(request, key=key)
+        batch = self._open_or_resume(request, key)
+        IN_HAND.leave_to_child(parent_item)
+        return batch
+
+    def _open_or_resume(self, request: OpenBatch, key: str | None) -> Batch:
+        """Open the child of an item whose message is handled, or return that of an earlier delivery."""
+        try:
+            return self.ledger.open(request, key=key)
+        except ItemHasChild as refused:
+            if refused.child is None:
+                raise
+            return self.ledger.status(refused.child).batch
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         """Add items to an open batch, and get their ids.
@@ -111,14 +126,25 @@ class LedgerCalls:
         Args:
             batch_id: the batch.
             count: number of items, 1 to 2^32 - 1.
-            key: idempotency key: a repeat with the same key returns the same items.
+            key: idempotency key: a repeat with the same key returns the same items. Without one, a key is
+                made for this call, so that what the library repeats by itself adds nothing twice; a call of
+                yours that repeats this one adds other items.
 
         Raises:
+            OutcomeUnknown: no answer came to a call without a key, so it may have added items.
             BatchClosed: the batch accepts no more items.
             LimitReached: the batch has a limit, and too many items are pending.
             IdempotencyKeyReused: the key was used with a different count.
         """
-        return self.ledger.add(batch_id, count, key=key)
+        if key is not None:
+            return self.ledger.add(batch_id, count, key=key)
+        try:
+            return self.ledger.add(batch_id, count, key=uuid.uuid4().hex)
+        except ServiceUnavailable as error:
+            raise OutcomeUnknown(
+                f"{error}; {count} items may have been added to batch {batch_id}, which cannot complete then"
+                " because nobody knows them. Pass a key to add, so that a repeat returns the same items"
+            ) from error
 
     def close(self, batch_id: int) -> Batch:
         """Accept no more items; a batch of which all items are done completes at once."""

@@ -31,6 +31,8 @@ def repeat_rest(
     Raises:
         PartlyMarked: with all receipts, when something is left after all tries, or a repeat was refused.
         OutcomeUnknown: an estimated batch may have counted what the last try was for.
+        Throttled, ServiceUnavailable: the service did not say that anything is marked. Some items of exact
+            batches may be, so all of it may be repeated.
         FaninError: nothing was marked.
     """
     receipts: list[Receipt] = []
@@ -59,7 +61,8 @@ def mark_all(mark: Callable[[Acks], Sequence[Receipt]], requests: Iterable[Acks]
 
     Raises:
         PartlyMarked: some items are marked; its rest names all others, also those of requests not made.
-        Throttled, ServiceUnavailable: nothing was marked.
+        Throttled, ServiceUnavailable: the service did not say that anything is marked, though some items of
+            exact batches may be.
     """
     receipts: list[Receipt] = []
     waiting = iter(requests)

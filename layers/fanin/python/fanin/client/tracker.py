@@ -21,11 +21,12 @@ from fanin.client.consuming.acknowledging import (
 from fanin.client.consuming.consumer import SQS_WAITS, Consumer
 from fanin.client.consuming.handler import SqsHandler
 from fanin.client.consuming.window import MessageHandler
+from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
-from fanin.errors import FaninError, NotConfigured
+from fanin.errors import FaninError, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
 if TYPE_CHECKING:
@@ -104,23 +105,32 @@ class Tracker(StackConnection, LedgerCalls):
 
     @contextmanager
     def batch(
-        self, *, on_error: Literal["cancel", "leave"] = "cancel", **options: Any
+        self, *, on_error: Literal["cancel", "leave"] | None = None, **options: Any
     ) -> Iterator[TrackedBatch]:
         """Open a batch, and close it at the end of the ``with`` block.
 
         If the block raises, the batch is cancelled, because nobody would send the rest. Messages that were
         sent are still handled; their acknowledgements come too late.
 
+        A handler that opens a batch for the item of its message (``parent_item=message.item``) hands the item
+        on to it: the consumer does not mark the item, the end of the batch does. If the block raises
+        anything but ``ItemFailed``, the batch stays open; the message comes again, and the next block
+        resumes the same batch: what it adds and sends, in the same order, gets the same items. A batch that
+        an earlier block has closed takes nothing more, so ``send`` sends nothing then.
+
         Args:
-            on_error: what to do with the batch if the block raises; ``"leave"`` leaves it open, for a caller
-                who goes on with ``attach``.
+            on_error: what to do with the batch if the block raises. ``"cancel"`` cancels it; ``"leave"``
+                leaves it open, for a caller who goes on with ``attach``. By default it is cancelled, unless
+                it is one that the next delivery of a message resumes.
             options: those of ``open``: ``user_key``, ``deadline``, ``limit`` …
         """
-        batch = TrackedBatch(self, self.open(**options), lambda: self.sqs)
+        resumable = IN_HAND.expects_child(options.get("parent_item"))
+        batch = TrackedBatch(self, self.open(**options), lambda: self.sqs, resumable=resumable)
         try:
             yield batch
         except BaseException as error:
-            if on_error == "cancel":
+            comes_again = resumable and not isinstance(error, ItemFailed)
+            if on_error == "cancel" or (on_error is None and not comes_again):
                 _cancel(batch, error)
             raise
         batch.close()
@@ -150,7 +160,8 @@ class Tracker(StackConnection, LedgerCalls):
 
         Args:
             handle: gets a ``ReceivedMessage``. It raises ``ItemFailed`` to mark the item failed for good;
-                after any other error the message comes again. A message without an item id is handled only.
+                after any other error the message comes again. A message without an item id is handled only,
+                and so is one for whose item it opens a batch: the end of that batch marks the item.
             via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
         """
         if handle is not None:

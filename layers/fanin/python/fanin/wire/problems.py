@@ -6,7 +6,7 @@ from typing import Final
 
 from fanin import names
 from fanin.wire.items import PARTLY_MARKED
-from fanin.wire.json_types import OBJECT, TEXT, whole
+from fanin.wire.json_types import BATCH_ID, OBJECT, TEXT, whole
 from fanin.wire.shapes import plain
 
 PROBLEM: Final = plain(
@@ -18,7 +18,11 @@ PROBLEM: Final = plain(
         "detail": TEXT.with_keywords(description="what was expected, what came, what to do"),
         "request_id": TEXT,
     },
-    {"retry_after": whole(0).with_keywords(description="seconds"), **PARTLY_MARKED.fields},
+    {
+        "retry_after": whole(0).with_keywords(description="seconds"),
+        "child": BATCH_ID.with_keywords(description="of item-has-child: id of the child batch"),
+        **PARTLY_MARKED.fields,
+    },
     lenient=True,
 )
 DOCUMENT: Final = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)

@@ -67,7 +67,7 @@ class DynamoBatches:
         return {row.batch_id: row for row in rows}
 
     def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
-        return self._add(batch_id, _allocation(n, activity, room))
+        return self._add(batch_id, _allocation(n, activity, room), _ITEMS_LOST)
 
     def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
         room = None if batch.limit is None else batch.limit - n
@@ -99,7 +99,7 @@ class DynamoBatches:
     ) -> Batch | None:
         when = [_IS_OPEN, "#items = :items", "attribute_exists(#limit)"]
         added = {"items": items + n, "pending_bound": pending + n, **_activity(activity)}
-        return self._add(batch_id, Change(when, {**_OPEN, "items": items}, added))
+        return self._add(batch_id, Change(when, {**_OPEN, "items": items}, added), _ITEMS_LOST)
 
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         change = Change(["#items = :items"], {"items": items}, {"pending_bound": pending})
@@ -155,7 +155,7 @@ class DynamoBatches:
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         when = [_IS_LIVE, "#mode = :estimated OR #kind = :scatter"]
         values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED, "scatter": Kind.SCATTER}
-        return self._add(batch_id, Change(when, values, _activity(activity), {"acked": n}))
+        return self._add(batch_id, Change(when, values, _activity(activity), {"acked": n}), _COUNT_LOST)
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         when = [f"NOT {_IS_LIVE}", "#expires_at > :now"]
@@ -183,18 +183,24 @@ class DynamoBatches:
         done, row = self._connection.update(request)
         return None if row is None else decode(row), done
 
-    def _add(self, batch_id: int, change: Change) -> Batch | None:
+    def _add(self, batch_id: int, change: Change, if_lost: str) -> Batch | None:
         """Add to a number of the row. The request is sent only once, since a repeat would add again."""
         request = change.request(self._table, _key(batch_id)) | {"ReturnValues": "ALL_NEW"}
         try:
             done, row = self._connection.update_once(request)
         except ServiceUnavailable as error:
-            raise OutcomeUnknown(
-                f"the answer for batch {batch_id} was lost, and the addition may have been made;"
-                " add items with an idempotency key, so that repeating the call is safe; of an"
-                " estimated batch read the status first, because a repeat counts again"
-            ) from error
+            raise OutcomeUnknown(f"the answer for batch {batch_id} was lost, and {if_lost}") from error
         return decode(row) if done and row is not None else None
+
+
+_ITEMS_LOST: Final = (
+    "items may have been added that nobody knows; add them with an idempotency key, so that a repeat returns"
+    " the same items"
+)
+_COUNT_LOST: Final = (
+    "its items may have been counted; compare the batch's status with what you have counted, because a repeat"
+    " counts again"
+)
 
 
 def _same(batch: Batch, row: Item | None) -> Batch | None:

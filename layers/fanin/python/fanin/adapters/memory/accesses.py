@@ -109,7 +109,7 @@ class Accesses:
             try:
                 self._on_call(call, "before")
                 answer = locked()
-                self._on_call(call, "after")
+                self._answer(call, sends)
             except Delayed:
                 self._late.append(locked)
             except LostAnswer:
@@ -119,3 +119,16 @@ class Accesses:
         if sends == 1:
             raise OutcomeUnknown(f"no answer to {call} came; it may have taken effect")
         raise ServiceUnavailable(f"no answer to {call} came; try again")
+
+    def _answer(self, call: str, sends: int) -> None:
+        """Say that an access took effect; an outage at this moment loses the answer for good.
+
+        Raises:
+            OutcomeUnknown: the request is sent only once, so its caller cannot know that it took effect.
+        """
+        try:
+            self._on_call(call, "after")
+        except ServiceUnavailable as lost:
+            if sends > 1:
+                raise
+            raise OutcomeUnknown(f"{lost}; {call} may have taken effect") from lost

@@ -55,7 +55,7 @@ class _Answer:
 
         Raises:
             PartlyMarked: something was left.
-            Throttled, ServiceUnavailable: everything was left.
+            Throttled, ServiceUnavailable: everything was left; some of it may be marked all the same.
             OutcomeUnknown: a count may have been made, or was made before another one failed.
         """
         if self.unrepeatable is not None:
@@ -179,7 +179,8 @@ class Acks:
 
         Raises:
             PartlyMarked: the store was overloaded, or the time was up, when some were marked.
-            Throttled, ServiceUnavailable: the same, when none was.
+            Throttled, ServiceUnavailable: the same, when none was marked for certain; some words may be, if
+                what lies above them was not written.
             OutcomeUnknown: an estimated batch may have counted its share, or did before another call failed.
         """
         outcomes = self._settle(plans, failing)

@@ -154,13 +154,14 @@ class Opening:
         row = self._ports.batches.read([child]).get(child)
         if row is not None and row.state is State.COMPLETE:
             raise ItemHasChild(
-                f"item {of} already has a complete child, batch {child}; leave out parent_item"
+                f"item {of} already has a complete child, batch {child}; leave out parent_item", child=child
             )
         if row is None or row.state.terminal or row.gone(self._ports.clock.now()):
             return row
         raise ItemHasChild(
             f"item {of} has the child batch {child}, which is {row.state}; go on with that batch, which an"
-            " opening with the same idempotency key returns, or wait until it has ended"
+            " opening with the same idempotency key returns, or wait until it has ended",
+            child=child,
         )
 
     def _finish(self, batch: Batch) -> Batch:
@@ -202,7 +203,7 @@ class Opening:
             self._known.current(limits.whole("retry_of", request.retry_of, 0, ids.MAX_BATCH_ID))
 
     def _check_parent(self, item: str) -> None:
-        block, _ = ids.parse_item(item)
+        block, ordinal = ids.parse_item(item)
         parent = self._known.current(block.batch_id)
         check_issued(block, parent)
         if parent.mode is Mode.ESTIMATED:
@@ -211,6 +212,13 @@ class Opening:
                 " open the parent batch in exact mode"
             )
         if parent.state.terminal:
+            child = self._ports.batches.child_of(ItemPlace(block.batch_id, ordinal))
+            if child is not None:  # the message of the item came once more, after all was done
+                raise ItemHasChild(
+                    f"item {item} already has the child batch {child}, and its batch {parent.batch_id} is"
+                    f" {parent.state}; leave out parent_item",
+                    child=child,
+                )
             raise InvalidRequest(
                 f"the parent's batch {parent.batch_id} has ended: it is {parent.state};"
                 " leave out parent_item, or name an item of another batch"

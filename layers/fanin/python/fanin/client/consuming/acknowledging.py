@@ -74,12 +74,14 @@ def split(outcomes: Iterable[ItemOutcome]) -> tuple[list[str], list[Failure]]:
 class LedgerAcknowledger:
     """Acknowledges by calling the ledger: when a call returns, the items are marked.
 
-    A ledger that is overloaded for long would use up the tries of the messages, whose work is done, and the
-    dead-letter queue would fail their items. So what the ledger cannot mark now goes to the ack queue, where
-    it is known: then the ledger marks it when it can.
+    A ledger that is down or overloaded for long would use up the tries of the messages, whose work is done,
+    and the dead-letter queue would fail their items. So what the ledger cannot mark now goes to the ack
+    queue, where it is known: then the ledger marks it when it can.
 
     An estimated batch counts a repeat again. So if the answer to a call is lost, its items of estimated
-    batches are not marked again: they count as acknowledged, and the log names their batches.
+    batches are not marked again: they count as acknowledged, and the log names their batches. While the
+    ledger does not say which batches are estimated, all items of the call go to the ack queue: if their
+    messages came again instead, they would be counted again too, and the work would be done again.
 
     Args:
         ledger: the ledger's calls, such as a ``Tracker``.
@@ -127,16 +129,13 @@ class LedgerAcknowledger:
         """Make a call; after a lost answer, repeat it without the items of estimated batches.
 
         Raises:
-            OutcomeUnknown: the answer was lost, and so was the one that says which batches are estimated. The
-                messages must come again, since the items of exact batches may not be marked.
+            PartlyMarked: the answer was lost, and so was the one that says which batches are estimated, or
+                that of the repeat. Its rest is all but the items of batches that are known to be estimated.
         """
         try:
             self._call(acks)
         except OutcomeUnknown as lost:
-            try:
-                estimated = {batch_id for batch_id in acks.batches if self._counts(batch_id)}
-            except FaninError:
-                raise lost from None
+            estimated, silent = self._estimated(acks.batches)
             if estimated:
                 logger.error(  # noqa: TRY400  the error that is raised does not matter, the batches do
                     "items of the estimated batches %s may not have been counted, and are not counted again;"
@@ -145,6 +144,8 @@ class LedgerAcknowledger:
                     lost,
                 )
             rest = _without(acks, estimated)
+            if silent is not None:
+                raise _left(lost, rest) from silent
             try:
                 self._call(rest)
             except FaninError as error:
@@ -156,12 +157,21 @@ class LedgerAcknowledger:
         if acks.failures:
             self._ledger.fail(acks.failures)
 
-    def _counts(self, batch_id: int) -> bool:
-        """Whether a batch is estimated; one that does not exist any more counts nothing."""
-        try:
-            return self._ledger.status(batch_id).batch.mode is Mode.ESTIMATED
-        except (BatchNotFound, BatchGone):
-            return False
+    def _estimated(self, named: Iterable[int]) -> tuple[set[int], FaninError | None]:
+        """Which batches are estimated, and why the ledger did not say it of all.
+
+        It is not asked for the next batch once it did not answer: that would take as long again.
+        """
+        estimated: set[int] = set()
+        for batch_id in sorted(named):
+            try:
+                if self._ledger.status(batch_id).batch.mode is Mode.ESTIMATED:
+                    estimated.add(batch_id)
+            except (BatchNotFound, BatchGone):
+                continue  # it counts nothing any more
+            except FaninError as error:
+                return estimated, error
+        return estimated, None
 
 
 def _requests(outcomes: Iterable[ItemOutcome]) -> Iterator[Acks]:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, unacknowledged
+from fanin.client.items_in_hand import IN_HAND
 from fanin.client.messages import ReceivedMessage
 from fanin.domain import ids
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ItemFailed
@@ -19,7 +20,8 @@ MessageHandler: TypeAlias = Callable[[ReceivedMessage], object]
 
 It raises ``ItemFailed`` to mark the item failed for good, and any other error to receive the message again.
 Messages are delivered at least once, so handling one twice must do no harm. The message of a scatter is done
-when it is replied to (``tracker.scatters.reply``), now or later, and not by being handled.
+when it is replied to (``tracker.scatters.reply``), now or later, and not by being handled. A message for
+whose item the handler opens a batch (``parent_item=message.item``) is done when that batch ends.
 """
 
 
@@ -68,12 +70,14 @@ class MessageWindow:
     def handle(self, message: ReceivedMessage) -> None:
         """Handle one message; whatever the handler raises is raised, except ``ItemFailed``."""
         failure: str | None = None
-        try:
-            self._handle(message)
-        except ItemFailed as failed:
-            failure = failed.reason
-        # The reply may still come: marking its recipient done now would end the scatter without it.
-        waits = message.expects_reply and failure is None
+        with IN_HAND.handling(message.item) as handling:
+            try:
+                self._handle(message)
+            except ItemFailed as failed:
+                failure = failed.reason
+        # The reply may still come: marking its recipient done now would end the scatter without it. So it is
+        # with a child batch, whose end marks the item.
+        waits = (message.expects_reply or handling.left_to_child) and failure is None
         if message.item is not None and not waits:
             self._outcomes[message.message_id] = ItemOutcome(message.item, failure)
 

@@ -25,6 +25,7 @@ from fanin.errors import (
     AccessDenied,
     FaninError,
     InvalidRequest,
+    ItemHasChild,
     NotConfigured,
     OutcomeUnknown,
     PartlyMarked,
@@ -100,7 +101,8 @@ class HttpsApi:
             body: JSON, if the route takes one.
             query: parameters; None leaves one out.
             headers: besides those that every request has.
-            repeatable: whether it may be sent again when its answer was lost; a function is asked only then.
+            repeatable: whether it may be sent again when its answer was lost; a function is asked only then,
+                and raises if it cannot tell.
             rest_is_repeated: whether the caller repeats what a call has left that marked some items.
 
         Raises:
@@ -120,10 +122,9 @@ class HttpsApi:
                 if rest_is_repeated and isinstance(error, PartlyMarked):
                     raise
                 lost = not isinstance(error, Throttled | NotSent)
-                if lost and not _may_repeat(repeatable):
+                if lost and (harm := _harm_of_repeating(repeatable)):
                     raise OutcomeUnknown(
-                        f"{error}; {method} {path} may have taken effect, and was not sent again because it"
-                        " would take effect twice: find out first, for instance from the batch's status"
+                        f"{error}; {method} {path} may have taken effect, and was not sent again: {harm}"
                     ) from error
                 if attempt >= self._attempts:
                     raise
@@ -142,12 +143,17 @@ class HttpsApi:
             ) from error
 
 
-def _may_repeat(repeatable: bool | Callable[[], bool]) -> bool:
-    """Whether a call may be sent again; not if the question cannot be answered now."""
+def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
+    """Why a call must not be sent again; None if it may be."""
     try:
-        return repeatable() if callable(repeatable) else repeatable
-    except FaninError:
-        return False
+        if repeatable() if callable(repeatable) else repeatable:
+            return None
+    except FaninError as error:
+        return (
+            f"the service did not say either whether its batches are exact ({error}). A repeat does no harm"
+            " to items of exact batches; an estimated batch would count them twice"
+        )
+    return "it would take effect twice, so find out first, for instance from the batch's status"
 
 
 def keyed(key: str | None) -> dict[str, str]:
@@ -173,7 +179,10 @@ def error_of(response: Response) -> FaninError:
             return PARTLY_MARKED.decode(problem, message=str(problem["detail"]), retry_after=after)
         known = Throttled
     if known is not None:
-        return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
+        error = known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
+        if isinstance(error, ItemHasChild) and isinstance(child := problem.get("child"), int):
+            error.child = child
+        return error
     said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
     return _by_status(response.status, f"HTTP {response.status}: {said}", after)
 

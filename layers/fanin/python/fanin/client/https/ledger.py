@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 
 from fanin.client.https.api import HttpsApi, keyed
+from fanin.client.https.known_modes import KnownModes
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
-from fanin.domain.ids import Group, parse_batch_id
+from fanin.domain.ids import Group
 from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, PartlyMarked
 from fanin.wire import batches
 from fanin.wire import items as shapes
+from fanin.wire.json_types import Json
 from fanin.wire.times import encode_time
 
 
@@ -19,7 +21,8 @@ class HttpsLedger:
     """Implements ``fanin.app.api.Ledger`` against a deployed API.
 
     A call whose answer was lost is sent again, so an ``open`` or an ``add`` without a key gets one here. Only
-    what an estimated batch counts is not, because a repeat counts again.
+    what an estimated batch counts is not, because a repeat counts again. The modes of batches are learned
+    from every answer; the service is asked for those that are not known only when an answer was lost.
 
     Args:
         api: the API.
@@ -27,10 +30,11 @@ class HttpsLedger:
 
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
+        self._modes = KnownModes()
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
         body = batches.OPEN_BATCH.encode(request)
-        return self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key))
+        return self._modes.note(self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key)))
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         path, body = f"/batches/{batch_id}/items", {"count": count}
@@ -43,40 +47,39 @@ class HttpsLedger:
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
     ) -> list[Receipt]:
-        body = shapes.ACKS.encode(Acks(items, ranges, counts))
-        named = [*items, *(one.group for one in ranges)]
-        receipts = self._api.call(
-            shapes.RECEIPTS,
-            "POST",
-            "/acks",
-            body,
-            repeatable=lambda: not counts and self._exact(named),
-            rest_is_repeated=True,
-        )
-        return list(receipts)
+        acks = Acks(items, ranges, counts)
+        return self._mark("/acks", shapes.ACKS.encode(acks), acks)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        body = shapes.FAILURES.encode(failures)
-        named = [failure.item for failure in failures]
-        receipts = self._api.call(
-            shapes.RECEIPTS,
-            "POST",
-            "/failures",
-            body,
-            repeatable=lambda: self._exact(named),
-            rest_is_repeated=True,
-        )
+        return self._mark("/failures", shapes.FAILURES.encode(failures), Acks(failures=failures))
+
+    def _mark(self, path: str, body: Json, acks: Acks) -> list[Receipt]:
+        try:
+            receipts = self._api.call(
+                shapes.RECEIPTS,
+                "POST",
+                path,
+                body,
+                repeatable=lambda: not acks.counts and self._exact(acks.batches),
+                rest_is_repeated=True,
+            )
+        except PartlyMarked as partly:
+            self._modes.learn(acks, partly.receipts)
+            raise
+        self._modes.learn(acks, receipts)
         return list(receipts)
 
     def close(self, batch_id: int) -> Batch:
-        return self._api.call(batches.BATCH, "POST", f"/batches/{batch_id}/close")
+        return self._modes.note(self._api.call(batches.BATCH, "POST", f"/batches/{batch_id}/close"))
 
     def cancel(self, batch_id: int) -> Batch:
         return self._api.call(batches.BATCH, "POST", f"/batches/{batch_id}/cancel")
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         query = {"exact": "true"} if exact else {}
-        return self._api.call(batches.PROGRESS, "GET", f"/batches/{batch_id}", query=query)
+        progress = self._api.call(batches.PROGRESS, "GET", f"/batches/{batch_id}", query=query)
+        self._modes.note(progress.batch)
+        return progress
 
     def remove(self, batch_id: int) -> Expired:
         return self._api.call(batches.EXPIRED, "DELETE", f"/batches/{batch_id}")
@@ -101,12 +104,14 @@ class HttpsLedger:
         query = {"state": state.value, "idle_since": encode_time(idle_since)}
         return self._api.call(batches.EXPIRED, "DELETE", "/batches", query=query)
 
-    def _exact(self, named: Collection[str]) -> bool:
-        """Whether no item or group that is named belongs to an estimated batch, which would count it."""
-        return all(self._exact_batch(batch) for batch in {name.partition(":")[0] for name in named})
+    def _exact(self, named: Iterable[int]) -> bool:
+        """Whether none of the batches is estimated; such a batch counts a repeat again."""
+        return all(self._exact_batch(batch_id) for batch_id in named)
 
-    def _exact_batch(self, batch: str) -> bool:
+    def _exact_batch(self, batch_id: int) -> bool:
+        if (known := self._modes.of(batch_id)) is not None:
+            return known is Mode.EXACT
         try:
-            return self.status(parse_batch_id(batch)).batch.mode is Mode.EXACT
-        except (InvalidRequest, BatchNotFound, BatchGone):
+            return self.status(batch_id).batch.mode is Mode.EXACT
+        except (BatchNotFound, BatchGone):
             return True  # the service refuses such a call

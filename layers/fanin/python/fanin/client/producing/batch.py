@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from fanin.client.producing.sender import Sender
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, State
 from fanin.domain.ids import MAX_COUNT, Group
 from fanin.domain.reports import Progress
 from fanin.errors import InvalidRequest, LimitReached, SendFailed, Throttled
@@ -42,6 +43,9 @@ class TrackedBatch:
         row: the batch.
         sqs: makes the client that messages are sent with.
         backoff: waits while the batch is full, or the ledger throttles.
+        resumable: whether another run may make the same calls in the same order, after this one broke off.
+            Then additions have the same keys in each run, and so the same items; and nothing is sent for a
+            batch that an earlier run has closed.
 
     Attributes:
         id: the batch id.
@@ -55,7 +59,9 @@ class TrackedBatch:
         sqs: Callable[[], SQSClient],
         *,
         backoff: Backoff | None = None,
+        resumable: bool = False,
     ) -> None:
+        self._additions = itertools.count() if resumable else None
         self._ledger = ledger
         self._make_sqs = sqs
         self._backoff = backoff or Backoff(base=0.5, cap=20.0, sleep=ledger.clock.sleep)
@@ -74,7 +80,11 @@ class TrackedBatch:
         Returns:
             The ids of the items, a sequence. Each goes with one message.
         """
-        return self._ledger.add(self.id, count, key=key)
+        return self._ledger.add(self.id, count, key=self._next_key() if key is None else key)
+
+    def _next_key(self) -> str | None:
+        """The idempotency key of the next addition, the same in each run; None if nobody resumes it."""
+        return None if self._additions is None else f"addition-{next(self._additions)}"
 
     def send(
         self,
@@ -105,7 +115,7 @@ class TrackedBatch:
             progress: called after each request with the number of messages it sent.
 
         Returns:
-            How many messages were sent.
+            How many messages were sent; 0 if an earlier delivery of the message that is handled sent them.
 
         Raises:
             InvalidRequest: ``messages`` is one message, or an argument is not what it should be; nothing was
@@ -122,6 +132,8 @@ class TrackedBatch:
                 f"messages must be several, not one {type(messages).__name__}; to send one, write [message]"
             )
         limits.whole("block", block, 1, MAX_COUNT)
+        if self._additions is not None and self.row.state is not State.OPEN:
+            return 0  # the earlier run that closed the batch has sent everything
         sender = Sender(
             self._make_sqs(),
             queue_url,
@@ -164,7 +176,7 @@ class TrackedBatch:
         Returns:
             The items; None if the items of refused messages leave no room for so many.
         """
-        key = uuid.uuid4().hex
+        key = self._next_key() or uuid.uuid4().hex
         attempt = 0
         while True:
             try:

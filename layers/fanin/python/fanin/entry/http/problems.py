@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from fanin import names
 from fanin.entry.http.statuses import STATUS
-from fanin.errors import FaninError, PartlyMarked
+from fanin.errors import FaninError, ItemHasChild, PartlyMarked
 from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import Json
 
@@ -27,10 +27,19 @@ def of(error: FaninError, request_id: str) -> Response[str]:
     retry_after = error.retry_after
     if retry_after is None and error.retryable:
         retry_after = _RETRY_AFTER
-    partly = PARTLY_MARKED.encode(error) if isinstance(error, PartlyMarked) else None
     return problem(
-        STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after, more=partly
+        STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after, more=_members(error)
     )
+
+
+def _members(error: FaninError) -> Json | None:
+    """What a client needs of an error besides its text."""
+    if isinstance(error, PartlyMarked):
+        members: Json = PARTLY_MARKED.encode(error)
+        return members
+    if isinstance(error, ItemHasChild) and error.child is not None:
+        return {"child": error.child}
+    return None
 
 
 def problem(
