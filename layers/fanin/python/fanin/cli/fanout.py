@@ -51,7 +51,7 @@ def fanout(
     becomes a message with a JSON object. Malformed rows are skipped, counted and listed; messages that the
     queue rejects become failed items. Either makes the exit code 1. An error or Ctrl-C cancels the batch.
     """
-    from fanin.client.queues import REQUEST_BYTES
+    from fanin.client.sqs_messages import REQUEST_BYTES
 
     run = session(ctx)
     source = kind or format_of(file.name)

@@ -49,10 +49,16 @@ MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
 MAX_CLAIMS: Final = 1_000  # envelopes of one call
 MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
+MAX_CONTENT_TYPE: Final = 1_024  # of an envelope
 MAX_ENTRY: Final = (
     255 * 1024
 )  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
+_UNSENDABLE: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters outside of XML 1.0: depending on its age, SQS refuses them, or replaces them by U+FFFD.
+
+See "SendMessage", Amazon SQS API Reference.
+"""
 
 
 def at_most(what: str, values: Sized, most: int) -> None:
@@ -98,6 +104,20 @@ def text(what: str, value: object, most: int, *, least: int = 0) -> str:
         raise InvalidRequest(
             f"{what} has one half of a surrogate pair, which cannot be sent; leave it out"
         ) from error
+    return value
+
+
+def sendable(what: str, value: str) -> str:
+    """Return the text, if a message of SQS can carry each of its characters as it is.
+
+    Raises:
+        InvalidRequest: it has a character that SQS refuses or replaces.
+    """
+    if found := _UNSENDABLE.search(value):
+        raise InvalidRequest(
+            f"{what} has U+{ord(found[0]):04X} at {found.start()}, which no SQS message may carry; encode"
+            " it, for example as JSON or base64"
+        )
     return value
 
 

@@ -36,7 +36,7 @@ class DynamoWords:
         self._full = (tree or Tree()).full
 
     def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
-        return self._connection.map(self._claim, claims)
+        return self._connection.parallel.map(self._claim, claims)
 
     def _claim(self, claim: Claim) -> Claimed:
         lease = _LEASE.format(claim.position)
@@ -62,7 +62,7 @@ class DynamoWords:
         return Claimed(pending, int(held[lease]["N"]) if pending else 0, taken=False)
 
     def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
-        return self._connection.attempt(self._clear, clears)
+        return self._connection.parallel.attempt(self._clear, clears)
 
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask

@@ -13,7 +13,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.producing.sender import Sender
-from fanin.client.queues import REQUEST_BYTES
+from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch
