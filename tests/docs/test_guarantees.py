@@ -1,0 +1,35 @@
+"""docs/guarantees.md against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fanin.testing import InMemoryService
+
+TEXT = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()
+
+
+def test_a_producer_that_died_goes_on_as_it_says() -> None:
+    # Given rows of which the first run reads a part
+    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    service, runs = InMemoryService(), []
+
+    def rows():
+        runs.append("begun")
+        yield from ("a", "b")
+        if len(runs) == 1:
+            raise OSError("the producer dies")
+        yield "c"
+
+    scope = {"tracker": service.tracker, "queue_url": service.queue("rows"), "rows": rows}
+    # When it runs twice
+    for _ in range(2):
+        try:
+            exec(compile(example, "docs/guarantees.md", "exec"), scope)  # noqa: S102
+        except OSError:
+            continue
+    # Then there is one batch of three items
+    (batch,) = service.tracker.iter_batches("closed")
+    assert (len(runs), batch.items) == (2, 3)
+    assert list(service.tracker.iter_batches("open")) == []
