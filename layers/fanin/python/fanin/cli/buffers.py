@@ -86,6 +86,8 @@ def put(
             if not run.as_json:
                 typer.echo(item)
     except BaseException:  # an error, or Ctrl-C
+        if run.as_json:
+            run.answer({"items": items})
         run.remark(_stopped(name, len(items), key))
         raise
     run.answer({"items": items})
