@@ -13,7 +13,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return queues.fail_dead_letters(
         event,
         wiring.ledger(),
-        wiring.park,
+        wiring.set_aside,
         wiring.received().postpone,
         kept_from=wiring.settings().buffer_dead_letters_arn,
     )

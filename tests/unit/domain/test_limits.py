@@ -59,6 +59,9 @@ PROMISED = {
     "MAX_ENTRY": 255 * 1024,
     "MAX_ENVELOPE_LEASE": 43_200,
     "MAX_EVENT": 204_800,
+    "MAX_QUEUE_MESSAGES": 10,
+    "MAX_QUEUE_BYTES": 262_144,
+    "MAX_SQS_BYTES": 1_048_576,
 }
 """What one call may carry. Callers count on it: a lower number would refuse what was accepted before."""
 

@@ -64,6 +64,14 @@ EXPIRES_AT: Final = "expires_at"
 
 TERMINAL_STATES: Final = ("complete", "timed_out", "cancelled", "orphaned")
 
+# The bucket for claims.
+CLAIM_DAYS: Final = (2, 4, 8, 16, 32, 64, 128, 256, 366)
+"""Days after which the bucket deletes a claim, each for keys that begin with its prefix.
+
+The last is a batch's longest lifetime and the day after it; keys without a prefix are kept that long, too.
+"""
+CLAIM_PREFIX: Final = "days-{}/"
+
 # Messages.
 ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the item id
 

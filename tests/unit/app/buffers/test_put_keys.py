@@ -41,6 +41,14 @@ def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
     assert first.batch_id == entry.buffer.batch_id
 
 
+def test_a_note_is_stored_where_every_version_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
+    keys.find(entry, "order-7", ["a", "b"])
+
+    row = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"]
+    assert row.value.keys() >= {"digest", "round", "group", "sent_at", "given_up"}
+    assert row.value["digest"] == "c95b5b0a5d45c522dc032df817b0abc7"
+
+
 def test_a_note_whose_first_answer_was_lost_may_be_anothers(
     world: World, keys: PutKeys, entry: Entry
 ) -> None:

@@ -473,6 +473,77 @@ def test_what_is_malformed_is_refused_and_nothing_is_written(world: World) -> No
     assert world.memory.accesses.writes.total() == written
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda buffers: buffers.define("x", 0), "limit must be a whole number from 1 to 1000000, not"),
+        (
+            lambda buffers: buffers.define("x", 1_000_001),
+            "limit must be a whole number from 1 to 1000000, not",
+        ),
+        (lambda buffers: buffers.take("jobs", most=0), "most must be a whole number from 1 to 10, not"),
+        (lambda buffers: buffers.take("jobs", most=11), "most must be a whole number from 1 to 10, not"),
+        (lambda buffers: buffers.take("jobs", wait=-1), "wait must be a whole number from 0 to 20, not"),
+        (lambda buffers: buffers.take("jobs", wait=21), "wait must be a whole number from 0 to 20, not"),
+        (
+            lambda buffers: buffers.take("jobs", visibility_timeout=0),
+            "visibility_timeout must be a whole number from 1 to 43200, not",
+        ),
+        (
+            lambda buffers: buffers.take("jobs", visibility_timeout=43_201),
+            "visibility_timeout must be a whole number from 1 to 43200, not",
+        ),
+        (lambda buffers: buffers.done("jobs", ["r"] * 101), "101 receipts in one call; send at most 100"),
+        (lambda buffers: buffers.list(limit=0), "limit must be a whole number from 1 to 1000, not"),
+        (lambda buffers: buffers.list(limit=1_001), "limit must be a whole number from 1 to 1000, not"),
+    ],
+)
+def test_a_refusal_names_what_is_out_of_its_bounds_and_nothing_is_made(
+    world: World, call: Callable[[BufferService], object], message: str
+) -> None:
+    written, queues = world.memory.accesses.writes.total(), set(world.memory.channels.queues)
+
+    with pytest.raises((InvalidRequest, RequestTooLarge), match=f"^{message}"):
+        call(world.buffers)
+
+    assert world.memory.accesses.writes.total() == written
+    assert set(world.memory.channels.queues) == queues
+
+
+def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffers = world.buffers
+    stored = buffers._records.read("jobs")
+    monkeypatch.setattr(buffers._records, "write", lambda _: (stored, False))
+
+    with pytest.raises(Throttled, match="try again"):
+        buffers.define("jobs", 5)
+    with pytest.raises(Throttled, match="try again"):
+        buffers.delete("jobs")
+
+
+def test_a_buffer_drains_only_while_its_limit_changes(world: World) -> None:
+    world.buffers.put("jobs", ["a"])
+    assert not world.buffers.status("jobs").draining
+
+    world.buffers.define("jobs", 5)
+    assert world.buffers.status("jobs").draining
+
+
+def test_what_is_just_within_the_bounds_is_accepted(world: World) -> None:
+    world.buffers.define("least", 1)
+    world.buffers.define("most", 1_000_000)
+    world.buffers.put("least", ["a"])
+
+    (work,) = world.buffers.take("least", most=1, wait=0, visibility_timeout=1)
+    world.clock.advance(1_000)
+    (again,) = world.buffers.take("least", most=10, wait=20, visibility_timeout=43_200)
+
+    assert (work.payload, again.payload) == ("a", "a")
+    assert [buffer.name for buffer in world.buffers.list(limit=1).buffers] == ["jobs"]
+
+
 def test_a_forged_receipt_frees_no_slot(world: World) -> None:
     (item,) = world.buffers.put("jobs", ["a"]).items
     group = item.split(":")[1]

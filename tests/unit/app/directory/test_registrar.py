@@ -56,6 +56,19 @@ def test_an_empty_directory_takes_one_run(world: World, directory: DirectoryServ
     assert sweep(world) == Swept()
 
 
+def test_its_place_is_stored_where_every_version_looks_for_it(
+    world: World, directory: DirectoryService, page_of: Callable[[int], None]
+) -> None:
+    page_of(2)
+    fill(directory, cars=3)
+
+    assert sweep(world, budget=1).more
+
+    row = world.ports.directory.read("registrar", ["place"])["place"]
+    assert row.value.keys() == {"topics", "topic", "rows"}
+    assert row.value["topic"] == "cars"
+
+
 class TestDrop:
     def test_is_due_when_the_lease_is_over_and_no_sooner(
         self, world: World, directory: DirectoryService

@@ -108,6 +108,14 @@ class TestChunks:
         assert scatter_records.put_chunk(records, BATCH, 4, first) == (first, False)
         assert scatter_records.read_chunk(records, BATCH, 4) == first
 
+    def test_a_chunk_that_expires_while_it_is_written_is_an_error_that_says_so(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
+
+        with pytest.raises(BatchNotFound, match=r"^chunk 4 of scatter 7 is past its time to live$"):
+            scatter_records.put_chunk(memory.records, BATCH, 4, Chunk(()))
+
     def test_a_chunk_that_nobody_wrote_is_not_there(self, records: Records) -> None:
         scatter_records.put_chunk(records, BATCH, 4, Chunk(()))
 
@@ -166,6 +174,14 @@ class TestRecipients:
             assert len(recipients) <= 100
             found |= recipients
         assert found == dict(enumerate(people(count)))
+
+    def test_recipients_that_a_caller_names_are_stored_as_every_version_stores_them(
+        self, records: Records
+    ) -> None:
+        scatter_records.put_recipients(records, BATCH, people(1))
+
+        row = records.read("7", ["to/000000"])["to/000000"]
+        assert row.value == {"to": [["car 0", "https://sqs/car-0"]], "page": None, "end": False}
 
     def test_a_chunk_past_the_last_is_refused(self, records: Records) -> None:
         scatter_records.put_message(records, BATCH, Scatter("body"))

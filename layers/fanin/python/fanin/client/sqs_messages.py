@@ -7,14 +7,10 @@ from typing import Final
 from fanin.domain import limits
 from fanin.errors import RequestTooLarge
 
-REQUEST_BYTES: Final = 262_144
-"""Most bytes of one message or request that every queue accepts.
+REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
+"""Most bytes of one message or request that every queue accepts."""
 
-SQS itself has accepted 1 MiB since August 2025, but a queue's MaximumMessageSize may still be at this, the
-older limit.
-"""
-
-MOST_BYTES: Final = 1_048_576
+MOST_BYTES: Final = limits.MAX_SQS_BYTES
 """Most bytes of one message or request that SQS accepts at all."""
 
 

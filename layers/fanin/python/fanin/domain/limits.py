@@ -54,6 +54,15 @@ MAX_ENTRY: Final = (
     255 * 1024
 )  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
+MAX_QUEUE_MESSAGES: Final = 10  # of one request to SQS
+MAX_QUEUE_BYTES: Final = 256 * 1024
+"""Bytes of a message, or of all messages of one request, that every queue takes.
+
+SQS itself has accepted 1 MiB since August 2025, but a queue's MaximumMessageSize may still be at this, the
+older limit.
+"""
+MAX_SQS_BYTES: Final = 1024 * 1024
+"""Bytes of a message, or of all messages of one request, that SQS takes at all."""
 _UNSENDABLE: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters outside of XML 1.0: depending on its age, SQS refuses them, or replaces them by U+FFFD.
 

@@ -11,7 +11,7 @@ from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
 from fanin.adapters.dynamodb.state_index import StateIndex
-from fanin.app.ports.batches import Activity, Adoption, ItemPlace, Page
+from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
@@ -129,13 +129,15 @@ class DynamoBatches:
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
+        done: Done | None = None,
     ) -> tuple[Batch | None, bool]:
         values: dict[str, Value] = {f"from_{source}": source for source in sources}
         when = [f"#state IN ({', '.join(f':{name}' for name in values)})"]
         if touched_at is not None:
             when.append("#touched_at = :seen")
             values["seen"] = touched_at
-        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial}
+        counts = {} if done is None else done._asdict()
+        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial, **counts}
         return self._update(batch_id, Change(when, values, moved))
 
     def postpone(

@@ -56,6 +56,8 @@ class Connection:
         threads: how many calls may run at a time.
         backoff: waits between tries.
         time_left: seconds in which ``parallel.attempt`` may begin calls; by default there is no limit.
+        time_for_requests: seconds in which any request may begin, which follows from those calls; afterwards
+            it raises ``Throttled``. By default there is no limit.
 
     Attributes:
         parallel: makes several calls at a time.
@@ -69,9 +71,16 @@ class Connection:
         threads: int = 16,
         backoff: Backoff | None = None,
         time_left: Callable[[], float] = lambda: math.inf,
+        time_for_requests: Callable[[], float] | None = None,
     ) -> None:
-        self._make_client = client or client_factory("dynamodb", connections=threads, attempts=_ATTEMPTS)
-        self._make_once = once or client or client_factory("dynamodb", connections=threads, attempts=1)
+        self._make_client = client or client_factory(
+            "dynamodb", connections=threads, attempts=_ATTEMPTS, time_left=time_for_requests
+        )
+        self._make_once = (
+            once
+            or client
+            or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
+        )
         self._backoff = backoff or Backoff()
         self.parallel = Parallel(threads, self._backoff, time_left, before=lambda: self.client)
 
