@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fanin import names
-from fanin.entry.queues import PAUSES
+from fanin.entry.unhandled import PAUSES
 from infra.settings import Settings
 from infra.tracker import ACK_TIMEOUT
 
