@@ -1,4 +1,4 @@
-"""Permissions for bounded buffers: on the queues that the service creates, and on those that users bring."""
+"""Bounded buffers: permissions on the queues that the service creates and users bring, and dead letters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from fanin import names
+from infra.events import feed_from_queue
 from infra.findings import accept
+from infra.functions import TIMEOUT, Function
 from infra.permissions import allow, allow_channels
+from infra.queues import plain_queue, six_runs
 from infra.settings import Settings
 
 TAKE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
@@ -28,16 +31,36 @@ class Buffers(Construct):
         scope: parent construct.
         id: its id there.
         settings: settings of the deployment; names of queues begin with ``<prefix>-buffer-``.
+        dead_letters_function: fails the items of dead letters, which frees their slots, and parks the
+            messages.
 
     Attributes:
+        dead_letters: queue for messages of all queues that the service creates.
         environment: variables of a function that serves buffers.
     """
 
-    def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, settings: Settings, dead_letters_function: Function
+    ) -> None:
         super().__init__(scope, id)
+        self.dead_letters = plain_queue(
+            self, "DeadLetters", visibility_timeout=six_runs(TIMEOUT), enforce_ssl=not settings.local
+        )
+        accept(self.dead_letters, "SQS3", "it is itself the dead-letter queue of the buffers' queues")
+        arn = self.dead_letters.queue_arn
+        dead_letters_function.function.add_environment(names.ENV_BUFFER_DEAD_LETTERS_ARN, arn)
+        feed_from_queue(
+            dead_letters_function,
+            self.dead_letters,
+            batch_size=10,
+            max_concurrency=settings.worker_max_concurrency,
+        )
         self._settings = settings
         self._prefix = f"{settings.prefix}-buffer-"
-        self.environment = {names.ENV_BUFFER_PREFIX: self._prefix}
+        self.environment = {
+            names.ENV_BUFFER_PREFIX: self._prefix,
+            names.ENV_BUFFER_DEAD_LETTERS_ARN: arn,
+        }
 
     def grant(self, grantee: iam.IGrantable) -> None:
         """Allow a role to serve buffers.

@@ -53,7 +53,10 @@ class Dashboard(Construct):
             ),
             (
                 _graph("Slots of buffers in use", self._own((names.METRIC_BUFFER_DEPTH,), "Maximum")),
-                _graph("Puts that buffers rejected", self._own((names.METRIC_BUFFER_REJECTS,))),
+                _graph(
+                    "Puts that buffers rejected, buffers that cannot be read",
+                    self._own((names.METRIC_BUFFER_REJECTS, names.METRIC_BUFFERS_UNREADABLE)),
+                ),
                 _graph("Milliseconds in a buffer, p99", self._own((names.METRIC_BUFFER_WAIT,), "p99")),
             ),
             (

@@ -25,7 +25,7 @@ class Patterns:
     Attributes:
         directory: registrar, router, and permissions on the rules of routes.
         scatter: worker, reply queue and claims bucket of scatters.
-        buffers: permissions on the queues of buffers.
+        buffers: permissions on the queues of buffers, and their dead-letter queue.
         environment: variables of a function that serves the patterns.
         retries: name of the function that reads a stream → queue of stream records that failed once.
         dead_ends: name → queue in which a single message raises an alarm; those of ``retries`` come on top.
@@ -66,7 +66,9 @@ class Patterns:
             tries=tries,
         )
         self.scatter = ScatterGather(scope, "Scatter", settings=settings, make=functions.make, tries=tries)
-        self.buffers = Buffers(scope, "Buffers", settings=settings)
+        self.buffers = Buffers(
+            scope, "Buffers", settings=settings, dead_letters_function=functions.made["dead_letters"]
+        )
         self.environment = {
             **self.directory.environment,
             **self.scatter.environment,
@@ -82,6 +84,7 @@ class Patterns:
         self.drained: dict[str, sqs.IQueue] = {
             "scatter jobs": self.scatter.jobs.queue,
             "scatter replies": self.scatter.replies.queue,
+            "buffer dead messages": self.buffers.dead_letters,
         }
 
     def grant_serve(self, grantee: iam.IGrantable) -> None:

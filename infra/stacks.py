@@ -49,6 +49,7 @@ class FaninStack(Stack):
             names.OUTPUT_TIMER_DLQ: tracker.timer_dead_letters.queue_arn,
             names.OUTPUT_ROUTER: tracker.functions["router"].function.function_arn,
             names.OUTPUT_BUFFER_PREFIX: tracker.buffers.environment[names.ENV_BUFFER_PREFIX],
+            names.OUTPUT_BUFFER_DEAD_LETTERS: tracker.buffers.dead_letters.queue_arn,
         }
         _add_outputs(self, outputs)
 

@@ -68,11 +68,12 @@ class FaninTracker(Construct):
         bus: event bus on which the ends of batches are announced.
         work: a queue for work; a message in its dead-letter queue fails its item.
         acks: queue for acknowledgements that need no answer.
-        parked: queue for messages that neither a consumer nor the function for dead letters could handle.
+        parked: queue for messages that neither a consumer nor the function for dead letters could handle, and
+            for dead letters of buffers.
         api: the service over HTTPS.
         directory: registrar, router, and permissions on the rules of routes.
         scatter: worker, reply queue and claims bucket of scatters.
-        buffers: permissions on the queues of buffers.
+        buffers: permissions on the queues of buffers, and their dead-letter queue.
         deadlines: group and role of the schedules for deadlines.
         timer_dead_letters: queue for calls of the timer that failed.
         reaper_dead_letters: queue for invocations of the reaper that failed for good.

@@ -10,4 +10,10 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return queues.fail_dead_letters(event, wiring.ledger(), wiring.set_aside, wiring.received().postpone)
+    return queues.fail_dead_letters(
+        event,
+        wiring.ledger(),
+        wiring.set_aside,
+        wiring.received().postpone,
+        kept_from=wiring.settings().buffer_dead_letters_arn,
+    )

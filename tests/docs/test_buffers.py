@@ -6,15 +6,17 @@ import re
 from pathlib import Path
 
 from fanin import names
+from fanin.adapters import queues
 from fanin.app.buffers import slots as buffer_slots
 from fanin.domain import limits
 
 TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "buffers.md").read_text()
 
 
-def test_its_example_runs(capsys) -> None:
-    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    exec(compile(example, "docs/patterns/buffers.md", "exec"), {})  # noqa: S102
+def test_its_examples_run(capsys) -> None:
+    first, poison = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    for example in (first, poison):
+        exec(compile(example, "docs/patterns/buffers.md", "exec"), {})  # noqa: S102
     assert "3 items pending of at most 3" in capsys.readouterr().out
 
 
@@ -31,6 +33,11 @@ def test_it_has_the_times() -> None:
     assert buffer_slots.SEND_MS == 5 * 60_000
     assert "over five minutes" in TEXT
     assert f"after {(buffer_slots.LIFETIME - buffer_slots.RENEWAL) // 86_400} days" in TEXT
+
+
+def test_it_says_when_a_message_is_given_up() -> None:
+    assert queues.MAX_RECEIVES == 10
+    assert "dies, ten times" in TEXT
 
 
 def test_it_has_every_metric() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import fanin
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
+from fanin.testing import InMemoryService
 
 TEXT = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()
 AFTER = TEXT.split("## After an error")[1].split("\n## ")[0]
@@ -25,3 +26,28 @@ def test_it_says_which_errors_a_repeat_may_help() -> None:
     )
     retryable = {error.__name__ for error in STATUS if error.retryable}
     assert set(re.findall(r"`(\w+)`", sentence)) == retryable
+
+
+def test_a_producer_that_died_goes_on_as_it_says() -> None:
+    # Given rows of which the first run reads a part
+    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    service, runs = InMemoryService(), []
+
+    def rows():
+        runs.append("begun")
+        yield from ("a", "b")
+        if len(runs) == 1:
+            raise OSError("the producer dies")
+        yield "c"
+
+    scope = {"tracker": service.tracker, "queue_url": service.queue("rows"), "rows": rows}
+    # When it runs twice
+    for _ in range(2):
+        try:
+            exec(compile(example, "docs/guarantees.md", "exec"), scope)  # noqa: S102
+        except OSError:
+            continue
+    # Then there is one batch of three items
+    (batch,) = service.tracker.iter_batches("closed")
+    assert (len(runs), batch.items) == (2, 3)
+    assert list(service.tracker.iter_batches("open")) == []

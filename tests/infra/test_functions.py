@@ -31,11 +31,18 @@ SCHEDULES = (
 )
 SCATTER = (names.ENV_SCATTER_QUEUE_URL, names.ENV_REPLY_QUEUE_URL, names.ENV_CLAIMS_BUCKET)
 OWN = {
-    "api": {*SCHEDULES, *SCATTER, names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_BUFFER_PREFIX},
+    "api": {
+        *SCHEDULES,
+        *SCATTER,
+        names.ENV_BUS,
+        names.ENV_ROUTER_ARN,
+        names.ENV_BUFFER_PREFIX,
+        names.ENV_BUFFER_DEAD_LETTERS_ARN,
+    },
     "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
     "settler": {names.ENV_RETRY_QUEUE_URL},
     "acks": {names.ENV_RETRY_QUEUE_URL},
-    "dead_letters": {names.ENV_RETRY_QUEUE_URL},
+    "dead_letters": {names.ENV_RETRY_QUEUE_URL, names.ENV_BUFFER_DEAD_LETTERS_ARN},
     "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
     "registrar": {names.ENV_RETRY_QUEUE_URL},
     "router": {names.ENV_BUS},

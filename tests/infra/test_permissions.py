@@ -123,7 +123,13 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "tagged queues": CHANNELS,
         "reaper dead letters": DESTINATION,
     },
-    "dead_letters": SETTLES | NOTES | {"work dead letters": CONSUME, "parked": {"sqs:SendMessage"}},
+    "dead_letters": SETTLES
+    | NOTES
+    | {
+        "work dead letters": CONSUME,
+        "buffer dead letters": CONSUME,
+        "parked": {"sqs:SendMessage"},
+    },
     "directory": {
         "directory": table("BatchGetItem", "Query"),
         "directory stream": STREAM,
@@ -168,6 +174,7 @@ def nicknames(fanin, tracker) -> dict[str, str]:
         "ack queue": tracker.acks.queue,
         "ack dead letters": tracker.acks.dead_letters,
         "work dead letters": tracker.work.dead_letters,
+        "buffer dead letters": tracker.buffers.dead_letters,
         "parked": tracker.parked,
         "timer dead letters": tracker.timer_dead_letters,
         "reaper dead letters": tracker.reaper_dead_letters,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_lambda as lambda_
@@ -152,3 +154,23 @@ def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(most, scaling):
     )
     # And the queue carries the tag that lets the service use it
     template.has_resource_properties("AWS::SQS::Queue", {"Tags": [{"Key": "fanin:channel", "Value": "work"}]})
+
+
+def test_the_dead_letters_of_buffers_free_their_slots(fanin):
+    # Given the queue that the service names when it creates the queue of a buffer
+    functions = {
+        name: fanin.properties(fanin.stack.tracker.functions[name].function)["Environment"]["Variables"]
+        for name in ("api", "dead_letters")
+    }
+    (queue,) = {
+        json.dumps(variables["FANIN_BUFFER_DEAD_LETTERS_ARN"]["Fn::GetAtt"])
+        for variables in functions.values()
+    }
+    # Then the function for dead letters reads it
+    name = fanin.stack.get_logical_id(fanin.stack.tracker.dead_letters.function.node.default_child)
+    sources = fanin.of_type("AWS::Lambda::EventSourceMapping").values()
+    assert name in {
+        source["FunctionName"]["Ref"]
+        for source in sources
+        if json.dumps(source["EventSourceArn"]["Fn::GetAtt"]) == queue
+    }

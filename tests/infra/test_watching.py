@@ -82,6 +82,7 @@ def test_queues_whose_function_does_not_keep_up_raise_an_alarm(fanin, tracker):
     queues = (
         *(tracker.acks.queue, tracker.work.dead_letters),
         *(tracker.scatter.jobs.queue, tracker.scatter.replies.queue),
+        tracker.buffers.dead_letters,
     )
     late = alarms(fanin, MetricName="ApproximateAgeOfOldestMessage")
     assert watched(fanin, "ApproximateAgeOfOldestMessage") == {fanin.id_of(queue) for queue in queues}

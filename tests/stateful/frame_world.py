@@ -59,10 +59,11 @@ class MortalBuffer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._buffer, name)
 
-    def _write(self, name: str, *values: object) -> None:
+    def _write(self, name: str, *values: object, **options: object) -> Any:
         self._fuse.on_call(f"buffer.{name}", "before")
-        getattr(self._buffer, name)(*values)
+        answer = getattr(self._buffer, name)(*values, **options)
         self._fuse.on_call(f"buffer.{name}", "after")
+        return answer
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
         self._write("put", payload, content_type)
@@ -73,8 +74,8 @@ class MortalBuffer:
     def drop(self, frame: int) -> None:
         self._write("drop", frame)
 
-    def release(self, frame: int, missing: Sequence[tuple[int, int]]) -> None:
-        self._write("release", frame, missing)
+    def release(self, frame: int, missing: Sequence[tuple[int, int]], **options: object) -> Any:
+        return self._write("release", frame, missing, **options)
 
 
 class FrameWorld:

@@ -107,6 +107,17 @@ def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_message
     assert SqsQueues(lambda: "shop-buffer-", lambda: sqs).state(url).retention == 1_209_600
 
 
+def test_a_queue_made_for_a_buffer_gives_up_messages_that_are_received_too_often(sqs: Any) -> None:
+    # Given a queue for dead letters
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    # When
+    url = SqsQueues(lambda: "p-", lambda: sqs, dead_letters=lambda: arn).create("jobs", 7)
+    # Then
+    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert json.loads(attributes["RedrivePolicy"]) == {"deadLetterTargetArn": arn, "maxReceiveCount": 10}
+
+
 @pytest.mark.parametrize("died", [False, True])
 def test_a_queue_made_for_a_buffer_refuses_plain_http(sqs: Any, died: bool) -> None:
     if died:  # who made it before it could close it

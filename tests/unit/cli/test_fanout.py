@@ -107,3 +107,50 @@ class TestFanout:
 
     def test_a_missing_file_is_wrong_usage(self, run, queue):
         assert run("fanout", "/no/such.csv", "--queue", queue).exit_code == ExitCode.USAGE
+
+    def interrupt(self, tracker, monkeypatch, after):
+        """Press Ctrl-C once so many requests have been sent."""
+        real, calls = tracker.sqs, []
+
+        class Interrupting:
+            def send_message_batch(self, **request):
+                calls.append(request)
+                if len(calls) > after:
+                    raise KeyboardInterrupt
+                return real.send_message_batch(**request)
+
+        monkeypatch.setitem(tracker.__dict__, "sqs", Interrupting())
+        return lambda: monkeypatch.setitem(tracker.__dict__, "sqs", real)
+
+    def test_a_run_with_a_key_goes_on_after_ctrl_c(self, run, tracker, queue, csv_file, monkeypatch):
+        # Given a run that was stopped
+        command = ("fanout", csv_file, "--queue", queue, "--key", "import 7")
+        restore = self.interrupt(tracker, monkeypatch, after=1)
+        stopped = run(*command)
+        assert stopped.exit_code == ExitCode.INTERRUPTED
+        [batch] = tracker.iter_batches("open")
+        assert f"batch {batch.batch_id} is open: run the same command again" in stopped.stderr
+        # When
+        restore()
+        result = run(*command, "--json")
+        # Then it went on with the same batch and the same items
+        assert (result.document["batch_id"], result.document["state"]) == (batch.batch_id, "closed")
+        assert tracker.status(batch.batch_id).batch.items == 25
+        # When it runs once more, Then nothing is sent
+        again = run(*command, "--json")
+        assert (again.exit_code, again.document["sent"]) == (0, 0)
+        assert "has sent all rows" in again.stderr
+
+    def test_without_a_key_ctrl_c_says_what_became_of_the_batch(
+        self, run, tracker, queue, csv_file, monkeypatch
+    ):
+        self.interrupt(tracker, monkeypatch, after=0)
+        stopped = run("fanout", csv_file, "--queue", queue)
+        assert stopped.exit_code == ExitCode.INTERRUPTED
+        [batch] = tracker.iter_batches("cancelled")
+        assert f"stopped after 0 messages were sent; batch {batch.batch_id} is cancelled" in stopped.stderr
+
+    def test_a_deadline_from_now_would_be_another_in_each_run(self, run, queue, csv_file):
+        result = run("fanout", csv_file, "--queue", queue, "--key", "k", "--deadline", "2h")
+        assert result.exit_code == ExitCode.USAGE
+        assert "give --deadline as a time" in result.stderr

@@ -26,3 +26,9 @@ def test_a_frame_from_open_to_complete(run) -> None:
 def test_what_is_no_frame_is_not_found(run) -> None:
     batch = run("open").stdout.strip()
     assert run("frame", "status", batch).exit_code == ExitCode.NOT_FOUND
+
+
+def test_a_frame_is_opened_once_for_a_key(run) -> None:
+    first, again = (run("frame", "open", 3, "--key", "orders 7").stdout for _ in range(2))
+    assert first == again
+    assert run("frame", "open", 3, "--key", "orders 8").stdout != first

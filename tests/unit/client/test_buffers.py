@@ -16,7 +16,7 @@ from fanin.client.buffers import Producer, Taker
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import Outcome
-from fanin.errors import LimitReached
+from fanin.errors import ItemFailed, LimitReached
 from tests.unit.client.https.conftest import Gateway, https
 
 
@@ -91,13 +91,84 @@ def test_a_taker_gives_back_what_went_well(buffers: Buffers, memory: Memory) -> 
     taker = Taker(buffers, "jobs", wait=0)
     with pytest.raises(RuntimeError, match="once"):
         taker.run(handle, until_empty=True)
-    assert buffers.status("jobs").pending == 2
+    assert buffers.status("jobs").pending == 1
 
     # When its time has passed, then what is left comes again
     memory.clock.advance(60_000)
-    assert taker.run(handle, until_empty=True) == 2
-    assert handled == ["a", "b", "c", "c", "d"]
+    assert taker.run(handle, until_empty=True) == 1
+    assert handled == ["a", "b", "c", "d", "c"]
     assert buffers.status("jobs").pending == 0
+
+
+def test_a_payload_that_always_fails_holds_up_no_other(
+    buffers: Buffers, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given work of which two pieces always fail
+    buffers.define("jobs", 9)
+    buffers.put("jobs", ["a", "bad 1", "b", "bad 2", "c"])
+    handled: list[str] = []
+
+    def handle(payload: str) -> None:
+        if payload.startswith("bad"):
+            raise RuntimeError(payload)
+        handled.append(payload)
+
+    # When it is taken, Then all other work is done, and both errors can be seen
+    with pytest.raises(RuntimeError, match="bad 1"):
+        Taker(buffers, "jobs", wait=0).run(handle, until_empty=True)
+    assert handled == ["a", "b", "c"]
+    assert buffers.status("jobs").pending == 2
+    assert "another payload of buffer jobs failed and comes again" in caplog.text
+
+
+def test_work_that_a_handler_gives_up_frees_its_slot_and_does_not_come_again(
+    buffers: Buffers, memory: Memory
+) -> None:
+    # Given a handler that gives up one of three payloads, with a long reason
+    buffers.define("jobs", 9)
+    buffers.put("jobs", ["a", "bad", "b"])
+    handled: list[str] = []
+
+    def handle(payload: str) -> None:
+        handled.append(payload)
+        if payload == "bad":
+            raise ItemFailed("no such scene" + "!" * 2_000)
+
+    # When
+    assert Taker(buffers, "jobs", wait=0).run(handle, until_empty=True) == 3
+
+    # Then
+    memory.clock.advance(60_000)
+    assert Taker(buffers, "jobs", wait=0).run(handle, until_empty=True) == 0
+    assert handled == ["a", "bad", "b"]
+    level = buffers.status("jobs")
+    assert level.pending == 0
+    (failure,) = Services(memory.ports()).ledger.failures(level.buffer.batch_id).failures
+    assert failure.reason.startswith("no such scene!!")
+    assert len(failure.reason) == 1_024
+
+
+def test_work_can_be_given_up_without_run(buffers: Buffers) -> None:
+    buffers.define("jobs", 1)
+    taker = Taker(buffers, "jobs", wait=0)
+    buffers.put("jobs", ["a"])
+    (work,) = taker.take()
+    assert taker.fail(work, "no such scene").done == 1
+    assert taker.fail(work, "no such scene").late == 1
+    assert taker.done(work).late == 1
+
+
+def test_what_was_done_is_reported_even_if_the_process_is_told_to_end(buffers: Buffers) -> None:
+    buffers.define("jobs", 9)
+    buffers.put("jobs", ["a", "stop", "b"])
+
+    def handle(payload: str) -> None:
+        if payload == "stop":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Taker(buffers, "jobs", wait=0).run(handle)
+    assert buffers.status("jobs").pending == 2
 
 
 def test_a_tracker_has_buffers_producers_and_takers() -> None:

@@ -638,3 +638,28 @@ def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
     monkeypatch.setattr(ledger, "fail", busy)
     dead = {"Records": [letter(None, "d1"), letter(group[0], "d2")]}
     assert sorted(failed(dead_lettered(dead, ledger, busy))) == ["d1", "d2"]
+
+
+def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(
+    ledger: LedgerService, batch: Batch, group: Group
+) -> None:
+    # Given two dead letters of a buffer, one of which cannot be marked now, and one of another queue
+    parked: list[Any] = []
+    mine, later, other = (letter(group[n], f"d{n}") for n in range(3))
+    mine["eventSourceARN"] = later["eventSourceARN"] = arn = "arn:aws:sqs:eu-west-1:0:buffers-dead"
+
+    class Busy:
+        def fail(self, failures: Any) -> Any:
+            if any(failure.item == group[1] for failure in failures):
+                raise RuntimeError("not now")
+            return ledger.fail(failures)
+
+    # When
+    event = {"Records": [mine, later, other]}
+    busy: Any = Busy()
+    answer = queues.fail_dead_letters(event, busy, parked.append, lambda _: None, kept_from=arn)
+
+    # Then the buffer's message is kept, once its slot is free
+    assert parked == [mine]
+    assert failed(answer) == ["d1"]
+    assert len(ledger.failures(batch.batch_id).failures) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -301,6 +302,32 @@ def test_a_process_may_die_at_any_access_and_the_end_is_told(moment: str) -> Non
 
 
 class TestPatterns:
+    def test_a_payload_that_nobody_can_do_frees_its_slot_and_is_kept(self, service: InMemoryService) -> None:
+        # Given a full buffer with a queue of its own, and a payload that always fails
+        service.tracker.buffers.define("jobs", 2)
+        service.tracker.producer("jobs").put("poison", "good")
+        tries: list[str] = []
+
+        def handle(payload: str) -> None:
+            tries.append(payload)
+            if payload == "poison":
+                raise ValueError("bad")
+
+        # When it is tried for a day
+        for _ in range(24):
+            with suppress(ValueError):
+                service.tracker.taker("jobs", wait=0).run(handle, until_empty=True)
+            service.advance(HOUR)
+
+        # Then there is room again, and the payload is kept with its reason
+        assert (tries.count("poison"), tries.count("good")) == (10, 1)
+        level = service.tracker.buffers.status("jobs")
+        assert level.pending == 0
+        (failure,) = service.tracker.failures(level.buffer.batch_id).failures
+        assert failure.reason.startswith("dead letter: received")
+        (dead,) = service.dead
+        assert dead.what["body"] == "poison"  # type: ignore[index]
+
     def test_a_claimed_payload_is_a_reply(self, service: InMemoryService) -> None:
         url = service.queue(channel=True)
         started = service.tracker.scatters.start([Recipient("car", url)], "video!")

@@ -8,10 +8,10 @@ import json
 import pytest
 
 from fanin.app.api import Buffers
-from fanin.domain.buffer import Buffer, Level
+from fanin.domain.buffer import Buffer, FailedWork, Level
 from fanin.entry.http.validation import checked
 from fanin.errors import InvalidRequest
-from fanin.wire.buffers import BUFFER, DEFINE_BUFFER, LEVEL, PUT_WORK, TAKE_WORK
+from fanin.wire.buffers import BUFFER, DEFINE_BUFFER, LEVEL, PUT_WORK, TAKE_WORK, done_work, failures_of
 
 BUFFER_OF_JOBS = Buffer("jobs", 9, "https://sqs/jobs", owned=True, batch_id=7)
 
@@ -44,3 +44,10 @@ def test_a_put_has_work_in_it() -> None:
         checked(PUT_WORK, '{"payloads": []}')
     with pytest.raises(InvalidRequest, match="/payloads/0 must be text"):
         checked(PUT_WORK, '{"payloads": [""]}')
+
+
+def test_the_failures_of_work_may_be_left_out_as_earlier_versions_do() -> None:
+    assert done_work(["r"], []) == {"receipts": ["r"]}
+    assert failures_of({"receipts": ["r"]}) == []
+    failures = [FailedWork("r", "no such scene")]
+    assert failures_of(done_work([], failures)) == failures

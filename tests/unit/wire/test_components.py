@@ -19,7 +19,7 @@ PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "Missin
     "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
     "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
-PLAIN = {"AddItems", "DefineBuffer", "TakeWork"}
+PLAIN = {"AddItems", "DefineBuffer", "DoneWork", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}
 
 

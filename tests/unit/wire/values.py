@@ -147,7 +147,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "PutWork": (buffers.PUT_WORK, st.lists(st.text(min_size=1), min_size=1, max_size=10).map(tuple)),
     "AcceptedWork": (buffers.ACCEPTED, st.builds(buffer.Accepted, items=tuples(st.text(max_size=9)))),
     "TakenWork": (buffers.TAKEN, tuples(st.builds(buffer.Work, waited_ms=numbers))),
-    "DoneWork": (buffers.DONE_WORK, tuples(st.text(max_size=9))),
+    "FailedWork": (buffers.FAILED_WORK, st.builds(buffer.FailedWork, st.text(max_size=9))),
     "ReleasedSlots": (buffers.RELEASED, st.builds(buffer.Released, done=numbers, late=numbers)),
     "Registration": (directory_shapes.REGISTRATION, registration),
     "Registrations": (

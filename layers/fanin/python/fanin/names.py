@@ -29,6 +29,7 @@ ENV_UNROUTED_QUEUE_URL: Final = (
 ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
 ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
 ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that are created for buffers
+ENV_BUFFER_DEAD_LETTERS_ARN: Final = "FANIN_BUFFER_DEAD_LETTERS_ARN"  # of the queues made for buffers
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
 
 # Environment of the library and the command line.
@@ -160,6 +161,7 @@ OUTPUT_TIMER: Final = "TimerArn"
 OUTPUT_TIMER_DLQ: Final = "TimerDlqArn"
 OUTPUT_ROUTER: Final = "RouterArn"
 OUTPUT_BUFFER_PREFIX: Final = "BufferPrefix"
+OUTPUT_BUFFER_DEAD_LETTERS: Final = "BufferDeadLettersArn"
 
 # Outputs of the pipeline's stack, read by ``fanin spark submit``.
 PIPELINE_OUTPUT_APPLICATION: Final = "ApplicationId"

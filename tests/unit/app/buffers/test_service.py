@@ -96,7 +96,7 @@ def test_work_is_taken_as_it_was_put_and_done_once(world: World) -> None:
 def test_a_put_is_accepted_whole_or_rejected_whole(world: World) -> None:
     world.buffers.put("jobs", ["a", "b"])
 
-    with pytest.raises(LimitReached, match="2 items pending of at most 3") as rejected:
+    with pytest.raises(LimitReached, match="buffer jobs has 2 items pending of at most 3") as rejected:
         world.buffers.put("jobs", ["c", "d"])
 
     assert rejected.value.retry_after == 1

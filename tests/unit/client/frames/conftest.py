@@ -53,7 +53,9 @@ class World:
     def send(self, envelopes: Sequence[Envelope]) -> None:
         self.queue.extend(envelopes)
 
-    def repeater(self, buffer: Any = None, *, transport: Any = None, size: int = 10) -> Repeater:
+    def repeater(
+        self, buffer: Any = None, *, transport: Any = None, size: int = 10, max_frames: int | None = 10
+    ) -> Repeater:
         return Repeater(
             self.frames(),
             transport or self.send,
@@ -62,6 +64,7 @@ class World:
             notices=self.notices,
             backoff=Backoff(base=5, cap=40, sleep=lambda s: self.clock.advance(int(s * 1000))),
             clock=self.seconds,
+            max_frames=max_frames,
         )
 
     def notices(self) -> list[Notice]:

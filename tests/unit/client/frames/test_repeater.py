@@ -12,6 +12,7 @@ import pytest
 from fanin.app.frames.service import FrameService
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
+from fanin.client.frames.receiver import Delivery
 from fanin.client.frames.repeat_buffer import Usage
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
@@ -521,3 +522,75 @@ def test_arguments_that_cannot_work_are_refused_at_once(world: World) -> None:
         world.repeater(transport="https://sqs/work")
     with pytest.raises(InvalidRequest, match="the template's size must be a whole number from 1"):
         world.repeater(size=0)
+
+
+def fail_on_poison(world: World, repeater: Repeater, minutes: int) -> int:
+    """Let time pass, in which receivers handle everything but poison; returns how often they tried that."""
+    tries: list[bytes] = []
+
+    def handle(delivery: Delivery) -> None:
+        if delivery.payload == b"poison":
+            tries.append(delivery.payload)
+            raise RuntimeError("bad")
+
+    for _ in range(minutes):
+        repeater.flush()
+        repeater.tick()
+        world.take(world.receiver(handle), most=1_000)
+        world.process().reap()
+        world.announce()
+        world.clock.advance(60_000)
+    return len(tries)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_an_envelope_that_receivers_never_handle_is_set_aside(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture, durable: bool
+) -> None:
+    # Given an envelope on which every receiver fails, among others
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db") if durable else MemoryRepeatBuffer()
+    repeater = world.repeater(buffer, max_frames=3)
+    for payload in (b"a", b"poison", b"b"):
+        repeater.put(payload)
+    # When receivers work for an hour
+    assert fail_on_poison(world, repeater, 60) > 3
+    # Then the sender has given it up, and nobody tries it any more
+    (aside,) = repeater.set_aside()
+    assert aside.payload == b"poison"
+    assert aside.reason.startswith("it was missing from 3 frames")
+    assert "1 envelopes of frame" in caplog.text
+    world.queue.clear()
+    assert fail_on_poison(world, repeater, 30) == 0
+    # When it is put back, Then it has as many frames again
+    buffer.put_back(aside.number)
+    repeater.put(b"c")
+    assert fail_on_poison(world, repeater, 60) > 3
+    assert [one.payload for one in repeater.set_aside()] == [b"poison"]
+
+
+def test_an_outage_of_all_receivers_sets_nothing_aside(world: World) -> None:
+    # Given receivers that are away for hours, in which many frames time out
+    repeater = world.repeater(max_frames=2)
+    repeater.put(b"a")
+    repeater.put(b"b")
+    for _ in range(200):
+        repeater.flush()
+        repeater.tick()
+        world.queue.clear()
+        world.process().reap()
+        world.announce()
+        world.clock.advance(60_000)
+    # When they are back, Then everything is delivered
+    assert repeater.set_aside() == []
+    assert deliver(world, repeater) == {b"a", b"b"}
+
+
+def test_whoever_wants_it_repeats_poison_for_ever(world: World) -> None:
+    repeater = world.repeater(max_frames=None)
+    for payload in (b"a", b"poison"):
+        repeater.put(payload)
+    fail_on_poison(world, repeater, 120)
+    assert repeater.set_aside() == []
+    assert repeater.buffer.usage.envelopes == 1
+    with pytest.raises(InvalidRequest, match="max_frames must be a whole number from 1"):
+        world.repeater(max_frames=0)

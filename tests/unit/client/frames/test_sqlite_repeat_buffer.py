@@ -156,3 +156,24 @@ def test_a_reason_that_sqlite_cannot_store_as_it_is_loses_only_what_nobody_can_r
     buffer.set_aside(7, {0: "cannot write '\ud800'"})
     assert [one.reason for one in buffer.aside()] == ["cannot write '?'"]
     buffer.close()
+
+
+def test_the_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+    # Given a file whose envelopes do not say from how many frames they were missing
+    path = tmp_path / "buffer.db"
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "CREATE TABLE envelopes (number INTEGER PRIMARY KEY AUTOINCREMENT, frame INTEGER, place INTEGER,"
+            " content_type TEXT NOT NULL, payload BLOB NOT NULL);"
+            "INSERT INTO envelopes (frame, place, content_type, payload) VALUES (7, 0, 'text/plain', x'61');"
+        )
+    database.close()
+    # When it is opened, twice
+    SqliteRepeatBuffer(path).close()
+    buffer = SqliteRepeatBuffer(path)
+    # Then its envelopes are there, and are counted from now on
+    assert buffer.release(7, [(0, 1)], others_delivered=True, max_frames=2) == 0
+    buffer.assign(8, 1)
+    assert buffer.release(8, [(0, 1)], max_frames=2) == 1
+    assert [one.payload for one in buffer.aside()] == [b"a"]
+    buffer.close()

@@ -9,7 +9,7 @@ import pytest
 from fanin import Message, SendFailed
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
-from fanin.errors import InvalidRequest, RequestTooLarge, Throttled
+from fanin.errors import IdempotencyKeyReused, InvalidRequest, RequestTooLarge, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 
@@ -279,3 +279,46 @@ def test_a_body_that_is_nested_too_deeply_is_refused(tracker, queue):
         deep = {"a": deep}
     with pytest.raises(InvalidRequest, match="cannot be written as JSON"), tracker.batch() as batch:
         batch.send(queue, [deep])
+
+
+class TestKey:
+    def test_a_producer_that_died_goes_on_with_the_same_items(self, tracker, sqs, queue):
+        # Given a producer that dies in its third block, and a consumer that has done some of what was sent
+        def rows(died):
+            for n in range(35):
+                if died and n == 25:
+                    raise KeyboardInterrupt
+                yield f"row {n}"
+
+        def send(died=False):
+            with tracker.batch(on_error="leave", key="import 7") as batch:
+                return batch, batch.send(queue, rows(died), block=10, key="rows")
+
+        with pytest.raises(KeyboardInterrupt):
+            send(died=True)
+        first = received(sqs, queue)
+        done = {m["Body"]: m["MessageAttributes"]["fanin-item"]["StringValue"] for m in first}
+        tracker.ack([done[f"row {n}"] for n in (0, 1, 2, 7, 19)])
+
+        # When it runs again
+        batch, sent = send()
+
+        # Then each row has one item, what is done is not sent again, and the batch completes
+        again = received(sqs, queue)
+        items = {m["Body"]: m["MessageAttributes"]["fanin-item"]["StringValue"] for m in again}
+        assert sent == 30
+        assert items.keys() == {f"row {n}" for n in range(35)} - {f"row {n}" for n in (0, 1, 2, 7, 19)}
+        assert all(items[body] == item for body, item in done.items() if body in items)
+        assert batch.status().batch.items == 35
+        assert tracker.ack(items_of(again))[0].complete
+
+    def test_other_messages_under_the_key_are_refused(self, tracker, queue):
+        with tracker.batch() as batch:
+            batch.send(queue, list("abc"), key="rows")
+            with pytest.raises(IdempotencyKeyReused):
+                batch.send(queue, list("abcd"), key="rows")
+
+    def test_a_key_that_is_too_long_adds_nothing(self, tracker, queue):
+        with tracker.batch() as batch, pytest.raises(InvalidRequest, match="key must be text of 1 to 100"):
+            batch.send(queue, ["a"], key="k" * 101)
+        assert batch.status().batch.items == 0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 _RETENTION: Final = 14 * 86_400  # seconds, the maximum
+MAX_RECEIVES: Final = 10
+"""How often the work of a buffer is received before its message becomes a dead letter."""
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _MOST: Final = 10
@@ -33,10 +35,19 @@ class SqsQueues:
         prefix: gives what the names of queues made here begin with, at each ``create``; what it raises is
             raised there.
         client: makes the client, when first used.
+        dead_letters: gives the ARN of the queue for messages that were received too often, at each
+            ``create``; None delivers them again and again.
     """
 
-    def __init__(self, prefix: Callable[[], str], client: Callable[[], SQSClient] | None = None) -> None:
+    def __init__(
+        self,
+        prefix: Callable[[], str],
+        client: Callable[[], SQSClient] | None = None,
+        *,
+        dead_letters: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self._prefix = prefix
+        self._dead_letters = dead_letters
         self._make_client = client or client_factory("sqs", read_timeout=28)  # a long poll takes 20 s
 
     @cached_property
@@ -46,12 +57,17 @@ class SqsQueues:
 
     def create(self, name: str, born: int) -> str:
         queue_name = self._queue_name(name, born)
+        redrive: dict[Any, str] = {}
+        if arn := self._dead_letters():
+            policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVES}
+            redrive["RedrivePolicy"] = json.dumps(policy)
         with translated():
             answer = self._client.create_queue(
                 QueueName=queue_name,
                 Attributes={
                     "MessageRetentionPeriod": str(_RETENTION),
                     "SqsManagedSseEnabled": "true",
+                    **redrive,
                 },
                 tags={names.CHANNEL_TAG: "buffer"},
             )

@@ -60,14 +60,45 @@ def put(
     ],
     *,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail at once if the buffer is full.")] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="PREFIX",
+            help="Idempotency keys of the payloads are PREFIX/1, PREFIX/2 and so on: run the same command"
+            " again, and nothing is put in twice.",
+        ),
+    ] = "",
 ) -> None:
-    """Put payloads into a buffer, waiting while it is full, and print their item ids."""
+    """Put payloads into a buffer, waiting while it is full.
+
+    Prints the item id of each payload as soon as it is in. An error or Ctrl-C says how many are in. Then
+    run the same command again if it had --key, or else with the payloads that are left.
+    """
     run = session(ctx)
     producer = run.tracker.producer(name)
     send = producer.put_now if no_wait else producer.put
     texts = (text for one in payloads for text in (lines_of_stdin() if one == "-" else (one,)))
-    items = [item for text in texts for item in send(text).items]
-    run.answer({"items": items}, *items)
+    items: list[str] = []
+    try:
+        for number, text in enumerate(texts, 1):
+            (item,) = send(text, key=f"{key}/{number}" if key else None).items
+            items.append(item)
+            if not run.as_json:
+                typer.echo(item)
+    except BaseException:  # an error, or Ctrl-C
+        if run.as_json:
+            run.answer({"items": items})
+        run.remark(_stopped(name, len(items), key))
+        raise
+    run.answer({"items": items})
+
+
+def _stopped(name: str, count: int, key: str) -> str:
+    """How many payloads are in, and how to go on."""
+    done = f"buffer {name}: {count:,} payloads are in"
+    if key:
+        return f"{done}; run the same command again to go on, and nothing is put in twice"
+    return f"{done}; go on with payload {count + 1:,}, which may be in, too, if its answer was lost"
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
 
@@ -16,7 +17,7 @@ from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
 from fanin.cli.session import Session, session
 from fanin.cli.watching import complete, follow, may_have_failed
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, State
 from fanin.errors import SendFailed
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ def fanout(
     deadline: Deadline = None,
     limit: Limit = None,
     metadata: Metadata = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Go on where an earlier run with this key stopped; use a new key for each import.",
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
     fail_on_failures: FailOnFailures = False,
 ) -> None:
@@ -51,25 +59,39 @@ def fanout(
     FILE is CSV with a header, JSON lines (one object a line), or Parquet. It is streamed, and each row
     becomes a message with a JSON object. Malformed rows are skipped, counted and listed; messages that the
     queue rejects become failed items. Either makes the exit code 1. An error or Ctrl-C cancels the batch.
+
+    With --key it stays open instead: run the same command again to go on, also after a crash. Each row
+    keeps its item, and rows that are done are not sent again.
     """
     from fanin.client.sqs_messages import REQUEST_BYTES
 
     run = session(ctx)
+    ends_at = parsing.moment(deadline) if deadline else None
+    if key is not None and isinstance(ends_at, timedelta):
+        raise typer.BadParameter("with --key give --deadline as a time, such as 2026-11-21T09:40:00Z")
     source = kind or format_of(file.name)
     malformed = Malformed()
     with (
         _opened(file) as stream,
         run.tracker.batch(
             user_key=user_key,
-            deadline=parsing.moment(deadline) if deadline else None,
+            deadline=ends_at,
             limit=limit,
             metadata=dict(map(parsing.pair, metadata or ())),
+            key=key,
+            on_error="cancel" if key is None else "leave",
         ) as batch,
     ):
         run.remark(f"batch {batch.id}")
-        rows = bodies(stream, source, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
-        with _progress(run) as progress:
-            sent, unsent = _send(batch, queue, rows, progress)
+        sent, unsent = 0, dict[str, str]()
+        if batch.row.state is not State.OPEN:
+            run.remark(
+                f"an earlier run with key {key} has sent all rows: batch {batch.id} is {batch.row.state}"
+            )
+        else:
+            rows = bodies(stream, source, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
+            with _progress(run) as progress:
+                sent, unsent = _send(run, batch, queue, rows, progress=progress, key=key)
     row = follow(run, batch.id).batch if wait else batch.row
     _answer(run, row, sent=sent, malformed=malformed, unsent=unsent)
     failed = wait and fail_on_failures and may_have_failed(row)
@@ -87,7 +109,13 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def _send(
-    batch: TrackedBatch, queue: str, rows: Iterator[str], progress: Callable[[int], None]
+    run: Session,
+    batch: TrackedBatch,
+    queue: str,
+    rows: Iterator[str],
+    *,
+    progress: Callable[[int], None],
+    key: str | None,
 ) -> tuple[int, dict[str, str]]:
     """Send rows; those that the queue rejects become failed items, so that the batch still ends.
 
@@ -102,11 +130,25 @@ def _send(
         progress(taken)
 
     try:
-        batch.send(queue, rows, progress=count)
+        batch.send(queue, rows, progress=count, key=key)
     except SendFailed as failed:
         batch.fail(Failure(item, f"not sent: {reason}") for item, reason in failed.items.items())
         return sent, failed.items
+    except BaseException:  # an error, or Ctrl-C
+        run.remark(_stopped(batch.id, sent, key))
+        raise
     return sent, {}
+
+
+def _stopped(batch_id: int, sent: int, key: str | None) -> str:
+    """What became of the batch, and how to go on."""
+    said = f"stopped after {sent:,} messages were sent"
+    if key is not None:
+        return f"{said}; batch {batch_id} is open: run the same command again to go on with it"
+    return (
+        f"{said}; batch {batch_id} is cancelled, and consumers still get what was sent. Another run sends all"
+        " rows again, in a new batch; with --key it could go on"
+    )
 
 
 @contextmanager

@@ -36,11 +36,17 @@ def open_frame(
         str, typer.Option(metavar="SPAN", help="Request a repeat after this long without progress.")
     ] = f"{DEFAULT_TTL}s",
     user_key: UserKey = "",
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Idempotency key: a repeat prints the id of the same frame."),
+    ] = None,
 ) -> None:
     """Open a frame of N envelopes, and print its id."""
     run = session(ctx)
     patience = seconds(parsing.span(ttl)) or 0
-    frame = run.tracker.frames.open(OpenFrame(size, source, destination, reply_to, patience, user_key))
+    frame = run.tracker.frames.open(
+        OpenFrame(size, source, destination, reply_to, patience, user_key), key=key
+    )
     run.answer(wire.FRAME.encode(frame), str(frame.frame_id))
 
 

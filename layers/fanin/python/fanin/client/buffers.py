@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
-from fanin.domain.buffer import Accepted, Released, Work
-from fanin.errors import LimitReached
+from fanin.domain.buffer import Accepted, FailedWork, Released, Work
+from fanin.domain.limits import MAX_REASON
+from fanin.errors import ItemFailed, LimitReached
+
+logger = logging.getLogger("fanin")
 
 ROOM_WAITS: Final = Backoff(base=0.5, cap=10.0)
 """Waits of a producer after each rejection, by default."""
@@ -125,27 +129,59 @@ class Taker:
         """Report work as done, which makes room for as much."""
         return self._buffers.done(self._name, [one.receipt for one in work])
 
+    def fail(self, work: Work, reason: str) -> Released:
+        """Give work up, which makes room, too; it does not come again.
+
+        The payload is dropped. The buffer's batch lists the failure with its reason.
+
+        Args:
+            work: as it was taken.
+            reason: why, for people; cut after 1,024 characters.
+        """
+        return self._buffers.done(self._name, [], failures=[_failed(work, reason)])
+
     def run(self, handle: Callable[[str], object], *, until_empty: bool = False) -> int:
         """Take and handle work, payload by payload, and report it as done after each take.
 
-        If ``handle`` raises, the error is raised here after the work that succeeded has been reported; the
-        other work comes again.
+        If ``handle`` raises ``ItemFailed``, the work is given up: it does not come again. After any other
+        error it comes again. The rest of the take is handled first, so a payload that always fails holds up
+        no other; then the first error is raised here, and further ones are logged.
 
         Args:
             handle: does the work of one payload.
             until_empty: stop when there is no work; by default this never stops.
 
         Returns:
-            How many payloads were done.
+            How many payloads are done, those that were given up included.
         """
         total = 0
         while (taken := self.take()) or not until_empty:
-            finished: list[Work] = []
-            try:
-                for work in taken:
-                    handle(work.payload)
-                    finished.append(work)
-            finally:
-                if finished:
-                    total += self.done(*finished).done
+            total += self._handle_all(taken, handle)
         return total
+
+    def _handle_all(self, taken: Sequence[Work], handle: Callable[[str], object]) -> int:
+        """Handle the work of one take, report it, and raise the first error of a handler."""
+        done: list[str] = []
+        failures: list[FailedWork] = []
+        first: Exception | None = None
+        try:
+            for work in taken:
+                try:
+                    handle(work.payload)
+                except ItemFailed as failed:
+                    failures.append(_failed(work, failed.reason))
+                except Exception as error:  # the other work must not wait for this
+                    if first is not None:
+                        logger.exception("another payload of buffer %s failed and comes again", self._name)
+                    first = first or error
+                else:
+                    done.append(work.receipt)
+        finally:  # also if the process is told to end
+            freed = self._buffers.done(self._name, done, failures=failures).done if done or failures else 0
+        if first is not None:
+            raise first
+        return freed
+
+
+def _failed(work: Work, reason: str) -> FailedWork:
+    return FailedWork(work.receipt, reason[:MAX_REASON])

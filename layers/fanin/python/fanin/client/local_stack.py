@@ -50,6 +50,7 @@ class Stack:
         timer_dlq_arn: queue for the calls that failed.
         router_arn: function that the rules of routes call.
         buffer_prefix: prefix of the names of the queues that fanin makes for buffers.
+        buffer_dead_letters_arn: queue for the dead letters of those queues.
     """
 
     endpoint_url: str
@@ -79,6 +80,7 @@ class Stack:
     timer_dlq_arn: str
     router_arn: str
     buffer_prefix: str
+    buffer_dead_letters_arn: str
 
     def session(self) -> boto3.Session:
         """A boto3 session with the root user's keys, whatever the environment holds."""

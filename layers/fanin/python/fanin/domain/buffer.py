@@ -65,11 +65,24 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedWork:
+    """Work that its consumer gives up, so that it does not come again.
+
+    Attributes:
+        receipt: of the work.
+        reason: why, for people; at most 1,024 characters.
+    """
+
+    receipt: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """The answer to done.
 
     Attributes:
-        done: slots that this call freed.
+        done: slots that this call freed, those of failed work included.
         late: receipts whose work had been reported, or given up, before.
     """
 

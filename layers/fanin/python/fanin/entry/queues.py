@@ -58,7 +58,9 @@ def acknowledge(
     return unhandled.response(park, postpone, put_back)
 
 
-def fail_dead_letters(event: Message, ledger: Ledger, park: Park, postpone: Postpone) -> dict[str, Any]:
+def fail_dead_letters(
+    event: Message, ledger: Ledger, park: Park, postpone: Postpone, *, kept_from: str | None = None
+) -> dict[str, Any]:
     """Fail the items whose messages ended in a dead-letter queue, so that their batches can complete.
 
     The first mark of an item decides, so an item that was done stays done. A message is parked if it has no
@@ -69,6 +71,8 @@ def fail_dead_letters(event: Message, ledger: Ledger, park: Park, postpone: Post
         ledger: fails the items.
         park: keeps the messages that cannot be handled.
         postpone: changes when messages come again.
+        kept_from: ARN of a dead-letter queue whose messages are parked after their items have failed, because
+            a buffer's payload is nowhere else.
 
     Returns:
         The partial batch response: messages that could be neither handled nor parked now.
@@ -82,6 +86,8 @@ def fail_dead_letters(event: Message, ledger: Ledger, park: Park, postpone: Post
         else:
             unhandled.refuse(message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
     _mark(ledger, accepted, unhandled)
+    if kept_from is not None:
+        unhandled.keep([message for message, _ in accepted if message["eventSourceARN"] == kept_from])
     return unhandled.response(park, postpone)
 
 

@@ -98,6 +98,11 @@ class Settings:
         return self._text(names.ENV_BUFFER_PREFIX)
 
     @property
+    def buffer_dead_letters_arn(self) -> str | None:
+        """ARN of the queue for dead letters of buffers; None if their messages come again and again."""
+        return self.environment.get(names.ENV_BUFFER_DEAD_LETTERS_ARN) or None
+
+    @property
     def scatter_queue_url(self) -> str:
         return self._text(names.ENV_SCATTER_QUEUE_URL)
 

@@ -31,7 +31,8 @@ class Unhandled:
     """Messages of which something was not handled.
 
     Attributes:
-        poison: refused because of their content, so another delivery would fail too.
+        poison: for a person to look at: refused because of their content, so that another delivery would
+            fail too, or to be kept.
         postponed: not known to be at fault; another delivery may succeed.
         overload: those of ``postponed`` for which there was no capacity or no time; they come again sooner.
         rests: what is left of messages that were handled in part, each with the id of its message.
@@ -48,6 +49,11 @@ class Unhandled:
         """Note a message that a person must look at."""
         logger.warning("message refused", extra={"message_id": message["messageId"], "code": error.code})
         self.poison.append(message)
+
+    def keep(self, messages: Sequence[Message]) -> None:
+        """Note messages that were handled, and whose content a person may still want."""
+        waiting = {message["messageId"] for message in (*self.poison, *self.postponed)}
+        self.poison += [message for message in messages if message["messageId"] not in waiting]
 
     def postpone(self, message: Message, error: Exception) -> None:
         """Note a message that comes again as it is."""

@@ -59,7 +59,7 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
         records=DynamoRecords.of_batches(where.parts_table, connection, clock),
         directory=DynamoRecords.of_directory(where.directory_table, connection, clock),
         channels=SqsChannels(),
-        queues=SqsQueues(lambda: where.buffer_prefix),
+        queues=SqsQueues(lambda: where.buffer_prefix, dead_letters=lambda: where.buffer_dead_letters_arn),
         rules=EventBridgeRules(lambda: where.bus, lambda: where.router_arn),
         jobs=SqsQueue(lambda: where.scatter_queue_url),
         claims=S3Claims(lambda: where.claims_bucket, clock),

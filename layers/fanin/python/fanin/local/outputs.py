@@ -30,6 +30,7 @@ OUTPUTS: Final = {
     "timer_dlq_arn": names.OUTPUT_TIMER_DLQ,
     "router_arn": names.OUTPUT_ROUTER,
     "buffer_prefix": names.OUTPUT_BUFFER_PREFIX,
+    "buffer_dead_letters_arn": names.OUTPUT_BUFFER_DEAD_LETTERS,
 }
 
 # Environment variable of the library and the functions → field of the description.
@@ -50,6 +51,7 @@ VARIABLES: Final = {
     names.ENV_TIMER_DLQ_ARN: "timer_dlq_arn",
     names.ENV_ROUTER_ARN: "router_arn",
     names.ENV_BUFFER_PREFIX: "buffer_prefix",
+    names.ENV_BUFFER_DEAD_LETTERS_ARN: "buffer_dead_letters_arn",
 }
 
 

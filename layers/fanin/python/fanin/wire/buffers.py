@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fanin.domain import limits
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Outcome, Released, Work
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Outcome, Released, Work
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
@@ -13,6 +14,7 @@ from fanin.wire.json_types import (
     ITEM_ID,
     NATURAL,
     TEXT,
+    Json,
     JsonType,
     many,
     one_of,
@@ -20,7 +22,7 @@ from fanin.wire.json_types import (
     text,
     whole,
 )
-from fanin.wire.shapes import Inline, answer, plain, wrapped
+from fanin.wire.shapes import Inline, answer, plain, request, wrapped
 
 DEFINE_BUFFER: Final = plain(
     "DefineBuffer",
@@ -71,7 +73,13 @@ TAKE_WORK: Final = plain(
 )
 WORK: Final = answer("Work", Work, payload=TEXT, receipt=TEXT, waited_ms=NATURAL)
 TAKEN: Final = wrapped("TakenWork", "work", many(WORK))
-DONE_WORK: Final = wrapped("DoneWork", "receipts", many(TEXT, limits.MAX_RECEIPTS))
+FAILED_WORK: Final = request("FailedWork", FailedWork, receipt=TEXT, reason=text(limits.MAX_REASON))
+_FAILURES: Final = many(FAILED_WORK, limits.MAX_RECEIPTS)
+DONE_WORK: Final = plain(
+    "DoneWork",
+    {"receipts": many(TEXT, limits.MAX_RECEIPTS)},
+    {"failures": _FAILURES.with_keywords(description="work that is given up; it does not come again")},
+)
 RELEASED: Final = answer("ReleasedSlots", Released, done=NATURAL, late=NATURAL)
 
 SHAPES: Final = (
@@ -84,6 +92,18 @@ SHAPES: Final = (
     TAKE_WORK,
     WORK,
     TAKEN,
+    FAILED_WORK,
     DONE_WORK,
     RELEASED,
 )
+
+
+def failures_of(done_work: Json) -> list[FailedWork]:
+    """The failures of a ``DONE_WORK``; earlier versions of the library send none."""
+    return list(_FAILURES.decode(done_work.get("failures", [])))
+
+
+def done_work(receipts: Sequence[str], failures: Sequence[FailedWork]) -> Json:
+    """A ``DONE_WORK``. Without failures it is that of earlier versions, which refuse unknown fields."""
+    body: Json = {"receipts": list(receipts)}
+    return body | {"failures": _FAILURES.encode(failures)} if failures else body

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT
 
 
@@ -71,12 +71,15 @@ class Buffers(Protocol):
         """
         ...
 
-    def done(self, name: str, tokens: Sequence[str]) -> Released:
-        """Report work as done, which frees its slots; a late receipt is not an error.
+    def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
+        """Report work as done or failed, which frees its slots; a late receipt is not an error.
+
+        Failed work does not come again. The buffer's batch lists it among its failures, with the reason.
 
         Args:
             name: of the buffer.
-            tokens: receipts of ``take``, at most 100.
+            tokens: receipts of ``take``; with the failures at most 100.
+            failures: work that is given up.
 
         Raises:
             InvalidRequest: a receipt is not one that ``take`` gave; nothing was freed.

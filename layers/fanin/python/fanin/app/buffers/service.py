@@ -7,8 +7,9 @@ happen is that the slot of accepted work is freed before the work is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from fanin.app.buffers import receipts
 from fanin.app.buffers.deliveries import Deliveries
@@ -20,9 +21,21 @@ from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.buffers.waiting_consumers import WaitingConsumers
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
+from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, State
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work, check_payloads
+from fanin.domain.buffer import (
+    Accepted,
+    Buffer,
+    BufferPage,
+    FailedWork,
+    Level,
+    Released,
+    Work,
+    check_payloads,
+)
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
+
+T = TypeVar("T")
 
 
 class BufferService:
@@ -114,25 +127,29 @@ class BufferService:
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
 
-    def done(self, name: str, tokens: Sequence[str]) -> Released:
-        limits.at_most("receipts", tokens, limits.MAX_RECEIPTS)
+    def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
+        every = [*tokens, *(failure.receipt for failure in failures)]
+        limits.at_most("receipts", every, limits.MAX_RECEIPTS)
         entry = self._records.fresh(name)
-        read = [receipts.read(token) for token in tokens]
+        read = [receipts.read(token) for token in every]
+        reasons = [None] * len(tokens) + [failure.reason for failure in failures]
         if any(item.batch_id != entry.buffer.batch_id for item in read):
             entry = self._records.refresh(name)
-        ours = [item for item in read if item.batch_id == entry.buffer.batch_id]
-        done = self._mark_done([item.item for item in ours])
-        self._ports.queues.remove(entry.buffer.queue, [item.handle for item in ours])
+        batch_id = entry.buffer.batch_id
+        ours = [(one, why) for one, why in zip(read, reasons, strict=True) if one.batch_id == batch_id]
+        done = self._mark([Failure(one.item, why) for one, why in ours if why is not None], self._ledger.fail)
+        done += self._mark([one.item for one, why in ours if why is None], self._ledger.ack)
+        self._ports.queues.remove(entry.buffer.queue, [one.handle for one, _ in ours])
         return Released(done, len(read) - done)
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         return self._records.page(cursor, limit)
 
-    def _mark_done(self, items: Sequence[str]) -> int:
-        """Mark items of one batch done; none are if it is gone."""
+    def _mark(self, items: Sequence[T], mark: Callable[[Sequence[T]], Sequence[Receipt]]) -> int:
+        """Mark items of one batch done or failed; none are if it is gone."""
         try:
-            return sum(answer.first for answer in self._ledger.ack(items)) if items else 0
+            return sum(receipt.first for receipt in mark(items)) if items else 0
         except (BatchNotFound, BatchGone):
             return 0
 

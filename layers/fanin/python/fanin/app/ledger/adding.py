@@ -6,7 +6,7 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reading import Reading
 from fanin.app.ports import Ports
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import Group
 from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
 
@@ -101,7 +101,7 @@ class Adding:
             return None
         if count > batch.limit:
             raise InvalidRequest(
-                f"{count} items never fit into batch {batch.batch_id}, whose limit is {batch.limit};"
+                f"{count} items never fit into {_name_of(batch)}, whose limit is {batch.limit};"
                 " add fewer at a time"
             )
         if _fits(batch, count):
@@ -110,11 +110,18 @@ class Adding:
         pending = self._reading.pending(batch, budget=limits.MAX_LIMIT * 8) or 0
         if pending + count > batch.limit:
             raise LimitReached(
-                f"batch {batch.batch_id} has {pending} items pending of at most {batch.limit};"
+                f"{_name_of(batch)} has {pending} items pending of at most {batch.limit};"
                 " try again when some are done",
                 retry_after=1,
             )
         return pending
+
+
+def _name_of(batch: Batch) -> str:
+    """A batch as its producer knows it: of a buffer, that is the name, not the batch behind it."""
+    if batch.kind is Kind.BUFFER:
+        return f"buffer {batch.user_key}"
+    return f"batch {batch.batch_id}"
 
 
 def _fits(batch: Batch, count: int) -> bool:

@@ -12,6 +12,7 @@ from fanin.client.frames.envelopes import OCTETS, Envelope, check_content_type
 from fanin.client.frames.repeat_buffer import (
     MAX_BYTES,
     MAX_ENVELOPES,
+    NOT_HANDLED,
     IndexRange,
     SetAside,
     Usage,
@@ -19,7 +20,8 @@ from fanin.client.frames.repeat_buffer import (
     usage_with,
 )
 
-_Entry: TypeAlias = tuple[bytes, str]
+_Entry: TypeAlias = tuple[bytes, str, int]
+"""Payload, content type, and the number of frames from which it was missing."""
 
 
 class MemoryRepeatBuffer:
@@ -54,7 +56,7 @@ class MemoryRepeatBuffer:
         check_content_type(content_type)
         with self._lock:
             self._usage = usage_with(self._usage, len(payload), self._bounds)
-            self._waiting.append((payload, content_type))
+            self._waiting.append((payload, content_type, 0))
 
     @property
     def usage(self) -> Usage:
@@ -78,22 +80,35 @@ class MemoryRepeatBuffer:
         for start, stop in ranges:
             for index, entry in enumerate(entries[start:stop], start):
                 if entry is not None:
-                    yield Envelope(frame, index, *entry)
+                    yield Envelope(frame, index, *entry[:2])
 
     def drop(self, frame: int) -> None:
         self.release(frame, ())
 
-    def release(self, frame: int, missing: Collection[IndexRange]) -> None:
+    def release(
+        self,
+        frame: int,
+        missing: Collection[IndexRange],
+        *,
+        others_delivered: bool = False,
+        max_frames: int | None = None,
+    ) -> int:
         with self._lock:
+            before = len(self._aside)
             entries = self._frames.pop(frame, [])
             kept = {index for start, stop in missing for index in range(start, min(stop, len(entries)))}
             for index, entry in enumerate(entries):
                 if entry is None:
                     continue
-                if index in kept:
-                    self._waiting.append(entry)
+                payload, content_type, frames = entry
+                frames += others_delivered or frames > 0
+                if index not in kept:
+                    self._drop(payload)
+                elif max_frames is None or frames < max_frames:
+                    self._waiting.append((payload, content_type, frames))
                 else:
-                    self._drop(entry[0])
+                    self._put_aside(entry, NOT_HANDLED.format(frames=frames))
+            return len(self._aside) - before
 
     def set_aside(self, frame: int, reasons: Mapping[int, str]) -> None:
         with self._lock:
@@ -102,8 +117,7 @@ class MemoryRepeatBuffer:
                 entry = entries[index] if 0 <= index < len(entries) else None
                 if entry is not None:
                     entries[index] = None
-                    number = next(self._numbers)
-                    self._aside[number] = SetAside(number, *entry, reason)
+                    self._put_aside(entry, reason)
 
     def aside(self) -> list[SetAside]:
         with self._lock:
@@ -112,12 +126,16 @@ class MemoryRepeatBuffer:
     def put_back(self, number: int) -> None:
         with self._lock:
             if found := self._aside.pop(number, None):
-                self._waiting.append((found.payload, found.content_type))
+                self._waiting.append((found.payload, found.content_type, 0))
 
     def discard(self, number: int) -> None:
         with self._lock:
             if found := self._aside.pop(number, None):
                 self._drop(found.payload)
+
+    def _put_aside(self, entry: _Entry, reason: str) -> None:
+        number = next(self._numbers)
+        self._aside[number] = SetAside(number, *entry[:2], reason)
 
     def _drop(self, payload: bytes) -> None:
         self._usage = Usage(self._usage.envelopes - 1, self._usage.bytes - len(payload))

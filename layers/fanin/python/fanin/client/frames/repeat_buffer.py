@@ -1,8 +1,8 @@
 """What a repeater keeps until it is delivered.
 
 An entry *waits* until a frame is opened for it; then it has an index in that frame. A frame's entries are
-dropped together, when the frame is complete. An envelope that can never be sent is *set aside*, for people to
-look at: it stays, with the reason, until it is put back or discarded.
+dropped together, when the frame is complete. An envelope that can never be sent, or that receivers never
+handle, is *set aside*, for people to look at: it stays, with the reason, until it is put back or discarded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ IndexRange = tuple[int, int]
 
 MAX_ENVELOPES: Final = 100_000
 MAX_BYTES: Final = 256 * 2**20
+NOT_HANDLED: Final = (
+    "it was missing from {frames} frames, of which receivers handled others; find out in their logs why they"
+    " fail, then put it back or discard it"
+)
 _LARGEST: Final = 2**63 - 1
 
 
@@ -37,13 +41,13 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """An envelope that can never be sent.
+    """An envelope that can never be sent, or that receivers never handle.
 
     Attributes:
         number: names it in its buffer, for ``put_back`` and ``discard``.
         payload: as it was put.
         content_type: as it was put.
-        reason: why it cannot be sent.
+        reason: why it was set aside.
     """
 
     number: int
@@ -100,12 +104,28 @@ class RepeatBuffer(Protocol):
         """Drop the entries of a frame; a frame without entries is ignored."""
         ...
 
-    def release(self, frame: int, missing: Collection[IndexRange]) -> None:
+    def release(
+        self,
+        frame: int,
+        missing: Collection[IndexRange],
+        *,
+        others_delivered: bool = False,
+        max_frames: int | None = None,
+    ) -> int:
         """Dissolve a frame that was given up: missing entries wait again, the others are dropped.
+
+        An entry that was missing from too many frames is set aside, with ``NOT_HANDLED`` as the reason. Its
+        count begins with the first frame of which others were delivered: before that, nothing says that
+        there are receivers at all.
 
         Args:
             frame: id of the frame.
             missing: the ranges that were not delivered; they may reach beyond the frame.
+            others_delivered: whether anything of the frame was delivered.
+            max_frames: from how many frames an entry may be missing; None sets nothing aside.
+
+        Returns:
+            How many entries were set aside.
         """
         ...
 

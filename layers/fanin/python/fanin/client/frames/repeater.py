@@ -27,6 +27,8 @@ from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 logger = logging.getLogger("fanin")
 
 FRAME_SIZE: Final = 1_000
+MAX_FRAMES: Final = 10
+"""From how many frames an envelope may be missing, by default."""
 _REPEATS: Final = Backoff(base=5, cap=300)
 _FAULTS: Final = (FaninError, OSError)
 
@@ -47,6 +49,10 @@ class Repeater:
     ``buffer.put_back`` sends one again, ``buffer.discard`` drops it. Until then they count in the buffer's
     usage. A frame of which only such envelopes are missing is left to time out.
 
+    So is an envelope that receivers never handle: it is set aside once it was missing from ``max_frames``
+    frames. The count begins with the first of them of which receivers handled others, so an outage of all
+    receivers sets nothing aside.
+
     All calls except ``put`` must come from one thread. ``docs/patterns/frames.md`` has an example that runs.
 
     Args:
@@ -59,6 +65,7 @@ class Repeater:
             time. An envelope that is still in the queue counts as missing and is sent again, so the first
             wait should not be shorter than receivers take.
         clock: tells the time in seconds, monotonic.
+        max_frames: from how many frames an envelope may be missing; None repeats it for ever.
 
     Raises:
         InvalidRequest: ``transport`` or ``notices`` cannot be called, or the template opens no frame.
@@ -74,7 +81,11 @@ class Repeater:
         notices: Callable[[], Iterable[Notice]] = tuple,
         backoff: Backoff = _REPEATS,
         clock: Callable[[], float] = time.monotonic,
+        max_frames: int | None = MAX_FRAMES,
     ) -> None:
+        if max_frames is not None:
+            limits.whole("max_frames", max_frames, 1, MAX_COUNT)
+        self._max_frames = max_frames
         for name, argument in (("transport", transport), ("notices", notices)):
             if not callable(argument):
                 raise InvalidRequest(f"{name} must be a function, not {type(argument).__name__}")
@@ -106,7 +117,7 @@ class Repeater:
         self.buffer.put(payload, content_type)
 
     def set_aside(self) -> list[SetAside]:
-        """The envelopes that can never be sent, with the reasons, oldest first."""
+        """The envelopes that can never be sent, or that receivers never handle, with the reasons."""
         return self.buffer.aside()
 
     def flush(self) -> None:
@@ -198,11 +209,25 @@ class Repeater:
         if frame.state is State.COMPLETE:
             self._forget(frame_id)
         elif frame.state.terminal:
-            missing = [found for page in self._pages(frame) for found in page.missing]
-            self.buffer.release(frame_id, missing)
+            self._dissolve(frame)
             self._forget(frame_id)
         elif not self._send_missing(frame):
             self._forget(frame_id)  # what is missing was set aside, so there is nothing left to deliver
+
+    def _dissolve(self, frame: Frame) -> None:
+        """Let what is missing of a frame that was given up wait for another one."""
+        missing = [found for page in self._pages(frame) for found in page.missing]
+        others = sum(stop - start for start, stop in missing) < frame.size
+        given_up = self.buffer.release(
+            frame.frame_id, missing, others_delivered=others, max_frames=self._max_frames
+        )
+        if given_up:
+            logger.error(
+                "%d envelopes of frame %d are set aside: receivers never handled them in %s frames",
+                given_up,
+                frame.frame_id,
+                self._max_frames,
+            )
 
     def _send_missing(self, frame: Frame) -> bool:
         """Send what is missing of a frame again, page by page; what a page lists is sent before the next.

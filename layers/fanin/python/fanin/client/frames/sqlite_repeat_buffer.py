@@ -13,6 +13,7 @@ from fanin.client.frames.envelopes import OCTETS, Envelope, check_content_type
 from fanin.client.frames.repeat_buffer import (
     MAX_BYTES,
     MAX_ENVELOPES,
+    NOT_HANDLED,
     IndexRange,
     SetAside,
     Usage,
@@ -21,13 +22,15 @@ from fanin.client.frames.repeat_buffer import (
 )
 from fanin.errors import BufferFull, NotConfigured, ServiceUnavailable
 
+_LARGEST: Final = 2**63 - 1
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS envelopes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     frame INTEGER,
     place INTEGER,
     content_type TEXT NOT NULL,
-    payload BLOB NOT NULL
+    payload BLOB NOT NULL,
+    frames INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX IF NOT EXISTS by_place ON envelopes (frame, place);
 CREATE TABLE IF NOT EXISTS set_aside (
@@ -80,6 +83,9 @@ class SqliteRepeatBuffer:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
             self._database.executescript(_SCHEMA)
+            columns = self._database.execute("SELECT name FROM pragma_table_info('envelopes')").fetchall()
+            if ("frames",) not in columns:  # the file of an earlier version
+                self._database.execute("ALTER TABLE envelopes ADD COLUMN frames INTEGER NOT NULL DEFAULT 0")
             self._usage = self._count()
 
     def close(self) -> None:
@@ -133,14 +139,35 @@ class SqliteRepeatBuffer:
     def drop(self, frame: int) -> None:
         self.release(frame, ())
 
-    def release(self, frame: int, missing: Collection[IndexRange]) -> None:
-        waits = "UPDATE envelopes SET frame = NULL, place = NULL WHERE frame = ? AND place >= ? AND place < ?"
+    def release(
+        self,
+        frame: int,
+        missing: Collection[IndexRange],
+        *,
+        others_delivered: bool = False,
+        max_frames: int | None = None,
+    ) -> int:
+        most = _LARGEST if max_frames is None else max_frames
+        count = "UPDATE envelopes SET frames = frames + (? OR frames > 0) WHERE frame = ?"
+        move = (
+            "INSERT INTO set_aside SELECT number, content_type, payload, ? FROM envelopes"
+            " WHERE frame = ? AND place >= ? AND place < ? AND frames >= ?"
+        )
+        waits = (
+            "UPDATE envelopes SET frame = NULL, place = NULL"
+            " WHERE frame = ? AND place >= ? AND place < ? AND frames < ?"
+        )
+        statements: list[tuple[str, Sequence[object]]] = [(count, (others_delivered, frame))]
+        for start, stop in missing:
+            statements += [
+                (move, (NOT_HANDLED.format(frames=most), frame, start, stop, most)),
+                (waits, (frame, start, stop, most)),
+            ]
         with self._lock:
-            self._write(
-                *((waits, (frame, start, stop)) for start, stop in missing),
-                ("DELETE FROM envelopes WHERE frame = ?", (frame,)),
-            )
+            before = self._count_aside()
+            self._write(*statements, ("DELETE FROM envelopes WHERE frame = ?", (frame,)))
             self._usage = self._count()
+            return self._count_aside() - before
 
     def set_aside(self, frame: int, reasons: Mapping[int, str]) -> None:
         move = (
@@ -169,6 +196,10 @@ class SqliteRepeatBuffer:
         with self._lock:
             self._write(("DELETE FROM set_aside WHERE number = ?", (number,)))
             self._usage = self._count()
+
+    def _count_aside(self) -> int:
+        ((count,),) = self._read("SELECT count(*) FROM set_aside")
+        return int(count)
 
     def _count(self) -> Usage:
         ((count, size),) = self._read(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from fanin.client.https.api import NOTHING, HttpsApi
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT
 from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire import buffers as wire
@@ -51,8 +51,8 @@ class HttpsBuffers:
         work = self._api.call(wire.TAKEN, "POST", _path(name, "/take"), body)
         return list(work)
 
-    def done(self, name: str, tokens: Sequence[str]) -> Released:
-        return self._api.call(wire.RELEASED, "POST", _path(name, "/done"), wire.DONE_WORK.encode(tokens))
+    def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
+        return self._api.call(wire.RELEASED, "POST", _path(name, "/done"), wire.done_work(tokens, failures))
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         query = {"cursor": cursor, "limit": limit}

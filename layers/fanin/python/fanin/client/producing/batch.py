@@ -13,6 +13,7 @@ from fanin.client.conversions import Duration
 from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
+from fanin.client.producing.done_before import DoneBefore
 from fanin.client.producing.sender import Sender
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 10_000
 _BLOCK_BYTES: Final = 64 * 2**20
+_MAX_KEY: Final = 100  # characters; the number of the block is added
 _PATIENCE: Final = 8  # how often a throttled addition of items is repeated
 
 
@@ -96,6 +98,7 @@ class TrackedBatch:
         block: int = _BLOCK,
         request_bytes: int = REQUEST_BYTES,
         progress: Callable[[int], None] | None = None,
+        key: str | None = None,
     ) -> int:
         """Add an item for each message, put its id on the message, and send the messages.
 
@@ -113,9 +116,13 @@ class TrackedBatch:
             block: most items that are added at a time.
             request_bytes: most bytes of one request; up to 1 MiB if the queue's MaximumMessageSize allows it.
             progress: called after each request with the number of messages it sent.
+            key: idempotency key of this call, at most 100 characters. A producer that died calls it again
+                with the same messages, in the same order, and the same ``block``: they get the same items,
+                and are sent unless their items are done. So a message may be sent twice, and counts once.
 
         Returns:
-            How many messages were sent; 0 if an earlier delivery of the message that is handled sent them.
+            How many messages were sent, without those whose items were done before; 0 if an earlier delivery
+            of the message that is handled has sent them all.
 
         Raises:
             InvalidRequest: ``messages`` is one message, or an argument is not what it should be; nothing was
@@ -134,6 +141,10 @@ class TrackedBatch:
         limits.whole("block", block, 1, MAX_COUNT)
         if self._additions is not None and self.row.state is not State.OPEN:
             return 0  # the earlier run that closed the batch has sent everything
+        if key is None:
+            key = self._next_key()
+        else:
+            limits.text("key", key, _MAX_KEY, least=1)
         sender = Sender(
             self._make_sqs(),
             queue_url,
@@ -146,7 +157,7 @@ class TrackedBatch:
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
         sent = 0
         unsent: list[Message] = []
-        for taken, _ in sender.send(self._blocks(messages, size, sender.refused, unsent)):
+        for taken, _ in sender.send(self._blocks(messages, size, sender.refused, unsent, key)):
             sent += taken
             if progress is not None:
                 progress(taken)
@@ -160,23 +171,27 @@ class TrackedBatch:
         size: int,
         refused: Mapping[str, str],
         unsent: list[Message],
+        key: str | None,
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         """Add items for the messages, block by block; if there can be no room, the rest is ``unsent``."""
         stream = map(_weighed, messages)
-        for block in chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES):
-            group = self._admitted(len(block), refused)
+        done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if key is not None else None
+        blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
+        for number, block in enumerate(blocks):
+            block_key = uuid.uuid4().hex if key is None else f"{key}/{number}"
+            group = self._admitted(len(block), refused, block_key)
             if group is None:
                 unsent += [message for message, _ in block]
                 return
-            yield zip(group, (message for message, _ in block), strict=True)
+            pairs = zip(group, (message for message, _ in block), strict=True)
+            yield [pair for pair in pairs if done is None or pair[0] not in done]
 
-    def _admitted(self, count: int, refused: Mapping[str, str]) -> Group | None:
+    def _admitted(self, count: int, refused: Mapping[str, str], key: str) -> Group | None:
         """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.
 
         Returns:
             The items; None if the items of refused messages leave no room for so many.
         """
-        key = self._next_key() or uuid.uuid4().hex
         attempt = 0
         while True:
             try:

@@ -87,6 +87,12 @@ class Functions:
         except REFUSALS:
             self._give_up(body)
 
+    def buffer_dead_letters(self, message: Record) -> None:
+        """Fail the item of a buffer's dead message, which frees its slot, and keep the message."""
+        self.dead_letters(message)
+        if not any(dead.what is message for dead in self._dead):
+            self._dead.append(Dead("dead_letters", message))
+
     def dead_letters(self, message: Record) -> None:
         """Fail the item of a dead message; keep the message if it has no valid item."""
         item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue")

@@ -67,13 +67,15 @@ class Runtime:
         self.sqs = cast("SQSClient", self._dispatcher.after_each_call(self._client()))
         self.ack_queue_url = self._own_queue("fanin-acks", ACK_TRIES)
         jobs, replies = (self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies"))
-        ports = self._ports(jobs, replies)
+        buffers_dead = self.queues.create(f"fanin-buffers{DEAD_LETTERS}", {}, {})
+        ports = self._ports(jobs, replies, buffers_dead.arn)
         functions = Functions(ports, self.dead, self._bury_ack)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
         self.consume(self.ack_queue_url, each(functions.acks))
         self.consume(jobs, each(functions.scatter))
         self.consume(replies, each(functions.replies))
+        self.consume(buffers_dead.url, each(functions.buffer_dead_letters))
         self._dead_letters = each(functions.dead_letters)
         self.services = self._for_callers(Services(ports))
 
@@ -126,14 +128,14 @@ class Runtime:
             if acks and acks.dead_letters:
                 acks.dead_letters.send(body, {})
 
-    def _ports(self, jobs: str, replies: str) -> Ports:
+    def _ports(self, jobs: str, replies: str, buffers_dead: str) -> Ports:
         # Not the callers' client: a send by a use case must not run functions before the use case returns.
         own = cast("SQSClient", self._client())
         ports, backoff = self.memory.ports(), Backoff(sleep=self._dispatcher.wait)
         return replace(
             ports,
             channels=SqsChannels(lambda: own, threads=1, backoff=backoff),
-            queues=SqsQueues(lambda: _BUFFERS, lambda: own),
+            queues=SqsQueues(lambda: _BUFFERS, lambda: own, dead_letters=lambda: buffers_dead),
             jobs=SqsQueue(lambda: jobs, lambda: own, backoff=backoff),
             defaults=replace(ports.defaults, reply_to=replies),
         )

@@ -59,7 +59,8 @@ def _take(fanin: Fanin, request: Request) -> Sequence[Work]:
 
 
 def _done(fanin: Fanin, request: Request) -> Released:
-    return fanin.buffers.done(request.path["name"], request.read())
+    failures = wire.failures_of(request.body)
+    return fanin.buffers.done(request.path["name"], request.body["receipts"], failures=failures)
 
 
 # fmt: off
