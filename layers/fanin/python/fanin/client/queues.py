@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -15,6 +14,7 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from fanin.domain import limits
 from fanin.errors import (
     AccessDenied,
     FaninError,
@@ -38,7 +38,6 @@ MOST_BYTES: Final = 1_048_576
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
 _CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
-_NOT_ALLOWED: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
@@ -56,9 +55,6 @@ def blames_content(code: str) -> bool:
 def check_body(body: str, most_bytes: int) -> None:
     """Check that every queue takes a body, and hands it on as it is.
 
-    Depending on its age, SQS refuses characters outside of XML 1.0, or replaces them by U+FFFD. See
-    "SendMessage", Amazon SQS API Reference.
-
     Args:
         body: a message's text.
         most_bytes: most bytes of a message in UTF-8.
@@ -67,17 +63,23 @@ def check_body(body: str, most_bytes: int) -> None:
         InvalidRequest: the body has a character that SQS does not allow.
         RequestTooLarge: the body has too many bytes.
     """
-    if bad := _NOT_ALLOWED.search(body):
-        raise InvalidRequest(
-            f"character U+{ord(bad.group()):04X} at {bad.start()} is not allowed in a message of SQS; "
-            "send such content in base64"
-        )
+    check_characters(body)
     size = len(body.encode())
     if size > most_bytes:
         raise RequestTooLarge(
             f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
             "its key"
         )
+
+
+def check_characters(body: str) -> None:
+    """Check that SQS takes every character of a body.
+
+    Raises:
+        InvalidRequest: it does not; see ``limits.not_allowed_in_messages``.
+    """
+    if bad := limits.not_allowed_in_messages(body):
+        raise InvalidRequest(f"{bad} is not allowed in a message of SQS; send such content in base64")
 
 
 @contextmanager

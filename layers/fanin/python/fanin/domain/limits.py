@@ -54,6 +54,8 @@ MAX_ENTRY: Final = (
 )  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 
+_NOT_OF_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 def at_most(what: str, values: Sized, most: int) -> None:
     """Refuse a collection of more than ``most`` values.
@@ -63,6 +65,16 @@ def at_most(what: str, values: Sized, most: int) -> None:
     """
     if len(values) > most:
         raise RequestTooLarge(f"{len(values)} {what} in one call; send at most {most}")
+
+
+def not_allowed_in_messages(text: str) -> str | None:
+    """Which character of a text SQS does not allow in a message, and where; None if it allows all.
+
+    Depending on its age, SQS refuses characters outside of XML 1.0, or replaces them by U+FFFD. See
+    "SendMessage", Amazon SQS API Reference.
+    """
+    bad = _NOT_OF_XML.search(text)
+    return None if bad is None else f"character U+{ord(bad.group()):04X} at {bad.start()}"
 
 
 def whole(what: str, value: object, low: int, high: int) -> int:
@@ -79,7 +91,7 @@ def whole(what: str, value: object, low: int, high: int) -> int:
 def shown(value: object) -> str:
     """The beginning of a caller's value, for the message that refuses it."""
     try:
-        return repr(str(value)[:32])
+        return repr(value[:32]) if isinstance(value, str) else str(value)[:32]
     except ValueError:  # Python does not write a number of more than 4,300 digits
         return "a number of thousands of digits"
 

@@ -14,7 +14,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.producing.sender import Sender
-from fanin.client.queues import REQUEST_BYTES
+from fanin.client.queues import REQUEST_BYTES, check_characters
 from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, State
@@ -223,7 +223,9 @@ def _weighed(sendable: Sendable) -> tuple[Message, int]:
     """A message with its body as it is sent, so that it is written once, and the bytes of that."""
     message = Message.of(sendable)
     text = message.text
-    return replace(message, body=text), size_in_utf8(text)
+    size = size_in_utf8(text)
+    check_characters(text)
+    return replace(message, body=text), size
 
 
 def _weight(weighed: tuple[Message, int]) -> int:
