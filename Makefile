@@ -8,6 +8,7 @@ FIGURES ?=
 MINUTES ?=
 MUTATE ?=
 SINCE ?=
+SAMPLE ?=
 DEEP ?=
 BIN := .venv/bin
 READY := .venv/.ready
@@ -129,8 +130,8 @@ soak: $(JAVA) ## a million seeds of the simulation (MINUTES=60 ends it earlier),
 model: $(READY) ## check a model of settling in every interleaving; needs spin (DEEP=1 for the largest runs)
 	$(BIN)/python -m tests.model $(if $(DEEP),--deep)
 
-mutants: $(READY) ## find behaviour that no test checks (MUTATE=domain/tree.py, SINCE=main for what has changed)
-	nice -n 10 $(BIN)/python -m tests.mutants $(MUTATE) $(if $(SINCE),--since $(SINCE))
+mutants: $(READY) ## find behaviour that no test checks (MUTATE=domain/tree.py, SINCE=main for what has changed, SAMPLE=150)
+	nice -n 10 $(BIN)/python -m tests.mutants $(MUTATE) $(if $(SINCE),--since $(SINCE)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 load: $(READY) ## a million items, 200 batches at once, and an hour of churn on the emulator
 	$(BIN)/python -m pytest -m soak --capture no tests/e2e/test_load.py

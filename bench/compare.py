@@ -11,7 +11,7 @@ from bench.world import World, span
 from bench.writers import writer
 from fanin.adapters.memory import Accesses
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
+from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey, WordStore
 from fanin.cli.prices import Prices, costs
 from fanin.domain.tree import Tree
 
@@ -58,6 +58,9 @@ class SwappedWords:
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return {key: self._accesses.read("words.read", lambda: self._now(key)) for key in keys}  # noqa: B023
+
+    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
+        return {key: Tallied(word, Tally()) for key, word in self.read(keys).items()}
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return dict.fromkeys(keys, 0)

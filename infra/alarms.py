@@ -14,7 +14,15 @@ from infra.watched import Watched
 
 PERIOD = Duration.minutes(5)
 LATE = Duration.minutes(15)
-"""Age of the oldest message at which a queue counts as late."""
+"""Age of the oldest message at which a queue counts as late.
+
+SQS leaves out messages that were received three times and not deleted, so the age only tells whether a
+function keeps up with new messages. See "Available CloudWatch metrics for Amazon SQS".
+"""
+POSTPONED = Duration.minutes(20)
+"""Period in which every message that keeps being postponed is counted; it pauses for 15 minutes at most."""
+IN_FLIGHT = 100_000
+"""Received and postponed messages of a queue; at about 120,000 SQS hands out no more, and gives no error."""
 BEHIND = Duration.minutes(1)
 """Age of the last record read at which a function counts as behind its stream."""
 FAULTS = 5
@@ -43,8 +51,27 @@ class Alarms(Construct):
                 f"{name}Late",
                 age,
                 int(LATE.to_seconds()),
-                f"{name}: the oldest message has waited for 15 minutes",
+                f"{name}: the oldest message is 15 minutes old, leaving out those that were received three"
+                " times",
             )
+        for name, queue in watched.postponing.items():
+            hidden = queue.metric_approximate_number_of_messages_not_visible(
+                period=PERIOD, statistic="Maximum"
+            )
+            self._raise(
+                f"{name}InFlight",
+                hidden,
+                IN_FLIGHT,
+                f"{name}: 100,000 messages are in flight or postponed; at 120,000 SQS hands out no more",
+            )
+        self._raise(
+            "Postponed",
+            _own(names.METRIC_POSTPONED, watched, POSTPONED, "Sum"),
+            1,
+            "for 40 minutes, messages with acknowledgements or dead messages have been postponed, since the"
+            " tables throttle or time was up",
+            periods=2,
+        )
         for name, function in watched.functions.items():
             errors = function.function.metric_errors(period=PERIOD, statistic="Sum")
             self._raise(f"{name}Errors", errors, 1, f"function {name} keeps failing", periods=2)
@@ -97,10 +124,15 @@ class Alarms(Construct):
 
 def _of_the_reaper(metric: str, watched: Watched) -> cloudwatch.Metric:
     """A metric that each run of the reaper writes once, also if it is zero."""
+    return _own(metric, watched, Duration.minutes(watched.settings.reaper_rate_minutes), "Maximum")
+
+
+def _own(metric: str, watched: Watched, period: Duration, statistic: str) -> cloudwatch.Metric:
+    """A metric that the functions write."""
     return cloudwatch.Metric(
         namespace=names.METRICS_NAMESPACE,
         metric_name=metric,
         dimensions_map={"service": watched.settings.prefix},
-        period=Duration.minutes(watched.settings.reaper_rate_minutes),
-        statistic="Maximum",
+        period=period,
+        statistic=statistic,
     )

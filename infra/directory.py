@@ -19,7 +19,7 @@ from infra.permissions import allow, allow_channels, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Rate
 from infra.settings import Settings
-from infra.storage import REGISTER, ROUTE, Storage
+from infra.storage import FOLLOW, REGISTER, ROUTE, Storage
 
 RULES = ("events:DeleteRule", "events:PutRule", "events:RemoveTargets")
 
@@ -137,7 +137,7 @@ class Directory(Construct):
         function = self._make(
             "directory",
             "announces registrations on the bus, and creates the rules of routes",
-            ROUTE,
+            FOLLOW,
             environment={**self.environment, names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url},
         )
         self.grant_routes(function.function)

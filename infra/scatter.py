@@ -21,8 +21,6 @@ from infra.storage import GATHER, SCATTER
 
 TIMEOUT = 60
 """Seconds for ten jobs of a hundred messages each, or for ten messages with replies."""
-DAY = 86_400
-"""Seconds."""
 
 
 class ScatterGather(Construct):
@@ -31,8 +29,8 @@ class ScatterGather(Construct):
     Attributes:
         jobs: queue of the worker.
         replies: queue for replies; each message of a scatter names it.
-        claims: bucket for payloads that are too large for a reply. They are deleted a day after the default
-            lifetime of a batch.
+        claims: bucket for payloads that are too large for a reply. Each is kept at least as long as its
+            batch, and up to twice as long.
         environment: variables of a function that starts scatters or takes replies.
     """
 
@@ -122,12 +120,15 @@ class ScatterGather(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             enforce_ssl=not settings.local,
             lifecycle_rules=[
+                # None depends on the setting lifetime: scatters may run that began under a longer one.
+                *(
+                    s3.LifecycleRule(prefix=names.CLAIM_PREFIX.format(days), expiration=Duration.days(days))
+                    for days in names.CLAIM_DAYS
+                ),
                 s3.LifecycleRule(
-                    # The default lifetime of a batch, and the day after it on which the batch can still be
-                    # read.
-                    expiration=Duration.days(-(-settings.lifetime // DAY) + 1),
+                    expiration=Duration.days(names.CLAIM_DAYS[-1]),
                     abort_incomplete_multipart_upload_after=Duration.days(1),
-                )
+                ),
             ],
             removal_policy=settings.removal_policy,
         )

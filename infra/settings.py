@@ -83,6 +83,8 @@ AT_LEAST = {
     "words_warm_reads": 12_000,
 }
 """The smallest value that AWS accepts; 0 leaves the value to AWS."""
+WARM_WITHIN = {"words_warm_writes": "table_max_writes", "words_warm_reads": "table_max_reads"}
+"""A throughput for which the words table is prepared → the limit beyond which the table throttles."""
 MOST_CONCURRENT = 1000
 """How many batches of messages an event source mapping hands over at once unless it is told otherwise."""
 LARGEST_WITHOUT_WINDOW = 10  # messages; for larger batches Lambda requires a batching window
@@ -181,6 +183,9 @@ class Settings:
                 raise _bad(name, value, f"0, or from {AT_LEAST[name]} to {RANGES[name][1]}")
             if name in PATTERNS and not re.fullmatch(PATTERNS[name][0], value):
                 raise _bad(name, value, PATTERNS[name][1])
+            if name in WARM_WITHIN and 0 < (most := getattr(self, WARM_WITHIN[name])) < value:
+                # It would be paid for, and never be used.
+                raise _bad(name, value, f"at most {WARM_WITHIN[name]}, which is {most}; raise that as well")
             if name in WITH_JWT and self.auth == "jwt" and not value:
                 raise _bad(name, value, "set when auth is jwt")
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:

@@ -14,7 +14,7 @@ from infra.settings import Settings
 
 PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
-    *("acked", "ended_at", "mode", "partial"),
+    *("acked", "ended_at", "failed", "failed_more", "mode", "partial"),
     *("deadline", "kind", "retries"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.
@@ -38,7 +38,7 @@ class Access:
         directory: actions on the directory table.
     """
 
-    batches: tuple[str, ...] = ("BatchGetItem", "GetItem")
+    batches: tuple[str, ...] = ("BatchGetItem",)
     progress: tuple[str, ...] = PROGRESS
     listing: bool = False
     words: tuple[str, ...] = ("BatchGetItem", "UpdateItem")
@@ -64,24 +64,26 @@ SCATTER = Access(
 """The worker of scatters: list recipients, read the message, fail recipients that cannot be reached."""
 GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
 """The function for replies: store replies, mark their items done, and count them."""
-ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
-"""The router: read registrations and routes."""
+FOLLOW = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
+"""The reader of the directory's stream: read registrations and routes."""
+ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
+"""The router: the same, and note who has an event while others wait for it."""
 REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
 """The registrar: add and remove registrations."""
 SERVE = Access(
-    batches=("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
+    batches=("BatchGetItem", "PutItem", "UpdateItem"),
     progress=(),
     listing=True,
-    words=("BatchGetItem", "GetItem", "UpdateItem"),
-    parts=("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+    words=("BatchGetItem", "UpdateItem"),
+    parts=("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
 )
 """The API, and clients that use the library directly on the tables: everything the services do."""
 PIPELINE = Access(
-    batches=("BatchGetItem", "GetItem", "PutItem", "Scan", "UpdateItem"),
+    batches=("BatchGetItem", "PutItem", "Scan", "UpdateItem"),
     progress=(),
     listing=True,
-    words=("BatchGetItem", "GetItem", "Scan", "UpdateItem"),
+    words=("BatchGetItem", "Scan", "UpdateItem"),
     parts=SERVE.parts,
     directory=SERVE.directory,
 )
@@ -120,6 +122,8 @@ class Storage(Construct):
             sort_key=dynamodb.Attribute(name=names.DUE_AT, type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=[names.TOUCHED_AT],
+            max_write_request_units=settings.table_max_writes or None,
+            max_read_request_units=settings.table_max_reads or None,
         )
         self.words = self._table(
             "Words",

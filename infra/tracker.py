@@ -249,17 +249,15 @@ class FaninTracker(Construct):
             **self._patterns.dead_ends,
             **{name: retries.dead_letters for name, retries in self.retries.items()},
         }
+        postponing = {"acks": self.acks.queue, "dead messages": self.work.dead_letters}
         watched = Watched(
             settings=self.settings,
             api=self.api,
             functions=self.functions,
             tables=self.storage.tables,
             work={"work": self.work.queue},
-            drained={
-                "acks": self.acks.queue,
-                "dead messages": self.work.dead_letters,
-                **self._patterns.drained,
-            },
+            drained={**postponing, **self._patterns.drained},
+            postponing=postponing,
             dead_ends=dead_ends,
         )
         Alarms(self, "Alarms", watched)

@@ -24,6 +24,7 @@ class Watched:
         tables: all tables.
         work: queues that consumers empty, at their own pace.
         drained: queues that a function should keep empty.
+        postponing: those of ``drained`` whose function lets messages come again later under overload.
         dead_ends: queues in which a single message raises an alarm.
     """
 
@@ -33,6 +34,7 @@ class Watched:
     tables: Mapping[str, dynamodb.Table]
     work: Mapping[str, sqs.IQueue]
     drained: Mapping[str, sqs.IQueue]
+    postponing: Mapping[str, sqs.IQueue]
     dead_ends: Mapping[str, sqs.IQueue]
 
     @property

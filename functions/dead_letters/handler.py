@@ -10,4 +10,4 @@ from fanin.entry.observe import observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return queues.fail_dead_letters(event, wiring.ledger(), wiring.park, wiring.received().postpone)
+    return queues.fail_dead_letters(event, wiring.ledger(), wiring.set_aside, wiring.received().postpone)

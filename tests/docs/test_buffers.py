@@ -34,5 +34,10 @@ def test_it_has_the_times() -> None:
 
 
 def test_it_has_every_metric() -> None:
-    told = set(re.findall(r"`(Buffer[A-Z]\w+)`", TEXT))
-    assert told == {names.METRIC_BUFFER_DEPTH, names.METRIC_BUFFER_REJECTS, names.METRIC_BUFFER_WAIT}
+    told = set(re.findall(r"`(Buffers?[A-Z]\w+)`", TEXT))
+    assert told == {
+        names.METRIC_BUFFER_DEPTH,
+        names.METRIC_BUFFER_REJECTS,
+        names.METRIC_BUFFER_WAIT,
+        names.METRIC_BUFFERS_UNREADABLE,
+    }

@@ -16,7 +16,9 @@ import pytest
 from fanin import Delivery, IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.client.frames.envelopes import ProtobufCodec
 from fanin.client.frames.repeat_buffer import Usage
-from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
+from fanin.client.frames.sqs_notices import queue_notices
+from fanin.client.frames.sqs_receiver import SqsReceiver
+from fanin.client.frames.sqs_transport import SqsTransport
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.errors import ChannelRefused
@@ -85,7 +87,7 @@ def test_a_frame_is_delivered_and_its_sender_is_told(
     # Then the sender hears of it on its reply channel, and the bus tells everyone
     assert sum(stop - start for start, stop in missing) == len(lost) > 0
     assert sorted(effects.values(), key=int) == [str(number) for number in range(30)]
-    repeater._outstanding[frame_id].due = time.monotonic() + 600  # from now on it only listens
+    repeater._outstanding._next[frame_id].due = time.monotonic() + 600  # from now on it only listens
     eventually(lambda: repeater.tick() == 0)
     assert repeater.buffer.usage == Usage(0, 0)
     event = subscriber.only_event_of(frame_id)

@@ -19,7 +19,7 @@ import pytest
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
-from fanin.errors import BatchClosed, ServiceUnavailable
+from fanin.errors import BatchClosed, FaninError, PartlyMarked, ServiceUnavailable, Throttled
 
 pytestmark = pytest.mark.soak
 
@@ -40,25 +40,32 @@ def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscr
     order.shuffle(ordinals)
     pages = [ordinals[at : at + PAGE] for at in range(0, len(ordinals), PAGE)]
     own = threading.local()
-    unanswered: list[ServiceUnavailable] = []
+    repeated: list[FaninError] = []
 
-    # When six threads acknowledge them, and repeat what was not answered
+    # When six threads acknowledge them, and repeat what was left or not answered
     def ack(page):
         own.tracker = getattr(own, "tracker", None) or new_tracker()
-        while True:
+        items, first, duplicates = [group[index] for index in page], 0, 0
+        while items:
             try:
-                (receipt,) = own.tracker.ack([group[index] for index in page])
-            except ServiceUnavailable as error:
-                unanswered.append(error)
-            else:
-                return receipt.first, len(receipt.duplicates)
+                receipts, rest = own.tracker.ack(items), ()
+            except PartlyMarked as partly:
+                repeated.append(partly)
+                receipts, rest = partly.receipts, partly.rest.items
+            except (ServiceUnavailable, Throttled) as error:
+                repeated.append(error)
+                continue
+            first += sum(receipt.first for receipt in receipts)
+            duplicates += sum(len(receipt.duplicates) for receipt in receipts)
+            items = list(rest)
+        return first, duplicates
 
     began = time.monotonic()
     with ThreadPoolExecutor(THREADS) as pool:
         counts = list(pool.map(ack, pages))
     took = time.monotonic() - began
     firsts, duplicates = (sum(column) for column in zip(*counts, strict=True))
-    print(f"\n{len(ordinals)} in {took:.0f} s, {firsts} first, {len(unanswered)} calls repeated")  # noqa: T201
+    print(f"\n{len(ordinals)} in {took:.0f} s, {firsts} first, {len(repeated)} calls repeated")  # noqa: T201
 
     # Then no item was first twice, and one event says that all is done
     assert firsts + duplicates == len(ordinals)
@@ -145,7 +152,7 @@ class Churn:
             name = call.__name__.strip("_")
             try:
                 call(tracker, chance)
-            except ServiceUnavailable:
+            except (ServiceUnavailable, Throttled):
                 name = f"{name}, unanswered"
             with self._lock:
                 self.calls[name] += 1
@@ -171,7 +178,7 @@ class Churn:
             except BatchClosed:
                 assert known.closing or known.cancelling
                 return
-            except ServiceUnavailable:
+            except (ServiceUnavailable, Throttled):
                 known.unsure = True
                 raise
             with known.lock:

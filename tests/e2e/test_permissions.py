@@ -23,7 +23,7 @@ KEYS = {
     "parts": {"batch_id": {"N": "0"}, "part": {"S": "none"}},
 }
 
-READS = {"batches BatchGetItem", "batches GetItem", "words BatchGetItem"}
+READS = {"batches BatchGetItem", "words BatchGetItem"}
 SETTLES = READS | {"batches UpdateItem", "words UpdateItem"}
 # On AWS only queues with the tag ``fanin:channel``, see ``tests/infra``; the emulator does not know tags.
 CHANNELS = {
@@ -46,11 +46,8 @@ ALLOWED = {
     },
     "api": SETTLES
     | CHANNELS
-    | {"batches PutItem", "by_shelf Query", "words GetItem", "bus PutEvents", "DeleteSchedule"}
-    | {
-        f"parts {action}"
-        for action in ("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem")
-    },
+    | {"batches PutItem", "by_shelf Query", "bus PutEvents", "DeleteSchedule"}
+    | {f"parts {action}" for action in ("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem")},
 }
 
 
@@ -171,7 +168,7 @@ def test_the_policies_of_the_acks_role_name_no_other_action_on_batches(deploymen
         if str(statement["Resource"]).endswith(stack.batches_table)
     ]
     actions = {action for of in statements for action in _many(of["Action"]) if "Condition" not in of}
-    assert actions == {"dynamodb:BatchGetItem", "dynamodb:GetItem"}
+    assert actions == {"dynamodb:BatchGetItem"}
     (update,) = (of for of in statements if "Condition" in of)
     assert _many(update["Action"]) == ["dynamodb:UpdateItem"]
     writable = update["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"]

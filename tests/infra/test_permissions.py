@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fanin as package
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
-from fanin.app.ports.batches import Activity
+from fanin.app.ports.batches import Activity, Done
 from fanin.domain.batch import LIVE, State
+from infra import storage
 from infra.storage import BEGIN, PROGRESS
+
+PACKAGE = Path(package.__file__).parent
 
 CONSUME = {
     "sqs:ChangeMessageVisibility",
@@ -34,7 +40,7 @@ def table(*actions: str) -> set[str]:
 
 
 SETTLES = {
-    "batches": table("BatchGetItem", "GetItem"),
+    "batches": table("BatchGetItem"),
     "batches, some attributes": table("UpdateItem"),
     "words": table("BatchGetItem", "UpdateItem"),
 }
@@ -50,10 +56,10 @@ PUTS_OFF = {
 
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "api": {
-        "batches": table("BatchGetItem", "GetItem", "PutItem", "UpdateItem"),
+        "batches": table("BatchGetItem", "PutItem", "UpdateItem"),
         "batches/index/by_shelf": table("Query"),
-        "words": table("BatchGetItem", "GetItem", "UpdateItem"),
-        "parts": table("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        "words": table("BatchGetItem", "UpdateItem"),
+        "parts": table("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
         "directory": table("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
         "schedules": {"scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"},
         "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
@@ -133,7 +139,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "registrar dead letters": DESTINATION,
     },
     "router": {
-        "directory": table("BatchGetItem", "Query"),
+        "directory": table("BatchGetItem", "Query", "UpdateItem"),
         "tagged queues": CHANNELS,
         "router dead letters": DESTINATION,
     },
@@ -279,7 +285,8 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store = DynamoBatches("batches", "parts", Noting())
     activity = Activity(touched_at=1, due_at=2)
     # When everything is done that acks, timer, reaper, settler and notifier do
-    store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1)
+    done = Done(acked=1, failed=1, failed_more=False)
+    store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1, done=done)
     store.touch(1, activity)
     store.count(1, 5, activity=activity)
     store.postpone(1, deadline=1, until=2, activity=activity)
@@ -288,3 +295,23 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     # And likewise for the worker of scatters, which also writes the number of recipients
     store.begin(1, 5, now=1, deadline=1, activity=activity)
     assert asked == set(BEGIN)
+
+
+def test_no_action_on_a_table_is_granted_that_the_code_never_calls():
+    # Given the calls of DynamoDB's client in the package, and those that it makes within a transaction
+    calls: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                calls.add("".join(word.title() for word in node.attr.split("_")))
+            elif isinstance(node, ast.Constant) and node.value in ("Put", "Update", "Delete"):
+                calls.add(f"{node.value}Item")
+    # Then each action of each access is one of them
+    accesses = [value for value in vars(storage).values() if isinstance(value, storage.Access)]
+    granted = {
+        action
+        for access in accesses
+        for action in (*access.batches, *access.words, *access.parts, *access.directory)
+    }
+    assert granted
+    assert granted - calls == set()

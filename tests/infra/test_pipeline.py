@@ -65,7 +65,6 @@ def test_a_job_may_do_this_and_nothing_else(made):
         "dynamodb:BatchGetItem": [batches, directory, parts, words],
         "dynamodb:BatchWriteItem": [parts],
         "dynamodb:DeleteItem": [directory],
-        "dynamodb:GetItem": [batches, parts, words],
         "dynamodb:PutItem": [batches, parts],
         "dynamodb:Query": [f"{batches}/index/by_shelf", directory, parts],
         "dynamodb:Scan": [batches, words],

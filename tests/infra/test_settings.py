@@ -143,3 +143,16 @@ def test_the_ack_queue_receives_no_more_than_its_function_takes():
         Settings(ack_reserved_concurrency=5)
     assert Settings(ack_reserved_concurrency=50, ack_max_concurrency=50)
     assert Settings(ack_max_concurrency=50)
+
+
+@pytest.mark.parametrize("kind", ["writes", "reads"])
+def test_the_words_table_is_prepared_for_no_more_than_it_may_take(kind):
+    # Given a limit of the tables
+    limit = {f"table_max_{kind}": 20_000}
+    # Then to prepare for more is refused, and the message names both settings
+    says = f"setting words_warm_{kind} is 20001; it must be at most table_max_{kind}, which is 20000"
+    with pytest.raises(BadSetting, match=says):
+        Settings(**limit, **{f"words_warm_{kind}": 20_001})
+    # And as much as the limit, or anything without one, is accepted
+    assert Settings(**limit, **{f"words_warm_{kind}": 20_000})
+    assert Settings(**{f"words_warm_{kind}": 20_001})

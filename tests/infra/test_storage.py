@@ -70,7 +70,9 @@ def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(synthesize, re
 
 def test_throughput_is_left_to_dynamodb_unless_the_settings_say_otherwise(fanin, tracker):
     for table in tracker.storage.tables.values():
-        assert {"WarmThroughput", "OnDemandThroughput"}.isdisjoint(fanin.properties(table))
+        properties = fanin.properties(table)
+        for throttled in (properties, *properties.get("GlobalSecondaryIndexes", [])):
+            assert {"WarmThroughput", "OnDemandThroughput"}.isdisjoint(throttled)
 
 
 def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(synthesize):
@@ -80,3 +82,10 @@ def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(
     assert [name for name, table in tables.items() if "WarmThroughput" in table] == ["words"]
     for table in tables.values():
         assert table["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
+
+
+def test_the_index_has_the_limit_of_its_table(synthesize):
+    """DynamoDB limits an index on its own; without a limit its writes may cost as much again."""
+    fanin = synthesize(table_max_writes=50_000, table_max_reads=9_000)
+    (index,) = fanin.properties(fanin.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
+    assert index["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}

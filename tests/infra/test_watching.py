@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 from fanin import names
+from fanin.entry.unhandled import PAUSES
+from infra.settings import Settings
+from infra.tracker import ACK_TIMEOUT
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:oncall"
 
@@ -54,6 +57,37 @@ def test_stuck_batches_raise_an_alarm_under_the_name_the_reaper_uses(synthesize)
     (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_STUCK)
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
     assert alarm["Period"] == 600
+
+
+def test_messages_that_keep_being_postponed_raise_an_alarm(synthesize):
+    """SQS leaves a message that was received three times out of the age of the oldest one."""
+    # Given the alarm on the functions' own metric
+    fanin = synthesize(prefix="shop")
+    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_POSTPONED)
+    # Then it counts the messages of this deployment
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
+    assert (alarm["Statistic"], alarm["Threshold"], alarm["EvaluationPeriods"]) == ("Sum", 1, 2)
+    # And a message is postponed at least once in each of its periods
+    assert alarm["Period"] >= PAUSES.cap + ACK_TIMEOUT + Settings().ack_batching_window_seconds
+
+
+def test_messages_in_flight_raise_an_alarm_before_sqs_hands_out_no_more(fanin, tracker):
+    metric = "ApproximateNumberOfMessagesNotVisible"
+    queues = (tracker.acks.queue, tracker.work.dead_letters)
+    assert watched(fanin, metric) == {fanin.id_of(queue) for queue in queues}
+    assert {alarm["Threshold"] for alarm in alarms(fanin, MetricName=metric)} == {100_000}
+
+
+def test_queues_whose_function_does_not_keep_up_raise_an_alarm(fanin, tracker):
+    queues = (
+        *(tracker.acks.queue, tracker.work.dead_letters),
+        *(tracker.scatter.jobs.queue, tracker.scatter.replies.queue),
+    )
+    late = alarms(fanin, MetricName="ApproximateAgeOfOldestMessage")
+    assert watched(fanin, "ApproximateAgeOfOldestMessage") == {fanin.id_of(queue) for queue in queues}
+    assert all(
+        "leaving out those that were received three times" in alarm["AlarmDescription"] for alarm in late
+    )
 
 
 def test_a_batch_on_which_two_runs_of_the_reaper_fail_raises_an_alarm(synthesize):

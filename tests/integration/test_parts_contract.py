@@ -33,6 +33,16 @@ class TestFailures:
 
         assert reasons == ["again", *(f"try {n}" for n in range(31, 60))]
 
+    def test_reasons_are_those_of_the_last_notes(self, stores: Stores) -> None:
+        notes = [FailureRow(n, f"8:g:{n}", f"why {n} ☂") for n in (3, 9, MAX_ITEMS - 1)]
+        stores.parts.put_failures(8, notes, expires_at=LATER)
+        stores.parts.put_failures(8, [FailureRow(3, "8:g:3", "")], expires_at=LATER)
+        stores.parts.put_failures(9, [FailureRow(4, "9:g:4", "of another batch")], expires_at=LATER)
+
+        asked = [MAX_ITEMS - 1, 3, 4]
+        assert stores.parts.reasons(8, asked) == {3: "", MAX_ITEMS - 1: f"why {MAX_ITEMS - 1} ☂"}
+        assert stores.parts.reasons(8, []) == {}
+
     def test_idempotency_keys_are_no_notes(self, stores: Stores) -> None:
         batch = put(stores)
         stores.batches.allocate_once(batch, 4, "zzz", activity=Activity(NOW, NOW))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import or_
 
 import pytest
 
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey
 from fanin.domain.tree import Tree
 
 from .conftest import EMULATOR, MEMORY, MOTO, SECOND, Stores, opened
@@ -18,6 +19,12 @@ from .given import FULL, KEY, LATER, clear
 def claim(stores: Stores, position: int, *, now: int = 100, until: int = 130) -> Claimed:
     (claimed,) = stores.words.claim([Claim(KEY, position, now, until, LATER)])
     return claimed
+
+
+def raised(stores: Stores, key: WordKey, mask: int, carried: Mapping[int, Tally]) -> Cleared:
+    (cleared,) = stores.words.clear([Clear(key, mask, LATER, carried=carried)])
+    assert isinstance(cleared, Cleared)
+    return cleared
 
 
 class TestClaims:
@@ -133,6 +140,37 @@ class TestWords:
         clear(stores, FULL, failed=True)
 
         assert stores.words.read_failed([KEY]) == {KEY: FULL}
+
+    def test_the_tally_of_a_word_of_level_0_is_what_has_failed_in_it(self, stores: Stores) -> None:
+        clear(stores, 0b0001)
+
+        assert clear(stores, 0b0111, failed=True).tally == Tally(2)
+        assert clear(stores, 0b1111).tally == Tally(2)
+        assert clear(stores, 0b1111).tally == Tally(2)
+        assert stores.words.read_tallied([KEY, WordKey(7, 0, 4)]) == {KEY: (FULL ^ 0b1111, Tally(2))}
+
+    def test_tallies_go_up_once_with_the_bits_that_a_write_clears(self, stores: Stores) -> None:
+        key = WordKey(7, 1, 0)
+        carried = {0: Tally(), 1: Tally(5), 2: Tally(64), 63: Tally(1)}
+
+        assert raised(stores, key, 0b0011, carried) == Cleared(FULL ^ 0b0011, 0b0011, Tally(5))
+        assert raised(stores, key, 0b0011, carried) == Cleared(FULL ^ 0b0011, 0, Tally(5))
+        assert raised(stores, key, 0b0110, carried) == Cleared(FULL ^ 0b0111, 0b0100, Tally(69))
+        assert stores.words.read_tallied([key]) == {key: (FULL ^ 0b0111, Tally(69))}
+
+    def test_a_bit_without_a_tally_leaves_the_sum_a_lower_bound(self, stores: Stores) -> None:
+        """A range passes over the words below; a word passed over, or one below it, may hold failures."""
+        passed, below = WordKey(7, 1, 0), WordKey(7, 1, 1)
+
+        raised(stores, passed, 0b001, {0: Tally(5)})
+
+        assert raised(stores, passed, 0b110, {1: Tally(1)}).tally == Tally(6, whole=False)
+        assert raised(stores, below, 0b1, {0: Tally(5, whole=False)}).tally == Tally(5, whole=False)
+        assert stores.words.read_tallied([passed])[passed].tally == Tally(6, whole=False)
+
+    def test_an_untouched_word_has_no_row_and_no_tally(self, stores: Stores) -> None:
+        assert stores.words.read_tallied([KEY]) == {}
+        assert stores.words.read_tallied([]) == {}
 
     @pytest.mark.parametrize("kind", [MEMORY, MOTO, SECOND, EMULATOR])
     def test_narrow_words_are_full_at_their_width(self, kind: str) -> None:

@@ -61,7 +61,7 @@ class Mutant:
 def mutants(source: str, path: str) -> Iterator[Mutant]:
     """All mutants of a module, one at a time.
 
-    Annotations, docstrings, decorators and the texts of errors stay as they are.
+    Annotations, type aliases, docstrings, decorators and the texts of errors stay as they are.
 
     Args:
         source: of the module.
@@ -139,7 +139,11 @@ def _is_left_alone(node: ast.AST) -> bool:
     match node:
         case ast.Expr(ast.Constant()) | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return True
-        case ast.Assign([ast.Name("__all__")]):
+        case (
+            ast.Assign([ast.Name("__all__")]) | ast.Assign(value=ast.Call(ast.Name("TypeVar" | "ParamSpec")))
+        ):
+            return True
+        case ast.AnnAssign(annotation=ast.Name("TypeAlias")):
             return True
     return False
 
@@ -161,9 +165,7 @@ def _instead(owner: ast.AST, field: str, node: ast.AST) -> Iterator[ast.AST]:
             name in _OPPOSITES and isinstance(owner, ast.Call) and field == "func"
         ):
             yield ast.Name(_OPPOSITES[name], ast.Load())
-        case ast.Return(ast.expr() as value) if (
-            not isinstance(value, ast.Constant) or value.value is not None
-        ):
+        case ast.Return(ast.expr() as value) if not isinstance(value, ast.Constant):
             yield ast.Return(ast.Constant(None))
         case ast.Expr(ast.Call()) | ast.Raise() | ast.AugAssign():
             yield ast.Pass()

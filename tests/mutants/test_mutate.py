@@ -37,6 +37,11 @@ def test_a_mutant_says_in_which_function_and_on_which_line_it_is() -> None:
     assert (mutant.name, mutant.line) == ("A.f: return a → return None", 3)
 
 
+def test_a_constant_that_is_returned_becomes_another_one_only() -> None:
+    assert names("def f(): return False") == ["f: False → True"]
+    assert names("def f(): return None") == []
+
+
 def test_what_stands_there_twice_is_numbered() -> None:
     assert names("a = 1\nb = 1") == ["module: 1 → 2", "module: 1 → 2 (2)"]
 
@@ -65,6 +70,8 @@ def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_ow
         "@d(slots=True)\nclass A: ...",
         "from a import b",
         "__all__ = ['a']",
+        "T = TypeVar('T')",
+        "A: TypeAlias = 'B' | None",
         "a = f'{b + 1}'",
     ],
 )

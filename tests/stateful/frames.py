@@ -22,7 +22,8 @@ from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
-from fanin.client.frames.repeater import Notice, Repeater
+from fanin.client.frames.repeater import Repeater
+from fanin.client.frames.transport import Notice
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.domain.frames import OpenFrame

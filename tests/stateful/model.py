@@ -106,6 +106,11 @@ class Model:
                 below, level = -(-below // width), level + 1
         return found
 
+    def failed(self, batch: Batch) -> int:
+        """How many items were marked as failed, read from the raw words."""
+        masks = self._memory.words._failed.items()
+        return sum(mask.bit_count() for key, mask in masks if key.batch_id == batch.batch_id)
+
     def _written(self, batch: Batch) -> set[int]:
         """Ordinals whose own bit is clear, or that a range may have marked."""
         words, width = self._memory.words._words, self._memory.tree.width

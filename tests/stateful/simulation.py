@@ -39,7 +39,7 @@ class ShuffledWords:
     def __init__(self, words: WordStore, rng: Random) -> None:
         self._words = words
         self._rng = rng
-        self.read = words.read
+        self.read, self.read_tallied = words.read, words.read_tallied
         self.read_failed = words.read_failed
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
@@ -230,8 +230,8 @@ class Simulation:
         """Nobody runs, and whoever crashed has tried again or died: now all is known exactly.
 
         Where nobody died, a closed batch has completed if all its items are done. The dead are made up for by
-        the settler alone, as long as no closer died and every word of level 0 ends as 0: the stream of
-        finished words has no others.
+        the settler alone, as long as no closer died and every word that is written ends as 0: the stream of
+        finished words has no others. A range may write the last word of any level, without one below it.
         """
         self.model.look()
         reading = LedgerService(self.ports)
@@ -244,21 +244,32 @@ class Simulation:
             if not batch.state.terminal:
                 exactly = self.world.deaths or done == known.sure
                 require(exactly, f"{batch}: {done} are done, {known.sure} were acknowledged")
-                whole_words = batch.items % self.memory.tree.width == 0
-                healed = self.settled and not self.world.deaths["closer"] and whole_words
+                healed = self.settled and not self.world.deaths["closer"] and self.streamed(batch)
                 stuck = (healed or not self.world.deaths) and batch.state is State.CLOSED and done == every
                 require(not stuck, f"{batch} is stuck: all are done")
             listed = self.missing(reading, batch_id)
             require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
             exact = reading.status(batch_id, exact=True)
             require(exact.done_min == exact.done_max == len(done), f"{exact}: {len(done)} are done")
+            failed = self.model.failed(batch)
+            counted = (exact.batch.failed, exact.batch.failed_more)
+            require(counted == (failed, False), f"{exact}: {failed} have failed")
             bounds = reading.status(batch_id)
+            least, more = bounds.batch.failed, bounds.batch.failed_more
+            require(least <= failed if more else least == failed, f"{bounds}: {failed} have failed")
+            require(not more or batch.items > self.memory.tree.width, f"{bounds}: one word tells it all")
             require(bounds.done_min <= len(done) <= bounds.done_max, f"{bounds}: {len(done)} are done")
             verdict = reading.verify(batch_id, repair=False)
             require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
             excused = self.world.deaths or batch.state.terminal
             healthy = not verdict.disagreements or (excused and not whole)
             require(healthy, f"{batch}: {verdict.disagreements}")
+
+    def streamed(self, batch: Batch) -> bool:
+        """Whether every word that somebody writes is 0 when it is done, so that the stream has it."""
+        tree, n = self.memory.tree, batch.items
+        levels = tree.root_level(n) if self.model.batches[batch.batch_id].ranged else 0
+        return not any(tree.residue(level, tree.last(level, n), n) for level in range(levels + 1) if n)
 
     def missing(self, service: LedgerService, batch_id: int) -> set[int]:
         listed, page = set[int](), Missing((), "0")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from random import Random
@@ -19,11 +19,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
+from fanin.app.buffers import receipts
 from fanin.app.buffers.service import BufferService
+from fanin.app.buffers.work_states import WorkState, WorkStates
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.client.buffers import Producer, Taker
 from fanin.domain import ids
+from fanin.domain.acks import Failure
 from fanin.domain.buffer import Work
 from fanin.errors import LimitReached, OutcomeUnknown, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
@@ -148,6 +151,7 @@ class Life:
     Attributes:
         accepted: payloads of puts that were answered.
         taken: payloads of work that somebody got.
+        items: their items.
         left: how many puts each producer has still to make.
         leaps: how often much time may pass at once.
         changes: how often the limit may change.
@@ -164,6 +168,7 @@ class Life:
         self.changes = 8
         self.accepted: set[str] = set()
         self.taken: set[str] = set()
+        self.items: dict[str, str] = {}
         self.left = {f"producer {n}": 6 for n in range(6)}
         process(self.memory).define("jobs", 5)
         LostAnswers(self.memory, self.lossy)
@@ -196,8 +201,8 @@ class Life:
     def produce(self, name: str) -> None:
         buffers = process(self.memory)
         while number := self.left[name]:
-            key = f"{name}/{number}" if number % 2 else None
             payloads = [f"{name}/{number}/{part}" for part in range(1 + number % 3)]
+            key = f"{name}/{number}" if self.has_key(payloads[0]) else None
             try:
                 buffers.put("jobs", payloads, key=key)
             except LimitReached:
@@ -211,6 +216,10 @@ class Life:
                 if key is None or self.rng.random() < 0.7:  # others are repeated, as if nobody had heard
                     self.left[name] -= 1
 
+    def has_key(self, payload: str) -> bool:
+        """Whether a payload is put in with a key: every second one."""
+        return int(payload.split("/")[1]) % 2 == 1
+
     def messages(self) -> bool:
         """Whether there are messages, hidden or not; as long as there are, no time must pass unused."""
         return any(any(queue.values()) for queue in (self.memory.channels.queues, self.memory.queues._held))
@@ -221,6 +230,10 @@ class Life:
             with suppress(ServiceUnavailable, OutcomeUnknown):
                 if work := buffers.take("jobs", most=self.rng.choice([1, 5, 10]), wait=0):
                     self.taken.update(one.payload for one in work)
+                    self.items |= {receipts.read(one.receipt).item: one.payload for one in work}
+                    if self.rng.random() < 0.1:
+                        failed = [receipts.read(one.receipt).item for one in work]
+                        buffers._ledger.fail([Failure(item, "no such customer") for item in failed])
                     buffers.done("jobs", [one.receipt for one in work])
                     continue
             self.clock.advance(1_000)  # what was taken by those who died comes again
@@ -234,6 +247,11 @@ class Life:
                 buffers.define("jobs", self.rng.randint(3, 6))
             for _ in range(self.rng.randint(1, 100)):
                 self.scheduler.pause()
+
+    def finished(self) -> Counter[str]:
+        """How often the work of each payload was finished, and not just given up by the service."""
+        states = WorkStates(self.memory.ports(), LedgerService(self.memory.ports())).of(list(self.items))
+        return Counter(self.items[item] for item, state in states.items() if state is WorkState.FINISHED)
 
     def settle(self) -> None:
         """All is quiet, and answers arrive again."""
@@ -259,9 +277,11 @@ def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_
     life.run()
     life.settle()
 
-    # Then no work that was accepted is lost
+    # Then no work that was accepted is lost, and none that has a key was finished twice
     assert len(life.accepted) > 60
     assert life.accepted <= life.taken
+    finished = life.finished()
+    assert {finished[payload] for payload in life.accepted if life.has_key(payload)} == {1}
 
 
 class BufferMachine(RuleBasedStateMachine):
@@ -269,9 +289,10 @@ class BufferMachine(RuleBasedStateMachine):
 
     Attributes:
         sure: payloads that were accepted, and whose messages cannot have expired.
-        done: payloads without a key that were reported as done.
-        maybe: payloads that may have been.
+        done: payloads whose work was finished: done, or given up by its consumer.
         slept: whether leaked slots may have been given up.
+        limit: of the buffer.
+        resized: whether the buffer may drain, and reject puts though it has room.
     """
 
     LIMIT = 7
@@ -287,9 +308,9 @@ class BufferMachine(RuleBasedStateMachine):
         self.queue = self.buffers.define("jobs", self.LIMIT).queue
         self.numbers = count()
         self.sure: set[str] = set()
-        self.maybe: set[str] = set()
         self.done: set[str] = set()
-        self.slept = False
+        self.slept = self.resized = False
+        self.limit = self.LIMIT
         self.held: list[Work] = []
 
     def _try(self, die_in: int | None, call: Callable[[BufferService], object]) -> object:
@@ -311,17 +332,17 @@ class BufferMachine(RuleBasedStateMachine):
                 self.sure.update(payloads)
                 assert self.slept or before + n <= self.LIMIT
         except LimitReached:
-            assert before + n > self.LIMIT
+            assert self.resized or before + n > self.LIMIT
 
     @rule(key=st.integers(1, KEYS), die_in=STEPS, fresh=st.booleans())
     def put_once(self, key: int, die_in: int | None, fresh: bool) -> None:
         """Put the work of a key in, or repeat that, however late."""
         if fresh:
             self.buffers = process(self.memory)
-        payloads = [f"key {key}/{part}" for part in range(key)]
+        payloads = [f"key {key}/{part}" for part in range(1 + key % 3)]
         with suppress(LimitReached):
             if self._try(die_in, lambda buffers: buffers.put("jobs", payloads, key=f"key {key}")):
-                self.sure |= set(payloads) - self.maybe
+                self.sure |= set(payloads) - self.done
 
     @rule(most=st.integers(1, 10), die_in=STEPS)
     def take(self, most: int, die_in: int | None) -> None:
@@ -336,14 +357,39 @@ class BufferMachine(RuleBasedStateMachine):
             return
         some = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=5, unique_by=id))
         before = in_use(self.memory)
-        released = self._try(die_in, lambda buffers: buffers.done("jobs", [one.receipt for one in some]))
-        payloads = {one.payload for one in some}
+        with self._finishing(some):
+            released = self._try(die_in, lambda buffers: buffers.done("jobs", [one.receipt for one in some]))
         if released is not None:
             assert released.done == before - in_use(self.memory)
-            self.done |= {payload for payload in payloads if not payload.startswith("key")}
-        # What a key has put in may have been put in again, if it was not answered, and so come once more.
-        self.maybe |= payloads - self.done
-        self.sure -= self.maybe
+
+    @rule(data=st.data(), die_in=STEPS)
+    def give_up(self, data: st.DataObject, die_in: int | None) -> None:
+        """A consumer, or the dead-letter queue, gives up work that is still pending."""
+        pending = [one for one in self.held if self._is_pending(receipts.read(one.receipt).item)]
+        if not pending:
+            return
+        one = data.draw(st.sampled_from(pending))
+        failure = Failure(receipts.read(one.receipt).item, "received 5 times from jobs without success")
+        with self._finishing([one]):
+            self._try(die_in, lambda buffers: buffers._ledger.fail([failure]))
+
+    @contextmanager
+    def _finishing(self, some: Sequence[Work]) -> Iterator[None]:
+        """Note whose work a call finishes, whether or not it dies; it was never finished before."""
+        items = {receipts.read(one.receipt).item: one.payload for one in some}
+        before = {item for item in items if self._is_pending(item)}
+        yield
+        finished = [items[item] for item in before if not self._is_pending(item)]
+        assert len(set(finished)) == len(finished)
+        assert not self.done & set(finished)
+        self.done.update(finished)
+
+    @rule(limit=st.sampled_from([LIMIT - 1, LIMIT]), die_in=STEPS)
+    def resize(self, limit: int, die_in: int | None) -> None:
+        """Change the limit, so that another batch follows once the buffer is empty."""
+        self.resized = True
+        self._try(die_in, lambda buffers: buffers.define("jobs", limit))
+        self.limit = process(self.memory).list().buffers[0].limit
 
     @rule(seconds=st.integers(1, 40))
     def wait(self, seconds: int) -> None:
@@ -353,6 +399,32 @@ class BufferMachine(RuleBasedStateMachine):
     def sleep(self, seconds: int) -> None:
         self._pass(seconds)
         self.slept = True
+
+    @rule(data=st.data(), die_in=st.none() | st.integers(0, 30), renewed=st.booleans())
+    def repeat_late(self, data: st.DataObject, die_in: int | None, renewed: bool) -> None:
+        """Repeat the put of a new key that may have died: some of its work is finished, the batch may be new.
+
+        Steps by chance would seldom come in this order.
+        """
+        key = self.KEYS + next(self.numbers)
+        self.put_once(key, die_in, fresh=False)
+        self.take(10, None)
+        if renewed:
+            self._drain()
+            self.resize(2 * self.LIMIT - 1 - self.limit, None)
+            self.put(1, None, fresh=True)
+            self._drain()
+        else:
+            self.finish(data, None)
+            self.sleep(3_600)
+        self.put_once(key, None, fresh=True)
+
+    def _drain(self) -> None:
+        """Finish all work, also what others took."""
+        self._pass(60)
+        while work := self.buffers.take("jobs", most=10, wait=0):
+            with self._finishing(work):
+                self.buffers.done("jobs", [one.receipt for one in work])
 
     def _pass(self, seconds: int) -> None:
         """Let time pass; messages expire meanwhile."""
@@ -375,6 +447,14 @@ class BufferMachine(RuleBasedStateMachine):
             if self._is_pending(held.message.attributes[names.ITEM_ATTRIBUTE])
         }
 
+    @invariant()
+    def what_is_finished_is_not_put_in_again(self) -> None:
+        assert not self.done & {
+            held.message.body
+            for held in self.memory.queues._kept(self.queue)
+            if self._is_pending(held.message.attributes[names.ITEM_ATTRIBUTE])
+        }
+
     def _is_pending(self, item: str) -> bool:
         block, ordinal = ids.parse_item(item)
         number, position = divmod(ordinal, self.memory.tree.width)
@@ -383,18 +463,14 @@ class BufferMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """At the end all accepted work is there, and later all slots are free."""
-        self._pass(60)
-        buffers, found = process(self.memory), set()
-        while work := buffers.take("jobs", most=10, wait=0):
-            found |= {one.payload for one in work}
-            buffers.done("jobs", [one.receipt for one in work])
-        assert self.sure - self.done <= found
-        assert not found & self.done
+        buffers = self.buffers = process(self.memory)
+        self._drain()
+        assert self.sure <= self.done
         self.clock.advance(40 * DAY_MS)
         with suppress(LimitReached):
             buffers.put("jobs", ["mark"])
         self.clock.advance(40 * DAY_MS)
-        process(self.memory).put("jobs", ["x"] * self.LIMIT)
+        process(self.memory).put("jobs", ["x"] * self.limit)
 
 
 BufferMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=25)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claim, Claimed
 from fanin.client.consuming.acknowledging import ItemOutcome
 from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.lease_plan import TakenLease
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
@@ -50,30 +52,32 @@ def take_all(self: MemoryWords, claim: Claim) -> Claimed:
 
 def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Disposition]:
     """Acknowledge what was claimed, and then handle it."""
-    claims, _ = self._claim(list({envelope.ticket: envelope for envelope in envelopes}))
+    lease = TakenLease(self._clock(), self._plan.lease())
+    claims, _ = self._claim(list({envelope.ticket: envelope for envelope in envelopes}), lease.seconds)
     self._acknowledge(
         [ItemOutcome(claim.item) for claim in claims.values() if not isinstance(claim, Disposition)]
     )
     for envelope in envelopes:
         if not isinstance(claim := claims[envelope.ticket], Disposition):
-            self._handle_claimed(claim, envelope, self._clock())
+            self._handle_claimed(claim, envelope, lease)
     return [Disposition.HANDLED] * len(envelopes)
 
 
 def claim_all_at_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[Disposition]:
     """Claim everything at once, and begin also with a lease that is over."""
     unique = {envelope.ticket: envelope for envelope in envelopes}
-    claims, _ = self._claim(list(unique))
+    seconds = self._plan.lease()
+    claims, _ = self._claim(list(unique), seconds)
     dispositions: dict[Ticket, Disposition] = {}
     for envelope in unique.values():
-        dispositions |= self._handle_together([envelope], claims, self._clock())
+        dispositions |= self._handle_together([envelope], claims, TakenLease(self._clock(), seconds))
     return [dispositions[envelope.ticket] for envelope in envelopes]
 
 
 def send_first(self: Repeater) -> None:
     """Send envelopes, and then write down which frame they are in."""
     if size := min(self.buffer.waiting, self._template.size):
-        frame = self._frames.open(self._sized(size)).frame_id
+        frame = self._frames.open(replace(self._template, size=size)).frame_id
         waiting = [payload for at, _, payload in self.buffer._database.execute(OLDEST) if at is None]
         self._transport([Envelope(frame, place, waiting[place]) for place in range(size)])
         self.buffer.assign(frame, size)

@@ -18,7 +18,7 @@ from fanin import names
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
-from fanin.adapters.received import ReceivedMessages
+from fanin.adapters.received_messages import ReceivedMessages
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.tracker import Tracker

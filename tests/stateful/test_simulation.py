@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
-from fanin.app.ports.words import Clear, Outcome, WordKey
+from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
+from fanin.domain.tree import positions
 from fanin.errors import FaninError
 from tests.stateful.simulation import simulate
 
@@ -79,7 +81,7 @@ def believe(_self: Settler, _keys: object) -> None:
 def close_and_hope(self: Settler, batch: Batch) -> Batch:
     """Close without reading the edge of the tree: the ackers will see to it."""
     if batch.state is State.CLOSED and batch.items == 0:
-        return self._complete(batch.batch_id)
+        return self._complete(batch.batch_id, Tally())
     return batch
 
 
@@ -93,8 +95,10 @@ def parents_first(
     """Write the parent of each word that is about to be finished, and only then the word."""
     words = self._ports.words.read(list(marks))
     doomed = [key for key, mask in marks.items() if words.get(key, self._tree.full) == mask]
-    if parents := self._above(doomed):
-        self._ports.words.clear([Clear(key, mask, 0) for key, mask in parents.items()])
+    if parents := self._above(dict.fromkeys(doomed, Tally())):
+        self._ports.words.clear(
+            [Clear(key, mark.mask, 0, carried=mark.carried) for key, mark in parents.items()]
+        )
     return try_to_settle(self, marks, failed=failed)
 
 
@@ -106,6 +110,21 @@ def early(self: KnownBatches, batch_id: int) -> Batch | None:
     return batch
 
 
+def forget(self: Settler, done: Mapping[WordKey, Tally]) -> Any:
+    """Carry words up without what has failed below them."""
+    return above(self, dict.fromkeys(done, Tally()))
+
+
+def add_again(self: MemoryWords, clear: Clear, mask: int) -> Any:
+    """Add the tallies of bits that others have cleared, with theirs."""
+    for position in positions(mask & ~self._words.get(clear.key, self._full)):
+        if position in clear.carried:
+            self._carry(clear.key, clear.carried[position])
+    return attempt(self, clear, mask)
+
+
+above = Settler._above
+attempt = MemoryWords._attempt
 try_to_settle = Settler.try_to_settle
 cached = KnownBatches.cached
 
@@ -118,6 +137,8 @@ cached = KnownBatches.cached
         (Settler, "try_to_settle", parents_first),
         (Settler, "heal", leave),
         (KnownBatches, "cached", early),
+        (Settler, "_above", forget),
+        (MemoryWords, "_attempt", add_again),
     ],
     ids=[
         "no look after the last write",
@@ -125,6 +146,8 @@ cached = KnownBatches.cached
         "parents first",
         "the stream unread",
         "size final while open",
+        "tallies forgotten",
+        "tallies added again",
     ],
 )
 @pytest.mark.parametrize("width", [2, 3])

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
-from fanin.client.queues import REQUEST_BYTES
+from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import Dataset

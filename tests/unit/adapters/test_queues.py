@@ -18,14 +18,14 @@ from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
 from fanin.adapters.queues import SqsQueues
 from fanin.app.ports.channels import Channels, Outgoing
 from fanin.app.ports.queues import Queues
-from fanin.errors import ChannelRefused, NotConfigured, Throttled
+from fanin.errors import ChannelRefused, NotConfigured
 
 
 class World:
     def __init__(self, queues: Queues, channels: Channels) -> None:
         self.queues = queues
         self.channels = channels
-        self.url = queues.create("jobs")
+        self.url = queues.create("jobs", 7)
 
     def send(self, *bodies: str) -> None:
         messages = [Outgoing(self.url, body, {names.ITEM_ATTRIBUTE: f"item of {body}"}) for body in bodies]
@@ -84,7 +84,7 @@ def test_many_handles_are_removed_in_groups(world: World) -> None:
 
 
 def test_a_queue_is_made_once_and_deleted_once(world: World) -> None:
-    assert world.queues.create("jobs") == world.url
+    assert world.queues.create("jobs", 7) == world.url
     assert world.channels.resolve(world.url) == world.url  # it carries the tag
     world.queues.delete(world.url)
     world.queues.delete(world.url)
@@ -100,9 +100,9 @@ def sqs() -> Iterator[Any]:
 
 
 def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_messages_long(sqs: Any) -> None:
-    url = SqsQueues(lambda: "shop-buffer-", lambda: sqs).create("jobs")
+    url = SqsQueues(lambda: "shop-buffer-", lambda: sqs).create("jobs", 7)
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    assert url.endswith("/shop-buffer-jobs")
+    assert url.endswith("/shop-buffer-jobs-00000000000007")
     assert attributes["MessageRetentionPeriod"] == "1209600"
     assert SqsQueues(lambda: "shop-buffer-", lambda: sqs).state(url).retention == 1_209_600
 
@@ -110,8 +110,8 @@ def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_message
 @pytest.mark.parametrize("died", [False, True])
 def test_a_queue_made_for_a_buffer_refuses_plain_http(sqs: Any, died: bool) -> None:
     if died:  # who made it before it could close it
-        sqs.create_queue(QueueName="p-jobs", Attributes={"MessageRetentionPeriod": "1209600"})
-    url = SqsQueues(lambda: "p-", lambda: sqs).create("jobs")
+        sqs.create_queue(QueueName="p-jobs-00000000000007", Attributes={"MessageRetentionPeriod": "1209600"})
+    url = SqsQueues(lambda: "p-", lambda: sqs).create("jobs", 7)
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     (statement,) = json.loads(attributes["Policy"])["Statement"]
     assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "sqs:*")
@@ -123,7 +123,7 @@ def test_a_queue_on_an_emulator_takes_the_plain_http_that_made_it() -> None:
     client = boto3.client("sqs", endpoint_url="http://127.0.0.1:4566")
     with Stubber(client) as stubber:  # which has no answer for any other call
         stubber.add_response("create_queue", {"QueueUrl": "http://127.0.0.1:4566/0/p-jobs"})
-        assert SqsQueues(lambda: "p-", lambda: client).create("jobs").endswith("p-jobs")
+        assert SqsQueues(lambda: "p-", lambda: client).create("jobs", 7).endswith("p-jobs")
 
 
 def test_without_a_prefix_no_queue_is_made(sqs: Any) -> None:
@@ -131,13 +131,23 @@ def test_without_a_prefix_no_queue_is_made(sqs: Any) -> None:
         raise NotConfigured("FANIN_BUFFER_PREFIX")
 
     with pytest.raises(NotConfigured, match="FANIN_BUFFER_PREFIX"):
-        SqsQueues(missing, lambda: sqs).create("jobs")
+        SqsQueues(missing, lambda: sqs).create("jobs", 7)
 
 
-def test_a_queue_that_was_just_deleted_takes_a_minute() -> None:
-    client = boto3.client("sqs")
-    with Stubber(client) as stubber:
-        stubber.add_client_error("create_queue", "AWS.SimpleQueueService.QueueDeletedRecently")
-        with pytest.raises(Throttled) as error:
-            SqsQueues(lambda: "p-", lambda: client).create("jobs")
-    assert error.value.retry_after == 60
+@pytest.mark.parametrize("prefix", ["f-buffer-", "f" * 40 + "-buffer-"])
+def test_buffers_have_queues_of_their_own_whatever_their_names_and_births(sqs: Any, prefix: str) -> None:
+    # Given names that differ only at their ends, and the largest id of a batch
+    queues = SqsQueues(lambda: prefix, lambda: sqs)
+    buffers = [("x" * 47 + "a", 2**53 - 1), ("x" * 47 + "b", 2**53 - 2), ("x", 1), ("x", 2)]
+
+    urls = [queues.create(name, born) for name, born in buffers]
+
+    found = [url.rpartition("/")[2] for url in urls]
+    assert len(set(found)) == 4
+    assert all(name.startswith(prefix + "x") and len(name) <= 80 for name in found)
+
+
+def test_a_prefix_that_leaves_no_room_is_refused(sqs: Any) -> None:
+    with pytest.raises(NotConfigured, match=r"FANIN_BUFFER_PREFIX has 58 characters.* at most 57"):
+        SqsQueues(lambda: "f" * 58, lambda: sqs).create("jobs", 7)
+    SqsQueues(lambda: "f" * 57, lambda: sqs).create("jobs", 7)

@@ -66,6 +66,28 @@ def test_a_message_over_the_limit_is_refused(aws: Any) -> None:
         queue(aws, url).send([{"pad": "x" * 262_144}])
 
 
+def test_a_large_message_that_is_not_ascii_is_sent(aws: Any) -> None:
+    """ASCII escapes would make it three times as large, over the limit."""
+    url = aws.create_queue(QueueName="q")["QueueUrl"]
+
+    queue(aws, url).send([{"text": "é" * 100_000}])
+
+    assert received(aws, url) == [{"text": "é" * 100_000}]
+
+
+def test_groups_are_measured_in_bytes(stubbed: tuple[Any, Stubber]) -> None:
+    client, aws = stubbed
+    for _ in range(2):
+        aws.add_response(
+            "send_message_batch",
+            {"Successful": [{"Id": "0", "MessageId": "m", "MD5OfMessageBody": "x"}], "Failed": []},
+        )
+
+    queue(client).send({"text": "é" * 70_000} for _ in range(2))  # 140 KB each
+
+    aws.assert_no_pending_responses()
+
+
 def test_only_what_was_not_taken_is_sent_again(stubbed: tuple[Any, Stubber]) -> None:
     client, aws = stubbed
     one = {"Id": "1", "MessageBody": '{"n":1}'}

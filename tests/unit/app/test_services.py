@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
+from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app import api
 from fanin.app.api import Fanin
@@ -18,6 +19,7 @@ from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
+from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame
 
 OVER = {
@@ -63,7 +65,7 @@ def test_there_are_six_services() -> None:
     protocols = {
         protocol
         for protocol in vars(api).values()
-        if inspect.isclass(protocol) and protocol.__module__ == api.__name__
+        if inspect.isclass(protocol) and protocol.__module__.startswith(f"{api.__name__}.")
     }
     assert protocols == {Fanin, *FACES.values()}
     assert len(CALLS) > 30
@@ -93,6 +95,45 @@ def test_https_has_no_call_that_the_protocols_lack() -> None:
         assert {name for name, _ in calls(type(getattr(services, service)))} <= {
             name for name, _ in calls(protocol)
         }
+
+
+class TestFollowDirectory:
+    """What follows from a change of the directory table, of which the stream tells."""
+
+    def test_a_route_that_was_stored_gets_its_rule(self) -> None:
+        # Given the row of a route, whose writer died before it made the rule
+        memory = Memory()
+        value = {"pattern": {"source": ["shop"]}, "topic": "desk", "policy": "all"}
+        row, _ = memory.directory.put(
+            "routes", "orders", {**value, "attributes": {}, "since": 0}, expires_at=2**40
+        )
+
+        Services(memory.ports()).follow_directory("routes", "orders", None, row)
+
+        assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
+        assert memory.events.published == []
+
+    def test_a_registration_that_was_stored_is_announced_under_its_topic(self) -> None:
+        memory = Memory()
+        memory.channels.queues["q1"] = []
+        services = Services(memory.ports())
+        services.directory.register(Register("cars", "a", "q1"))
+        row = memory.directory.read("topic/cars", ["a"])["a"]
+
+        services.follow_directory("topic/cars", "a", None, row)
+
+        (event,) = memory.events.published
+        assert (event.detail_type, event.detail["topic"]) == (names.INSTANCE_REGISTERED, "cars")
+        assert memory.rules.patterns == {}
+
+    @pytest.mark.parametrize("namespace", ["topics", "registrar", "correlation", "/buffers"])
+    def test_from_any_other_row_nothing_follows(self, namespace: str) -> None:
+        memory = Memory()
+        row, _ = memory.directory.put(namespace, "a", {}, expires_at=2**40)
+
+        Services(memory.ports()).follow_directory(namespace, "a", None, row)
+
+        assert (memory.events.published, memory.rules.patterns) == ([], {})
 
 
 def test_the_patterns_stand_on_one_ledger_of_the_ports() -> None:

@@ -7,7 +7,7 @@ from fanin.cli.exits import ExitCode
 
 def test_work_goes_through_a_buffer(run) -> None:
     # Given a buffer of three, which takes lines of stdin
-    assert run("buffer", "define", "jobs", 3).stdout.strip() == "memory:jobs"
+    assert run("buffer", "define", "jobs", 3).stdout.startswith("memory:jobs-")
     items = run("buffer", "put", "jobs", "-", "c", stdin="a\t1\nb\n").stdout.splitlines()
     assert len(set(items)) == 3
     full = run("buffer", "put", "jobs", "d", "--no-wait")

@@ -55,9 +55,13 @@ PROMISED = {
     "MAX_VISIBILITY_TIMEOUT": 43_200,
     "MAX_RECEIPTS": 100,
     "MAX_CLAIMS": 1_000,
+    "MAX_CONTENT_TYPE": 1_024,
     "MAX_ENTRY": 255 * 1024,
     "MAX_ENVELOPE_LEASE": 43_200,
     "MAX_EVENT": 204_800,
+    "MAX_QUEUE_MESSAGES": 10,
+    "MAX_QUEUE_BYTES": 262_144,
+    "MAX_SQS_BYTES": 1_048_576,
 }
 """What one call may carry. Callers count on it: a lower number would refuse what was accepted before."""
 
@@ -134,6 +138,23 @@ class TestText:
         assert limits.text("it", "", 4) == ""
         with pytest.raises(InvalidRequest, match="text of 1 to 4"):
             limits.text("it", "", 4, least=1)
+
+
+class TestSendable:
+    @pytest.mark.parametrize(
+        ("low", "high"),
+        [(0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF)],
+    )
+    def test_a_message_carries_every_character_of_xml_and_none_beside_them(self, low: int, high: int) -> None:
+        # "Char", Extensible Markup Language (XML) 1.0
+        for code in (low, (low + high) // 2, high):
+            assert limits.sendable("it", f"a{chr(code)}") == f"a{chr(code)}"
+        for code in {low - 1, high + 1} - {0x110000}:
+            with pytest.raises(InvalidRequest, match=rf"^it has U\+{code:04X} at 1, which no SQS message"):
+                limits.sendable("it", f"a{chr(code)}")
+
+    def test_text_without_characters_is_carried(self) -> None:
+        assert limits.sendable("it", "") == ""
 
 
 class TestPairs:

@@ -183,6 +183,7 @@ class TestRuns:
 
         assert [i for start, stop in found for i in range(start, stop)] == sorted(ordinals)
         assert all(a[1] < b[0] for a, b in pairwise(found))
+        assert all(start < stop for start, stop in found)
 
     def test_nothing_has_no_runs(self) -> None:
         assert list(runs([])) == []

@@ -52,7 +52,7 @@ def test_tables_must_be_named_and_the_rest_may_wait() -> None:
         (names.ENV_CLAIMS_BUCKET, lambda ports: ports.claims.upload("a", size=1, content_type="b")),
         (names.ENV_CLAIMS_BUCKET, lambda ports: ports.claims.download("a")),
         (names.ENV_CLAIMS_BUCKET, lambda ports: ports.claims.exists("a")),
-        (names.ENV_BUFFER_PREFIX, lambda ports: ports.queues.create("a")),
+        (names.ENV_BUFFER_PREFIX, lambda ports: ports.queues.create("a", 7)),
     ],
 )
 def test_whoever_calls_what_is_not_configured_learns_which_variable_is_missing(

@@ -39,6 +39,14 @@ def retries(monkeypatch) -> Queue:
     return queue
 
 
+@pytest.fixture
+def set_aside(monkeypatch) -> list[Any]:
+    """The messages that functions moved as they are to the queue for what could not be handled."""
+    moved: list[Any] = []
+    monkeypatch.setattr(wiring, "set_aside", moved.append)
+    return moved
+
+
 def load(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"functions_{name}", FUNCTIONS / name / "handler.py")
     assert spec

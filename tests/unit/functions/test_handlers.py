@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from typing import Any
 
 import pytest
 
@@ -93,11 +94,17 @@ def test_acks(ledger: LedgerService, capsys) -> None:
     assert (written[names.METRIC_FIRST], written[names.METRIC_DUPLICATE]) == ([2.0], [1.0])
 
 
-def test_dead_letters(ledger: LedgerService, retries: Queue, capsys) -> None:
+def test_dead_letters(ledger: LedgerService, set_aside: list[Any], capsys) -> None:
+    # Given a dead message of an item, and one that is large, not ASCII, and has no item
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
-    event = {"Records": [letter(group[0], "d1"), letter(None, "d2")]}
-    assert load("dead_letters").handler(event, CONTEXT) == {"batchItemFailures": []}
-    assert [sent["messageId"] for sent in retries.sent] == ["d2"]
+    large = letter(None, "d2") | {"body": "é" * 100_000}
+
+    # When the function gets them
+    answer = load("dead_letters").handler({"Records": [letter(group[0], "d1"), large]}, CONTEXT)
+
+    # Then the item failed, and the other message is parked as it is
+    assert answer == {"batchItemFailures": []}
+    assert set_aside == [large]
     written = metrics(capsys)
     assert (written[names.METRIC_FAILED], written[names.METRIC_PARKED]) == ([1.0], [1.0])
 

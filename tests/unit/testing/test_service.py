@@ -23,7 +23,9 @@ from fanin import (
     Register,
     Repeater,
 )
-from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
+from fanin.client.frames.sqs_notices import queue_notices
+from fanin.client.frames.sqs_receiver import SqsReceiver
+from fanin.client.frames.sqs_transport import SqsTransport
 from fanin.domain.scatter import Recipient
 from fanin.errors import InvalidRequest, LimitReached, NotConfigured, ServiceUnavailable
 from fanin.testing import Fault, InMemoryService

@@ -42,7 +42,7 @@ batch = st.builds(
     metadata=strings,
     pending_bound=st.just(0),
     retries=st.just(0),
-)
+).map(lambda row: replace(row, touched_at=row.active_at))
 a_buffer = st.builds(buffer.Buffer, limit=st.integers(1, 1_000_000), batch_id=numbers)
 registration = st.builds(directory.Registration, attributes=strings, lease=numbers, since=times, until=times)
 route = st.builds(

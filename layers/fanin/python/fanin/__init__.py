@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
     from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
     from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
-    from fanin.client.frames.repeater import Notice, Repeater
+    from fanin.client.frames.repeater import Repeater
     from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
-    from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
+    from fanin.client.frames.sqs_notices import queue_notices
+    from fanin.client.frames.sqs_receiver import SqsReceiver
+    from fanin.client.frames.sqs_transport import SqsTransport
+    from fanin.client.frames.transport import Notice
     from fanin.client.https.transport import Bearer, unsigned
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
@@ -239,7 +242,7 @@ _HOMES: Final = {
     "Mode": "fanin.domain.batch",
     "NotConfigured": "fanin.errors",
     "NotRegistered": "fanin.errors",
-    "Notice": "fanin.client.frames.repeater",
+    "Notice": "fanin.client.frames.transport",
     "OnDeadline": "fanin.domain.batch",
     "OpenFrame": "fanin.domain.frames",
     "OutcomeUnknown": "fanin.errors",
@@ -271,8 +274,8 @@ _HOMES: Final = {
     "Settings": "fanin.entry.settings",
     "SqliteRepeatBuffer": "fanin.client.frames.sqlite_repeat_buffer",
     "SqsHandler": "fanin.client.consuming.handler",
-    "SqsReceiver": "fanin.client.frames.sqs",
-    "SqsTransport": "fanin.client.frames.sqs",
+    "SqsReceiver": "fanin.client.frames.sqs_receiver",
+    "SqsTransport": "fanin.client.frames.sqs_transport",
     "State": "fanin.domain.batch",
     "Taker": "fanin.client.buffers",
     "Throttled": "fanin.errors",
@@ -281,7 +284,7 @@ _HOMES: Final = {
     "Tracker": "fanin.client.tracker",
     "Verdict": "fanin.domain.reports",
     "Work": "fanin.domain.buffer",
-    "queue_notices": "fanin.client.frames.sqs",
+    "queue_notices": "fanin.client.frames.sqs_notices",
     "unsigned": "fanin.client.https.transport",
 }
 

@@ -63,6 +63,14 @@ EXPIRES_AT: Final = "expires_at"
 
 TERMINAL_STATES: Final = ("complete", "timed_out", "cancelled", "orphaned")
 
+# The bucket for claims.
+CLAIM_DAYS: Final = (2, 4, 8, 16, 32, 64, 128, 256, 366)
+"""Days after which the bucket deletes a claim, each for keys that begin with its prefix.
+
+The last is a batch's longest lifetime and the day after it; keys without a prefix are kept that long, too.
+"""
+CLAIM_PREFIX: Final = "days-{}/"
+
 # Messages.
 ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the item id
 
@@ -108,6 +116,7 @@ METRIC_PARKED: Final = "RecordsParked"
 METRIC_POSTPONED: Final = "MessagesPostponed"
 METRIC_BUFFER_DEPTH: Final = "BufferDepth"
 METRIC_BUFFER_REJECTS: Final = "BufferRejects"
+METRIC_BUFFERS_UNREADABLE: Final = "BuffersUnreadable"
 METRIC_BUFFER_WAIT: Final = "BufferWaitMilliseconds"
 METRIC_FRAMES_OPENED: Final = "FramesOpened"
 METRIC_FRAMES_COMPLETED: Final = "FramesCompleted"

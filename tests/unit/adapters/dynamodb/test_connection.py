@@ -227,4 +227,27 @@ def test_no_request_names_more_rows_than_dynamodb_takes(
     assert [len(table) for table in tables[len(reads) :]] == writes
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda connection: connection.update(UPDATE),
+        lambda connection: connection.update_once(UPDATE),
+        lambda connection: connection.delete(UPDATE),
+        lambda connection: connection.transact(WRITES),
+        lambda connection: connection.read("t", KEYS),
+        lambda connection: connection.put("t", ROWS),
+        lambda connection: connection.query({"TableName": "t"}),
+    ],
+    ids=["update", "update_once", "delete", "transact", "read", "put", "query"],
+)
+def test_no_request_begins_when_the_time_is_up(call: Callable[[Connection], object]) -> None:
+    """An ack of a thousand batches also touches and ends them, one after another."""
+    connection = Connection(time_for_requests=lambda: 0.0)
+    for client in (connection.client, connection.once):
+        client.meta.events.register_last("before-send", lambda **_: pytest.fail("a request was sent"))
+
+    with pytest.raises(Throttled, match="the time for this call is up"):
+        call(connection)
+
+
 never: Callable[[], Any] = lambda: pytest.fail("a client was made")  # noqa: E731

@@ -130,6 +130,15 @@ def test_a_cursor_that_this_listing_did_not_give_asks_nothing(
         parts.failures(8, cursor=cursor)
 
 
+def test_reasons_are_read_by_key_each_once(parts: DynamoParts, aws: Stubber) -> None:
+    wanted = {"Keys": [key("failure/0000000000003"), key("failure/0000000000070")], "ConsistentRead": True}
+    aws.add_response(
+        "batch_get_item", {"Responses": {"parts": [row(70, "too late")]}}, {"RequestItems": {"parts": wanted}}
+    )
+
+    assert parts.reasons(8, [70, 3, 70]) == {70: "too late"}
+
+
 def test_a_throttled_listing_says_so(parts: DynamoParts, aws: Stubber) -> None:
     aws.add_client_error("query", "ProvisionedThroughputExceededException")
 

@@ -32,6 +32,8 @@ BATCH = Batch(
     instead_of=78,
     metadata={"m": "v"},
     acked=11,
+    failed=12,
+    failed_more=False,
     partial=True,
     retries=2,
 )

@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
 from fanin.adapters.dynamodb.connection import Written
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey
 from fanin.domain.tree import Tree
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.unit.adapters.dynamodb.conftest import Silent, refused
@@ -21,6 +21,7 @@ FULL = 2**64 - 1
 LATER = 1_800_000_000
 KEY = WordKey(7, 1, 3)
 NAMED = {"TableName": "words", "Key": {"word_id": {"S": "7/1/3"}}}
+PASSED_OVER = Tally(whole=False)
 CLAIM = Claim(KEY, 5, now=100, until=130, expires_at=LATER)
 
 
@@ -52,18 +53,18 @@ def test_some_bits_are_cleared_if_each_is_pending(words: DynamoWords, aws: Stubb
                 ":b1": {"N": "1"},
                 ":b3": {"N": "3"},
             },
-            "ReturnValues": "UPDATED_NEW",
+            "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         },
     )
 
-    assert words.clear([Clear(KEY, 0b1010, LATER)]) == [Cleared(FULL ^ 0b1010, 0b1010)]
+    assert words.clear([Clear(KEY, 0b1010, LATER)]) == [Cleared(FULL ^ 0b1010, 0b1010, PASSED_OVER)]
 
 
 def test_a_whole_word_is_cleared_by_a_short_condition(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
     aws.add_response("update_item", {"Attributes": word(0)})
 
-    assert words.clear([Clear(KEY, FULL, LATER)]) == [Cleared(0, FULL)]
+    assert words.clear([Clear(KEY, FULL, LATER)]) == [Cleared(0, FULL, PASSED_OVER)]
 
     (request,) = asked
     assert request["ConditionExpression"] == "attribute_not_exists(word) OR word = :full"
@@ -108,15 +109,37 @@ def test_bits_that_others_cleared_are_left_out_of_the_next_try(
     aws.add_response("update_item", {"Attributes": word(FULL ^ 0b1111)})
 
     # When bits 0 to 3 are cleared, then only 2 and 3 are this call's
-    assert words.clear([Clear(KEY, 0b1111, LATER)]) == [Cleared(FULL ^ 0b1111, 0b1100)]
+    assert words.clear([Clear(KEY, 0b1111, LATER)]) == [Cleared(FULL ^ 0b1111, 0b1100, PASSED_OVER)]
     assert [request["ExpressionAttributeValues"][":mask"]["N"] for request in asked] == ["15", "12"]
     assert asked[1]["ExpressionAttributeValues"][":bits"] == {"NS": ["2", "3"]}
+
+
+def test_tallies_go_up_with_the_bits_that_this_write_clears(
+    words: DynamoWords, aws: Stubber, asked: Asked
+) -> None:
+    # Given words below bits 0 to 2 that are done, and others who have cleared bit 0 with its tally
+    carried = {0: Tally(7), 1: Tally(2), 2: Tally(3, whole=False)}
+    before = word(FULL ^ 0b1, 0) | {"failures": {"N": "7"}, "carried": {"N": "1"}}
+    after = word(FULL ^ 0b111, 0, 1, 2) | {"failures": {"N": "12"}, "carried": {"N": "2"}}
+    aws.add_client_error("update_item", **refused(before))
+    aws.add_response("update_item", {"Attributes": after})
+
+    (cleared,) = words.clear([Clear(KEY, 0b111, LATER, carried=carried)])
+
+    # Then the next try adds those of bits 1 and 2 only, and the sum is not whole, as one of them was not
+    assert cleared == Cleared(FULL ^ 0b111, 0b110, Tally(12, whole=False))
+    assert asked[1]["UpdateExpression"].endswith(" ADD done :bits, failures :failures, carried :carried")
+    added = [
+        {name: request["ExpressionAttributeValues"][name]["N"] for name in (":failures", ":carried")}
+        for request in asked
+    ]
+    assert added == [{":failures": "12", ":carried": "2"}, {":failures": "5", ":carried": "1"}]
 
 
 def test_a_duplicate_is_one_refused_write(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
     aws.add_client_error("update_item", **refused(word(FULL ^ 0b11, 0, 1)))
 
-    assert words.clear([Clear(KEY, 0b11, LATER)]) == [Cleared(FULL ^ 0b11, 0)]
+    assert words.clear([Clear(KEY, 0b11, LATER)]) == [Cleared(FULL ^ 0b11, 0, PASSED_OVER)]
     assert len(asked) == 1
 
 
@@ -126,7 +149,7 @@ def test_a_word_of_another_width_is_full_at_its_own(
     aws.add_response("update_item", {"Attributes": word(0)})
 
     assert DynamoWords("words", connection, Tree(width=2)).clear([Clear(KEY, 0b11, LATER)]) == [
-        Cleared(0, 0b11)
+        Cleared(0, 0b11, PASSED_OVER)
     ]
     assert asked[0]["ExpressionAttributeValues"][":full"] == {"N": "3"}
 

@@ -18,7 +18,7 @@ def memory() -> Memory:
 
 @pytest.fixture
 def url(memory: Memory) -> str:
-    return memory.queues.create("jobs")
+    return memory.queues.create("jobs", 7)
 
 
 def send(memory: Memory, url: str, *bodies: str) -> None:
@@ -91,7 +91,7 @@ def test_the_state_counts_what_is_hidden_now(memory: Memory, url: str) -> None:
 def test_a_queue_that_is_made_again_keeps_what_is_in_it(memory: Memory, url: str) -> None:
     send(memory, url, "a")
 
-    assert memory.queues.create("jobs") == url
+    assert memory.queues.create("jobs", 7) == url
     assert receive(memory, url) == ["a"]
 
 
@@ -104,5 +104,5 @@ def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory: Memory, url: st
         receive(memory, url)
     memory.queues.remove(url, ["delivery-1"])  # of a queue that is gone: there is nothing to do
 
-    memory.queues.create("jobs")
+    memory.queues.create("jobs", 7)
     assert receive(memory, url) == []

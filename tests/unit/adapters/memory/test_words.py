@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ports.words import Claim, Claimed, Clear, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
 
 
@@ -43,7 +43,7 @@ def test_a_word_that_others_finish_between_two_tries_is_a_duplicate() -> None:
     memory.words.clear(clears(0b01))
 
     # Then it cleared nothing, and the word was finished once
-    assert memory.words.clear(clears(0b11)) == [(0, 0)]
+    assert memory.words.clear(clears(0b11)) == [Cleared(0, 0)]
     assert memory.words.finished == [WordKey(7, 0, 0)]
 
 

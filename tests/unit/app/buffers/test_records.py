@@ -46,6 +46,12 @@ def limited(entry: Entry, limit: int) -> Entry:
     return entry._replace(buffer=Buffer("jobs", limit, "https://sqs/jobs", owned=True, batch_id=7))
 
 
+def test_a_buffer_is_stored_where_every_version_looks_for_it(world: World, records: BufferRecords) -> None:
+    written(records, ENTRY)
+
+    assert world.ports.directory.read("/buffers", ["jobs"]).keys() == {"jobs"}
+
+
 class TestName:
     @pytest.mark.parametrize("name", ["a", "7", "Jobs_of-7", "x" * 48])
     def test_of_letters_digits_and_dashes_is_taken(self, name: str) -> None:

@@ -473,6 +473,77 @@ def test_what_is_malformed_is_refused_and_nothing_is_written(world: World) -> No
     assert world.memory.accesses.writes.total() == written
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda buffers: buffers.define("x", 0), "limit must be a whole number from 1 to 1000000, not"),
+        (
+            lambda buffers: buffers.define("x", 1_000_001),
+            "limit must be a whole number from 1 to 1000000, not",
+        ),
+        (lambda buffers: buffers.take("jobs", most=0), "most must be a whole number from 1 to 10, not"),
+        (lambda buffers: buffers.take("jobs", most=11), "most must be a whole number from 1 to 10, not"),
+        (lambda buffers: buffers.take("jobs", wait=-1), "wait must be a whole number from 0 to 20, not"),
+        (lambda buffers: buffers.take("jobs", wait=21), "wait must be a whole number from 0 to 20, not"),
+        (
+            lambda buffers: buffers.take("jobs", visibility_timeout=0),
+            "visibility_timeout must be a whole number from 1 to 43200, not",
+        ),
+        (
+            lambda buffers: buffers.take("jobs", visibility_timeout=43_201),
+            "visibility_timeout must be a whole number from 1 to 43200, not",
+        ),
+        (lambda buffers: buffers.done("jobs", ["r"] * 101), "101 receipts in one call; send at most 100"),
+        (lambda buffers: buffers.list(limit=0), "limit must be a whole number from 1 to 1000, not"),
+        (lambda buffers: buffers.list(limit=1_001), "limit must be a whole number from 1 to 1000, not"),
+    ],
+)
+def test_a_refusal_names_what_is_out_of_its_bounds_and_nothing_is_made(
+    world: World, call: Callable[[BufferService], object], message: str
+) -> None:
+    written, queues = world.memory.accesses.writes.total(), set(world.memory.channels.queues)
+
+    with pytest.raises((InvalidRequest, RequestTooLarge), match=f"^{message}"):
+        call(world.buffers)
+
+    assert world.memory.accesses.writes.total() == written
+    assert set(world.memory.channels.queues) == queues
+
+
+def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffers = world.buffers
+    stored = buffers._records.read("jobs")
+    monkeypatch.setattr(buffers._records, "write", lambda _: (stored, False))
+
+    with pytest.raises(Throttled, match="try again"):
+        buffers.define("jobs", 5)
+    with pytest.raises(Throttled, match="try again"):
+        buffers.delete("jobs")
+
+
+def test_a_buffer_drains_only_while_its_limit_changes(world: World) -> None:
+    world.buffers.put("jobs", ["a"])
+    assert not world.buffers.status("jobs").draining
+
+    world.buffers.define("jobs", 5)
+    assert world.buffers.status("jobs").draining
+
+
+def test_what_is_just_within_the_bounds_is_accepted(world: World) -> None:
+    world.buffers.define("least", 1)
+    world.buffers.define("most", 1_000_000)
+    world.buffers.put("least", ["a"])
+
+    (work,) = world.buffers.take("least", most=1, wait=0, visibility_timeout=1)
+    world.clock.advance(1_000)
+    (again,) = world.buffers.take("least", most=10, wait=20, visibility_timeout=43_200)
+
+    assert (work.payload, again.payload) == ("a", "a")
+    assert [buffer.name for buffer in world.buffers.list(limit=1).buffers] == ["jobs"]
+
+
 def test_a_forged_receipt_frees_no_slot(world: World) -> None:
     (item,) = world.buffers.put("jobs", ["a"]).items
     group = item.split(":")[1]
@@ -599,6 +670,57 @@ class TestSlowCalls:
         world.buffers = world.fresh()
         assert world.payloads() == ["theirs"]
 
+    def test_a_deletion_that_stops_before_the_queue_does_not_delete_that_of_the_new_buffer(
+        self, world: World
+    ) -> None:
+        # Given a deletion that stops just before it deletes the queue, while another one ends
+        def anew(*at: str) -> None:
+            if at == ("queues.delete", "before"):
+                world.on_step = lambda *_: None
+                world.fresh().delete("jobs")
+                world.fresh().define("jobs", 2)
+                world.fresh().put("jobs", ["theirs"])
+
+        world.on_step = anew
+        world.fresh().delete("jobs")
+
+        # Then the buffer that was defined since has its queue, with what is in it
+        world.buffers = world.fresh()
+        assert world.payloads() == ["theirs"]
+
+    def test_a_definition_that_comes_too_late_leaves_nothing_behind(self) -> None:
+        # Given two processes that define a buffer at once
+        world = World()
+
+        def faster(*at: str) -> None:
+            if at == ("queues.create", "after"):
+                world.on_step = lambda *_: None
+                world.fresh().define("jobs", 2)
+
+        world.on_step = faster
+        mine = world.fresh().define("jobs", 2)
+
+        # Then both have one, and the queue and the batch of the slower are gone
+        assert [mine] == list(world.buffers.list().buffers)
+        assert list(world.memory.channels.queues) == [mine.queue]
+        states = {row.batch_id: row.state for row in world.memory.batches._rows.values()}
+        assert states.pop(mine.batch_id) is State.OPEN
+        assert list(states.values()) == [State.CANCELLED]
+
+    def test_a_definition_without_a_queue_leaves_no_batch_behind(self) -> None:
+        world = World()
+
+        def refuse(*at: str) -> None:
+            if at == ("queues.create", "before"):
+                raise Throttled("too many queues are made; try again")
+
+        world.on_step = refuse
+        with pytest.raises(Throttled):
+            world.fresh().define("jobs", 2)
+
+        assert [row.state for row in world.memory.batches._rows.values()] == [State.CANCELLED]
+        assert world.buffers.list().buffers == ()
+
     def test_a_process_that_looked_at_a_buffer_being_deleted_puts_nothing_in(self, world: World) -> None:
         # Given a process that dies in the middle of a deletion, before the buffer's batch has ended
         def die(*at: str) -> None:
@@ -636,6 +758,35 @@ class TestQueueOfAnother:
 
         world.buffers.define("thumbnails", 2, queue="https://mine")
         world.buffers.define("thumbnails", 3, queue="https://mine")
+
+    def test_is_refused_while_two_are_defined_at_once(self, world: World) -> None:
+        # Given two buffers that are defined with one queue, each after both have looked at the others
+        world.memory.channels.queues["https://mine"] = []
+        refused: list[str] = []
+
+        def other(*at: str) -> None:
+            if at == ("directory.page", "after"):
+                world.on_step = lambda *_: None
+                with pytest.raises(Throttled, match="renders is being defined with queue https://mine"):
+                    world.fresh().define("thumbnails", 2, queue="https://mine")
+                refused.append("thumbnails")
+
+        world.on_step = other
+        world.fresh().define("renders", 2, queue="https://mine")
+
+        # Then the second gets it neither at once nor later
+        assert refused
+        with pytest.raises(InvalidRequest, match="belongs to buffer renders"):
+            world.fresh().define("thumbnails", 2, queue="https://mine")
+        assert [one.name for one in world.buffers.list().buffers] == ["jobs", "renders"]
+
+    def test_of_an_earlier_version_without_a_claim_is_refused_too(self, world: World) -> None:
+        world.memory.channels.queues["https://mine"] = []
+        world.buffers.define("renders", 2, queue="https://mine")
+        world.memory.directory._namespaces.pop("/buffer-queues")
+
+        with pytest.raises(InvalidRequest, match="belongs to buffer renders"):
+            world.fresh().define("thumbnails", 2, queue="https://mine")
 
     def test_is_found_among_many(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MAX_PAGE", 2)
@@ -688,3 +839,59 @@ def test_a_take_waits_no_longer_than_it_was_asked_to(world: World) -> None:
     assert max(waits) > 10
     assert sum(waits) <= 20
     assert world.clock.now() - started <= 20_000 + SIFT_MS
+
+
+class TestUnreadable:
+    """A record that cannot be read concerns its own buffer only."""
+
+    @pytest.fixture(
+        params=[{"limit": 3}, {"marks": 7}, {"marks": [[1]]}, {"batch_id": "x"}, {}],
+        ids=["fields are missing", "marks of a wrong type", "half a mark", "a text as id", "empty"],
+    )
+    def world(self, request: pytest.FixtureRequest) -> World:
+        """A world with a readable buffer, and one whose record is damaged."""
+        world = World()
+        for name in ("broken", "jobs"):
+            world.buffers.define(name, 3)
+        record = world.memory.directory.read("/buffers", ["broken"])["broken"]
+        value = {**record.value, **request.param} if len(request.param) == 1 else {}
+        if request.param == {"limit": 3}:
+            value = {"limit": 3, "queue": record.value["queue"]}
+        world.memory.directory.put("/buffers", "broken", value, expires_at=record.expires_at)
+        return world
+
+    def test_is_set_aside_in_a_list(self, world: World) -> None:
+        page = world.fresh().list()
+
+        assert [one.name for one in page.buffers] == ["jobs"]
+        assert page.unreadable == ("broken",)
+
+    def test_hinders_no_other_buffer(self, world: World) -> None:
+        world.memory.channels.queues["https://mine"] = []
+
+        world.fresh().define("renders", 2, queue="https://mine")
+        world.fresh().define("thumbnails", 2)
+
+        assert len(world.fresh().list().buffers) == 3
+
+    def test_is_an_error_of_its_buffer_and_is_not_written_over(self, world: World) -> None:
+        before = world.memory.directory.read("/buffers", ["broken"])
+        for call in (
+            lambda: world.fresh().define("broken", 3),
+            lambda: world.fresh().put("broken", ["a"]),
+            lambda: world.fresh().status("broken"),
+            lambda: world.fresh().delete("broken"),
+        ):
+            with pytest.raises(BufferNotFound, match="the record of buffer broken cannot be read"):
+                call()
+
+        assert world.memory.directory.read("/buffers", ["broken"]) == before
+
+
+def test_the_queue_of_a_buffer_whose_record_cannot_be_read_is_still_its_own(world: World) -> None:
+    record = world.memory.directory.read("/buffers", ["jobs"])["jobs"]
+    damaged = {"queue": record.value["queue"]}
+    world.memory.directory.put("/buffers", "jobs", damaged, expires_at=record.expires_at)
+
+    with pytest.raises(InvalidRequest, match="belongs to buffer jobs"):
+        world.fresh().define("thumbnails", 2, queue=record.value["queue"])

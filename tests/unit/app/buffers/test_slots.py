@@ -21,7 +21,7 @@ from fanin.app.fresh import FRESH_MS
 from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
-from fanin.errors import BatchNotFound, BufferNotFound, LimitReached, Throttled
+from fanin.errors import BatchClosed, BatchNotFound, BufferNotFound, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
@@ -39,7 +39,7 @@ class Process:
         self.slots = Slots(world.ports, self.ledger, self.records)
 
     def define(self, limit: int) -> Entry:
-        queue = self.world.ports.queues.create("jobs")
+        queue = self.world.ports.queues.create("jobs", 7)
         batch = self.slots.open("jobs", limit)
         buffer = Buffer("jobs", limit, queue, owned=True, batch_id=batch.batch_id)
         retention = self.world.ports.queues.state(queue).retention
@@ -89,30 +89,64 @@ def test_a_buffers_batch_lives_as_long_as_a_batch_can_and_is_never_idle(
 
 class TestAdmit:
     def test_takes_slots_up_to_the_limit(self, process: Process, entry: Entry) -> None:
-        seen, group = process.slots.admit(entry, 2, None)
+        seen, group = process.slots.admit(entry, 2)
         assert (seen, len(group), group.batch_id) == (entry, 2, entry.buffer.batch_id)
 
         with pytest.raises(LimitReached, match="2 items pending of at most 3"):
-            process.slots.admit(entry, 2, None)
+            process.slots.admit(entry, 2)
         assert process.pending(entry) == 2
 
-        process.slots.admit(entry, 1, None)
+        process.slots.admit(entry, 1)
         assert process.pending(entry) == 3
 
     def test_takes_a_slot_again_when_its_item_is_done(self, process: Process, entry: Entry) -> None:
-        _, group = process.slots.admit(entry, 3, None)
+        _, group = process.slots.admit(entry, 3)
         process.ledger.ack([group[1]])
 
-        process.slots.admit(entry, 1, None)
+        process.slots.admit(entry, 1)
         with pytest.raises(LimitReached):
-            process.slots.admit(entry, 1, None)
+            process.slots.admit(entry, 1)
 
+
+class TestTake:
     def test_takes_the_slots_of_a_key_once(self, world: World, process: Process, entry: Entry) -> None:
-        first = process.slots.admit(entry, 2, "order-7")
-        again = Process(world).slots.admit(entry, 2, "order-7")
+        batch = entry.buffer.batch_id
+        first = process.slots.take(entry, batch, 2, "order-7")
+        again = Process(world).slots.take(entry, batch, 2, "order-7")
 
         assert again == first
         assert process.pending(entry) == 2
+
+    def test_finds_slots_in_an_earlier_batch_and_takes_none_there(
+        self, process: Process, entry: Entry
+    ) -> None:
+        # Given a batch in which a key has slots, and a later one
+        batch = entry.buffer.batch_id
+        first = process.slots.take(entry, batch, 2, "order-7")
+        process.slots.cancel(batch)
+        renewed = process.slots.renew(entry)
+
+        assert process.slots.take(renewed, batch, 2, "order-7") == first
+        with pytest.raises(BatchClosed):
+            process.slots.take(renewed, batch, 2, "order-8")
+        assert process.pending(renewed) == 0
+
+    def test_closes_a_batch_that_nears_its_end(self, world: World, process: Process, entry: Entry) -> None:
+        world.clock.at = entry.renew_at
+
+        with pytest.raises(BatchClosed):
+            process.slots.take(entry, entry.buffer.batch_id, 1, "order-7")
+
+    def test_reclaims_leaked_slots(self, world: World, process: Process, entry: Entry) -> None:
+        # Given slots that have no message, and a mark since
+        process.slots.admit(entry, 3)
+        marked = process.marked(3)
+        with pytest.raises(LimitReached):
+            process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")
+
+        # When no message for them can exist any more, then a key gets slots
+        world.clock.advance(marked.retention * 1000 + MARGIN_MS)
+        assert len(process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")) == 1
 
 
 class TestRenewal:
@@ -121,19 +155,19 @@ class TestRenewal:
     ) -> None:
         # Given work that is put in a moment before that
         world.clock.at = entry.renew_at - 1
-        _, group = process.slots.admit(entry, 1, None)
+        _, group = process.slots.admit(entry, 1)
         assert batches(world) == [State.OPEN]
 
         # When its time has come, then the buffer takes nothing until that work is done
         world.clock.advance(1)
         for _ in range(2):
             with pytest.raises(LimitReached, match="until the 1 items in it are done") as refused:
-                process.slots.admit(entry, 1, None)
+                process.slots.admit(entry, 1)
             assert refused.value.retry_after == 1
             assert batches(world) == [State.CLOSED]
 
         process.ledger.ack([group[0]])
-        process.slots.admit(entry, 1, None)
+        process.slots.admit(entry, 1)
         assert batches(world) == [State.COMPLETE, State.OPEN]
 
     def test_changes_the_batch_and_drops_the_marks_and_keeps_the_rest(
@@ -143,7 +177,7 @@ class TestRenewal:
         assert entry.marks
         world.clock.at = entry.renew_at
 
-        renewed, group = process.slots.admit(entry, 2, None)
+        renewed, group = process.slots.admit(entry, 2)
 
         assert renewed.buffer == replace(entry.buffer, batch_id=group.batch_id)
         assert renewed.buffer.batch_id != entry.buffer.batch_id
@@ -152,10 +186,10 @@ class TestRenewal:
         assert Process(world).records.refresh("jobs") == renewed
 
     def test_follows_a_batch_that_was_cancelled(self, world: World, process: Process, entry: Entry) -> None:
-        process.slots.admit(entry, 3, None)
+        process.slots.admit(entry, 3)
         process.slots.cancel(entry.buffer.batch_id)
 
-        renewed, _ = process.slots.admit(entry, 3, None)
+        renewed, _ = process.slots.admit(entry, 3)
 
         assert process.pending(renewed) == 3
         assert batches(world) == [State.CANCELLED, State.OPEN]
@@ -169,16 +203,16 @@ class TestRenewal:
         else:
             world.clock.advance((LIFETIME + RETENTION) * 1000)
 
-        renewed, group = Process(world).slots.admit(entry, 3, None)
+        renewed, group = Process(world).slots.admit(entry, 3)
 
         assert renewed.buffer.batch_id == group.batch_id != entry.buffer.batch_id
 
     def test_by_another_process_is_joined(self, world: World, process: Process, entry: Entry) -> None:
         # Given a process that has not heard of a renewal
         process.slots.cancel(entry.buffer.batch_id)
-        renewed, _ = Process(world).slots.admit(entry, 1, None)
+        renewed, _ = Process(world).slots.admit(entry, 1)
 
-        seen, group = process.slots.admit(entry, 1, None)
+        seen, group = process.slots.admit(entry, 1)
 
         assert (seen, group.batch_id) == (renewed, renewed.buffer.batch_id)
         assert batches(world) == [State.CANCELLED, State.OPEN]
@@ -190,9 +224,9 @@ class TestRenewal:
         process.slots.cancel(entry.buffer.batch_id)
         other = Process(world)
         theirs: list[Entry] = []
-        world.at("batches.create", "after", lambda: theirs.append(other.slots.admit(entry, 1, None)[0]))
+        world.at("batches.create", "after", lambda: theirs.append(other.slots.admit(entry, 1)[0]))
 
-        mine, group = process.slots.admit(entry, 1, None)
+        mine, group = process.slots.admit(entry, 1)
 
         # Then both have taken slots of one batch, and the other batch has ended
         assert [mine] == theirs
@@ -213,7 +247,7 @@ class TestRenewal:
             )
 
         with pytest.raises(Throttled, match="jobs") as refused:
-            process.slots.admit(entry, 1, None)
+            process.slots.admit(entry, 1)
 
         assert refused.value.retry_after == 1
         assert batches(world) == [State.CANCELLED] * (TRIES + 1)
@@ -227,7 +261,7 @@ class TestRenewal:
         grown = entry._replace(buffer=replace(entry.buffer, limit=4))
         world.at("batches.create", "after", lambda: other.write(grown))
 
-        renewed, _ = process.slots.admit(entry, 4, None)
+        renewed, _ = process.slots.admit(entry, 4)
 
         assert renewed.buffer.limit == 4
         assert process.pending(renewed) == 4
@@ -241,11 +275,11 @@ class TestRenewal:
         other, theirs = Process(world), list[Entry]()
 
         def put() -> None:
-            theirs.append(other.slots.admit(entry, 1, None)[0])
+            theirs.append(other.slots.admit(entry, 1)[0])
             other.slots.mark(theirs[0], 1)
 
         LostAnswers(world.memory).lose("directory.put", put)
-        mine, group = process.slots.admit(entry, 1, None)
+        mine, group = process.slots.admit(entry, 1)
 
         # Then both have slots of that batch
         assert mine.buffer == theirs[0].buffer
@@ -259,12 +293,12 @@ class TestRenewal:
         other = Process(world)
 
         def put() -> None:
-            once, _ = other.slots.admit(entry, 1, None)
+            once, _ = other.slots.admit(entry, 1)
             other.slots.cancel(once.buffer.batch_id)
-            other.slots.admit(once, 1, None)
+            other.slots.admit(once, 1)
 
         LostAnswers(world.memory).lose("directory.put", put)
-        mine, _ = process.slots.admit(entry, 1, None)
+        mine, _ = process.slots.admit(entry, 1)
 
         assert process.pending(mine) == 2
         assert batches(world) == [State.CANCELLED, State.CANCELLED, State.OPEN]
@@ -277,7 +311,7 @@ class TestRenewal:
         world.at("batches.create", "after", lambda: other.write(entry._replace(going=True)))
 
         with pytest.raises(BufferNotFound, match="jobs"):
-            process.slots.admit(entry, 1, None)
+            process.slots.admit(entry, 1)
 
         assert batches(world) == [State.CANCELLED, State.CANCELLED]
 
@@ -285,14 +319,14 @@ class TestRenewal:
         self, world: World, process: Process, entry: Entry
     ) -> None:
         # Given a buffer that drains, and a consumer that dies between its last bit and the end of the batch
-        _, group = process.slots.admit(entry, 3, None)
+        _, group = process.slots.admit(entry, 3)
         process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4)))
         world.crash_at("words.clear", "after")
         with pytest.raises(Crash):
             Process(world).ledger.ack(list(group))
         assert batches(world) == [State.CLOSED]
 
-        renewed, _ = Process(world).slots.admit(entry, 3, None)
+        renewed, _ = Process(world).slots.admit(entry, 3)
 
         assert renewed.buffer.batch_id != entry.buffer.batch_id
         assert batches(world) == [State.COMPLETE, State.OPEN]
@@ -344,7 +378,7 @@ class TestMark:
 
 class TestPending:
     def test_counts_what_is_not_done(self, process: Process, entry: Entry) -> None:
-        _, group = process.slots.admit(entry, 3, None)
+        _, group = process.slots.admit(entry, 3)
         process.ledger.ack([group[0]])
 
         batch, pending = process.slots.pending(entry.buffer)
@@ -353,7 +387,7 @@ class TestPending:
         assert (batch.batch_id, pending) == (entry.buffer.batch_id, 2)
 
     def test_of_a_batch_that_has_ended_is_none(self, process: Process, entry: Entry) -> None:
-        process.slots.admit(entry, 3, None)
+        process.slots.admit(entry, 3)
         process.slots.cancel(entry.buffer.batch_id)
 
         batch, pending = process.slots.pending(entry.buffer)
@@ -362,7 +396,7 @@ class TestPending:
         assert (batch.state, pending) == (State.CANCELLED, 0)
 
     def test_of_a_batch_that_is_gone_is_none(self, world: World, process: Process, entry: Entry) -> None:
-        process.slots.admit(entry, 3, None)
+        process.slots.admit(entry, 3)
         assert process.slots.pending(replace(entry.buffer, batch_id=UNKNOWN)) == (None, 0)
 
         world.clock.advance((LIFETIME + RETENTION) * 1000)
@@ -371,7 +405,7 @@ class TestPending:
 
 class TestFollow:
     def test_closes_a_batch_of_another_limit(self, world: World, process: Process, entry: Entry) -> None:
-        process.slots.admit(entry, 1, None)
+        process.slots.admit(entry, 1)
         grown = entry._replace(buffer=replace(entry.buffer, limit=4))
 
         process.slots.follow(entry)
@@ -389,11 +423,11 @@ class TestFollow:
         grown = process.write(entry._replace(buffer=replace(entry.buffer, limit=4)))
         process.slots.follow(grown)
 
-        renewed, _ = process.slots.admit(grown, 4, None)
+        renewed, _ = process.slots.admit(grown, 4)
 
         assert process.pending(renewed) == 4
         with pytest.raises(LimitReached, match="of at most 4"):
-            process.slots.admit(renewed, 1, None)
+            process.slots.admit(renewed, 1)
 
 
 def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(
@@ -416,10 +450,10 @@ class TestReclaim:
     @pytest.fixture
     def leaked(self, process: Process, entry: Entry) -> Entry:
         """A full buffer: two slots before its mark, of which one is done, and two behind it."""
-        _, group = process.slots.admit(entry, 2, None)
+        _, group = process.slots.admit(entry, 2)
         process.ledger.ack([group[1]])
         marked = process.marked(2)
-        process.slots.admit(marked, 2, None)
+        process.slots.admit(marked, 2)
         return marked
 
     def horizon(self, entry: Entry) -> int:
@@ -432,12 +466,12 @@ class TestReclaim:
         # Given a full buffer, a moment before
         world.clock.at = self.horizon(leaked) - 1
         with pytest.raises(LimitReached):
-            Process(world).slots.admit(leaked, 1, None)
+            Process(world).slots.admit(leaked, 1)
         assert process.pending(leaked) == 3
 
         # When that time has come, then one slot is given up, and those behind the mark are not
         world.clock.advance(1)
-        _, group = Process(world).slots.admit(leaked, 1, None)
+        _, group = Process(world).slots.admit(leaked, 1)
 
         batch_id = leaked.buffer.batch_id
         assert group.batch_id == batch_id
@@ -449,18 +483,18 @@ class TestReclaim:
         self, world: World, process: Process, leaked: Entry
     ) -> None:
         world.clock.at = self.horizon(leaked)
-        process.slots.admit(leaked, 1, None)
+        process.slots.admit(leaked, 1)
         world.clock.advance(FRESH_MS)
 
         with pytest.raises(LimitReached):
-            process.slots.admit(leaked, 1, None)
+            process.slots.admit(leaked, 1)
         assert len(process.ledger.failures(leaked.buffer.batch_id).failures) == 1
 
     def test_is_tried_once_in_half_a_minute(self, world: World, process: Process, leaked: Entry) -> None:
         def looks() -> int:
             before = world.accesses.sends["queues.state"]
             with pytest.raises(LimitReached):
-                process.slots.admit(leaked, 1, None)
+                process.slots.admit(leaked, 1)
             return world.accesses.sends["queues.state"] - before
 
         assert [looks(), looks()] == [1, 0]
@@ -475,29 +509,29 @@ class TestReclaim:
         world.memory.queues.retention *= 2
         world.clock.at = self.horizon(leaked)
         with pytest.raises(LimitReached):
-            process.slots.admit(leaked, 1, None)
+            process.slots.admit(leaked, 1)
 
         world.clock.advance(leaked.retention * 1000)
-        assert process.slots.admit(leaked, 1, None)
+        assert process.slots.admit(leaked, 1)
 
     def test_goes_by_the_marks_that_others_made(self, world: World, process: Process, entry: Entry) -> None:
         # Given a process that knows the buffer from before its marks
-        process.slots.admit(entry, 3, None)
+        process.slots.admit(entry, 3)
         marked = Process(world).marked(3)
         world.clock.at = self.horizon(marked)
 
-        assert process.slots.admit(entry, 3, None)
+        assert process.slots.admit(entry, 3)
 
     def test_gives_up_many_in_calls_of_allowed_size(
         self, world: World, process: Process, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         entry = process.define(5)
-        process.slots.admit(entry, 5, None)
+        process.slots.admit(entry, 5)
         entry = process.marked(5)
         monkeypatch.setattr(limits, "MAX_FAILURES", 2)
         world.clock.at = self.horizon(entry)
 
-        process.slots.admit(entry, 5, None)
+        process.slots.admit(entry, 5)
 
         assert len(process.ledger.failures(entry.buffer.batch_id).failures) == 5
 
@@ -505,22 +539,22 @@ class TestReclaim:
         self, world: World, process: Process, entry: Entry
     ) -> None:
         # Given a buffer that was filled by producers that died, so that nobody has marked it
-        process.slots.admit(entry, 3, None)
+        process.slots.admit(entry, 3)
         with pytest.raises(LimitReached):
-            Process(world).slots.admit(entry, 1, None)
+            Process(world).slots.admit(entry, 1)
 
         # Then the put that found it full has
         marked = process.records.refresh("jobs")
         assert marked.marks == ((world.clock.at, 3),)
         world.clock.at = self.horizon(marked)
-        assert Process(world).slots.admit(marked, 3, None)
+        assert Process(world).slots.admit(marked, 3)
 
     def test_marks_a_full_buffer_seldom(self, world: World, process: Process, entry: Entry) -> None:
-        process.slots.admit(entry, 3, None)
+        process.slots.admit(entry, 3)
         before = world.accesses.writes["directory.put"]
         for _ in range(100):
             with pytest.raises(LimitReached):
-                Process(world).slots.admit(entry, 1, None)
+                Process(world).slots.admit(entry, 1)
             world.clock.advance(MINUTE)
 
         assert world.accesses.writes["directory.put"] == before + 1
@@ -530,7 +564,7 @@ class TestReclaim:
         self, world: World, process: Process, entry: Entry, how: str
     ) -> None:
         # Given a slot without a message, in a buffer that drains
-        process.slots.admit(entry, 1, None)
+        process.slots.admit(entry, 1)
         if how == "a changed limit":
             process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4)))
         else:
@@ -538,11 +572,11 @@ class TestReclaim:
         for wait in (0, entry.retention * 1000 + MARGIN_MS - 1):
             world.clock.advance(wait)
             with pytest.raises(LimitReached, match="until the 1 items in it are done"):
-                Process(world).slots.admit(entry, 1, None)
+                Process(world).slots.admit(entry, 1)
 
         # When no message can exist any more, then the buffer goes on
         world.clock.advance(1)
-        renewed, _ = Process(world).slots.admit(entry, 3, None)
+        renewed, _ = Process(world).slots.admit(entry, 3)
         assert renewed.buffer.batch_id != entry.buffer.batch_id
         assert batches(world) == [State.COMPLETE, State.OPEN]
 
@@ -551,8 +585,8 @@ class TestLate:
     def test_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(
         self, world: World, process: Process, entry: Entry
     ) -> None:
-        _, group = process.slots.admit(entry, 2, None)
-        _, after = process.slots.admit(entry, 1, None)
+        _, group = process.slots.admit(entry, 2)
+        _, after = process.slots.admit(entry, 1)
         marked = process.marked(2)
         world.clock.advance(SEND_MS)
         assert not process.slots.late(marked, group)
@@ -565,7 +599,7 @@ class TestLate:
     def test_are_slots_of_a_batch_that_was_closed_as_long_ago(
         self, world: World, process: Process, entry: Entry
     ) -> None:
-        _, group = process.slots.admit(entry, 1, None)
+        _, group = process.slots.admit(entry, 1)
         closed = process.ledger.close(entry.buffer.batch_id)
         world.clock.advance(SEND_MS)
         assert not process.slots.late(entry, group, closed)
@@ -575,7 +609,7 @@ class TestLate:
 
 
 def test_slots_are_given_up_as_often_as_one_likes(world: World, process: Process, entry: Entry) -> None:
-    _, group = process.slots.admit(entry, 2, None)
+    _, group = process.slots.admit(entry, 2)
 
     for _ in range(2):
         process.slots.give_up(list(group), "for a reason")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -55,6 +54,19 @@ def sweep(world: World, **settings: int) -> Swept:
 
 def test_an_empty_directory_takes_one_run(world: World, directory: DirectoryService) -> None:
     assert sweep(world) == Swept()
+
+
+def test_its_place_is_stored_where_every_version_looks_for_it(
+    world: World, directory: DirectoryService, page_of: Callable[[int], None]
+) -> None:
+    page_of(2)
+    fill(directory, cars=3)
+
+    assert sweep(world, budget=1).more
+
+    row = world.ports.directory.read("registrar", ["place"])["place"]
+    assert row.value.keys() >= {"topics", "topic", "rows"}
+    assert row.value["topic"] == "cars"
 
 
 class TestDrop:
@@ -303,25 +315,93 @@ class TestFailure:
 
         assert sweep(world) == Swept(seen=1, failed=1)
 
-    @pytest.mark.parametrize(("ill", "swept"), [(9, Swept(seen=12, failed=9)), (10, None), (12, None)])
-    def test_of_ten_in_a_row_ends_the_run_and_the_next_goes_on_behind_their_page(
-        self,
-        world: World,
-        directory: DirectoryService,
-        page_of: Callable[[int], None],
-        *,
-        ill: int,
-        swept: Swept | None,
+    @pytest.mark.parametrize("ill", [10, 30, 1_000])
+    def test_of_many_in_a_row_hides_none_of_those_behind_them(
+        self, world: World, directory: DirectoryService, ill: int
     ) -> None:
-        page_of(12)
-        fill(directory, cars=12, dogs=2)
+        # Given rows that nobody can read, and behind them leases that are over
         for i in range(ill):
             world.ports.directory.put(TOPIC_PREFIX + "cars", f"-{i}", {}, expires_at=2**40)
+        fill(directory, cars=12, dogs=2)
+        world.clock.advance(HOUR)
 
-        first = sweep(world, budget=12)
+        # Then the first run finds all of them
+        assert sweep(world) == Swept(seen=ill + 14, over=14, failed=ill)
 
-        if swept is None:
-            assert first == Swept(seen=10, failed=10, more=True)
-            assert sweep(world).seen == 14 - 12 + ill
-        else:
-            assert first == replace(swept, more=True)
+    def test_of_a_queue_is_met_once_and_reported_once_however_many_share_it(
+        self, world: World, directory: DirectoryService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a queue that nobody can look at, which thirty share, and one who has another
+        for i in range(30):
+            directory.register(Register("cars", f"{i:02}", "q2"))
+        directory.register(Register("cars", "last", "q1"))
+        asked: list[str] = []
+        reports: list[str] = []
+
+        def busy(channel: str, *, new: bool = True) -> str:
+            asked.append(channel)
+            if channel == "q2":
+                raise Throttled("busy")
+            return channel
+
+        monkeypatch.setattr(world.memory.channels, "resolve", busy)
+
+        swept = Registrar(world.ports, report=lambda place, _: reports.append(place)).sweep()
+
+        assert swept == Swept(seen=31, failed=30)
+        assert asked == ["q2", "q1"]
+        assert reports == ["cars/00"]
+
+    def test_that_takes_long_ends_the_run_in_time_and_the_next_goes_on_behind_it(
+        self, world: World, directory: DirectoryService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given five queues, each of which is tried for a minute in vain
+        for i in range(5):
+            world.memory.channels.queues[f"slow{i}"] = []
+            directory.register(Register("cars", f"{i}", f"slow{i}", lease=DAY // SECOND))
+        asked: list[str] = []
+
+        def slow(channel: str, *, new: bool = True) -> str:
+            asked.append(channel)
+            world.clock.advance(60 * SECOND)
+            raise Throttled("busy")
+
+        monkeypatch.setattr(world.memory.channels, "resolve", slow)
+
+        runs = [sweep(world, turn_ms=120 * SECOND) for _ in range(3)]
+
+        assert runs[:2] == [Swept(seen=2, failed=2, more=True)] * 2
+        assert runs[2] == Swept(seen=1, failed=1)
+        assert asked == [f"slow{i}" for i in range(5)]
+
+    def test_that_takes_longer_than_a_run_may_still_lets_each_run_try_one(
+        self, world: World, directory: DirectoryService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        directory.register(Register("cars", "a", "q1"))
+        directory.register(Register("cars", "b", "q2"))
+        asked: list[str] = []
+
+        def slow(channel: str, *, new: bool = True) -> str:
+            asked.append(channel)
+            world.clock.advance(60 * SECOND)
+            return channel
+
+        monkeypatch.setattr(world.memory.channels, "resolve", slow)
+        for _ in range(2):
+            sweep(world, turn_ms=1)
+
+        assert asked == ["q1", "q2"]
+
+
+def test_a_place_that_the_release_before_recorded_is_where_a_run_goes_on(
+    world: World, directory: DirectoryService, page_of: Callable[[int], None]
+) -> None:
+    # Given a place without the name of the registration that was tried last
+    page_of(2)
+    fill(directory, cars=3)
+    assert sweep(world, budget=1) == Swept(seen=2, more=True)
+    row = world.ports.directory.read("registrar", ["place"])["place"]
+    before = {name: row.value[name] for name in ("topics", "topic", "rows")}
+    world.ports.directory.put("registrar", "place", before, expires_at=row.expires_at)
+
+    assert sweep(world) == Swept(seen=1)

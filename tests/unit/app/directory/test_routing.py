@@ -9,6 +9,7 @@ import pytest
 from fanin import names
 from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
 from fanin.app.directory.service import DirectoryService
+from fanin.domain import limits
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.errors import AccessDenied, InvalidRequest, LimitReached, RouteNotFound, Throttled
@@ -26,6 +27,13 @@ def routing(world: World) -> RoutingService:
         world.memory.channels.queues[f"q-{name}"] = []
         directory.register(Register("desk", name, f"q-{name}", {"size": "small" if name == "a" else "big"}))
     return RoutingService(directory)
+
+
+def test_a_route_is_stored_where_every_version_looks_for_it(world: World, routing: RoutingService) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    row = world.ports.directory.read("routes", ["orders"])["orders"]
+    assert row.value.keys() == {"pattern", "topic", "policy", "attributes", "since"}
 
 
 def delivered(world: World) -> dict[str, int]:
@@ -313,3 +321,189 @@ def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_al
     assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
     assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
     assert delivered(world) == {"q-b": 2, "q-c": 1}
+
+
+def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, routing: RoutingService) -> None:
+    # Given a route to everybody
+    routing.put(PutRoute("orders", {"source": ["shop"]}, "desk"))
+
+    # When an event with 190 KB of UTF-8 is published and routed
+    detail = {"text": "é" * 95_000}
+    routing.publish(PutEvent("shop", "Placed", detail))
+    routing.route("orders", EVENT | {"detail": detail})
+
+    # Then its message is one that every queue takes
+    (message, *_) = world.memory.channels.queues["q-a"]
+    assert len(message.body.encode()) < limits.MAX_QUEUE_BYTES
+
+    # And an event of more bytes is refused, although it has fewer characters than the limit
+    with pytest.raises(InvalidRequest, match="over 204800 bytes"):
+        routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))
+
+
+class TestThrottled:
+    """A queue that takes no message for now costs the others no copies."""
+
+    def test_a_repeat_sends_to_those_only_that_wait(self, world: World, routing: RoutingService) -> None:
+        # Given an event for three queues: one is throttled, and one refuses it
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        world.memory.channels.refusing["q-c"] = "no"
+
+        # When it is routed until the queue takes it again
+        for _ in range(3):
+            with pytest.raises(Throttled):
+                routing.route("orders", EVENT)
+        world.memory.channels.busy.clear()
+        routed = routing.route("orders", EVENT)
+
+        # Then each queue has one message, and the answer tells of all of them
+        assert delivered(world) == {"q-a": 1, "q-b": 1}
+        assert routed == Routed(sent=2, refused=1)
+
+    def test_an_event_for_which_all_wait_writes_nothing(self, world: World, routing: RoutingService) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy |= {"q-a", "q-b", "q-c"}
+        writes = world.accesses.writes.total()
+
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+
+        assert world.accesses.writes.total() == writes
+
+    def test_another_event_and_another_route_go_to_everybody(
+        self, world: World, routing: RoutingService
+    ) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        routing.put(PutRoute("others", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+        world.memory.channels.busy.clear()
+
+        routing.route("orders", {**EVENT, "id": "e-2"})
+        routing.route("others", EVENT)
+
+        assert delivered(world) == {"q-a": 3, "q-b": 2, "q-c": 3}
+
+    def test_who_waited_and_has_left_gets_nothing(self, world: World, routing: RoutingService) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        with pytest.raises(Throttled):
+            routing.route("orders", EVENT)
+        DirectoryService(world.ports).deregister("desk", "b")
+
+        assert routing.route("orders", EVENT) == Routed(sent=2)
+        assert delivered(world) == {"q-a": 1, "q-c": 1}
+
+    def test_an_event_without_an_id_goes_to_everybody_again(
+        self, world: World, routing: RoutingService
+    ) -> None:
+        routing.put(PutRoute("orders", PATTERN, "desk"))
+        world.memory.channels.busy.add("q-b")
+        event = {name: value for name, value in EVENT.items() if name != "id"}
+        with pytest.raises(Throttled):
+            routing.route("orders", event)
+        world.memory.channels.busy.clear()
+
+        routing.route("orders", event)
+
+        assert delivered(world) == {"q-a": 2, "q-b": 1, "q-c": 2}
+
+
+def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(
+    world: World, routing: RoutingService
+) -> None:
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+
+    routing.route("orders", {"detail": {"kind": "order"}})
+
+    (message,) = world.memory.channels.queues["q-a"]
+    assert message.attributes[names.ATTRIBUTE_TYPE] == ""
+    assert message.attributes[names.ATTRIBUTE_CORRELATION] == ""
+
+
+@pytest.mark.parametrize("call", ["get", "delete"])
+@pytest.mark.parametrize("name", ["", "x" * 41, "a b"])
+def test_a_name_that_no_route_can_have_is_refused_and_nothing_is_written(
+    world: World, routing: RoutingService, call: str, name: str
+) -> None:
+    writes = world.accesses.writes.total()
+    with pytest.raises(InvalidRequest, match=r"^route must be 1 to 40 letters"):
+        getattr(routing, call)(name)
+    assert world.accesses.writes.total() == writes
+
+
+@pytest.mark.parametrize("limit", [0, 1_001])
+def test_a_page_of_routes_has_one_to_a_thousand(routing: RoutingService, limit: int) -> None:
+    with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
+        routing.page(limit=limit)
+
+
+def test_pages_of_one_route_go_through_all_routes(routing: RoutingService) -> None:
+    for name in "abc":
+        routing.put(PutRoute(name, PATTERN, "desk"))
+
+    found, cursor = [], None
+    for _ in range(3):
+        page = routing.page(cursor=cursor, limit=1)
+        found += [route.name for route in page.routes]
+        cursor = page.cursor
+
+    assert found == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (PutRoute("orders", PATTERN, "a/b"), r"^topic must be 1 to 128 letters"),
+        (PutRoute("orders", PATTERN, "t" * 129), r"^topic must be 1 to 128 letters"),
+        (
+            PutRoute("orders", PATTERN, "desk", attributes={f"{n}": "v" for n in range(17)}),
+            r"^attributes may have at most 16 pairs",
+        ),
+        (PutRoute("orders", PATTERN, "desk", attributes={"": "v"}), r"^a key of attributes must be text"),
+        (PutRoute("orders", {"source": ["x" * 2_049]}, "desk"), r"^the pattern is over 2048 characters"),
+    ],
+)
+def test_the_refusal_of_a_route_names_what_is_wrong(
+    world: World, routing: RoutingService, request_: PutRoute, message: str
+) -> None:
+    writes = world.accesses.writes.total()
+    with pytest.raises(InvalidRequest, match=message):
+        routing.put(request_)
+    assert world.accesses.writes.total() == writes
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (PutEvent("", "x"), r"^source must be text of 1 to 256 characters"),
+        (PutEvent("s" * 257, "x"), r"^source must be text of 1 to 256 characters"),
+        (PutEvent("shop", ""), r"^detail_type must be text of 1 to 128 characters"),
+        (PutEvent("shop", "x" * 129), r"^detail_type must be text of 1 to 128 characters"),
+        (
+            PutEvent("shop", "x", {"correlation_id": 7}),
+            r"^detail\.correlation_id must be text of 1 to 256 characters",
+        ),
+        (
+            PutEvent("shop", "x", {"correlation_id": "c" * 257}),
+            r"^detail\.correlation_id must be text of 1 to 256 characters",
+        ),
+    ],
+)
+def test_the_refusal_of_an_event_names_what_is_wrong(
+    world: World, routing: RoutingService, event: PutEvent, message: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        routing.publish(event)
+    assert not world.memory.events.published
+
+
+def test_the_shortest_and_the_longest_names_of_an_event_are_published(
+    world: World, routing: RoutingService
+) -> None:
+    routing.publish(PutEvent("s", "t", {"correlation_id": "c"}))
+    routing.publish(PutEvent("s" * 256, "t" * 128, {"correlation_id": "c" * 256}))
+
+    assert [len(event.source) for event in world.memory.events.published] == [1, 256]

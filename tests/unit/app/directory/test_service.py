@@ -23,6 +23,25 @@ def directory(world: World) -> DirectoryService:
     return DirectoryService(world.ports)
 
 
+def test_a_registration_is_stored_where_every_version_looks_for_it(
+    world: World, directory: DirectoryService
+) -> None:
+    directory.register(Register("cars", "a", "q1"))
+
+    assert world.ports.directory.read("topic/cars", ["a"]).keys() == {"a"}
+    assert world.ports.directory.read("topics", ["cars"]).keys() == {"cars"}
+
+
+def test_a_topic_is_listed_for_a_month_longer_than_its_registration_may_exist(
+    world: World, directory: DirectoryService
+) -> None:
+    """So that a heartbeat seldom has to list it again, and the registrar finds what the heartbeats left."""
+    one = directory.register(Register("cars", "a", "q1", lease=60))
+
+    listed = world.ports.directory.read("topics", ["cars"])["cars"]
+    assert listed.expires_at - one.expires_at == 30 * 86_400
+
+
 def announced(world: World, directory: DirectoryService) -> list[str]:
     """Hand the table's stream on, and say what the bus was told."""
     changes, world.memory.directory.changes = world.memory.directory.changes, []
@@ -112,6 +131,21 @@ def test_the_removal_of_a_row_is_another_event_than_its_last_change(
 
     registered, removed = world.memory.events.published
     assert registered.id != removed.id
+
+
+def test_all_events_of_a_stay_have_ids_of_their_own(world: World, directory: DirectoryService) -> None:
+    # Given an instance that registered, moved twice, and whose row its time to live removed
+    for channel in ("q1", "q2", "q1"):
+        directory.register(Register("cars", "a", channel))
+    rows = [new for namespace, _, new in world.memory.directory.changes if namespace == "topic/cars"]
+
+    # When all of that is told
+    for old, new in zip([None, *rows], [*rows, None], strict=True):
+        directory.announce("cars", old, new)
+
+    # Then a consumer that drops repeats drops nothing
+    ids = [event.id for event in world.memory.events.published]
+    assert len(set(ids)) == len(ids) == 4
 
 
 def test_deregistering_twice_is_no_error(directory: DirectoryService) -> None:
@@ -404,3 +438,63 @@ def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal
     directory.register(Register("cars", "b", "q2"))
     assert directory.get("cars", "b").channel == "q2"
     assert announced(world, directory) == [names.INSTANCE_REGISTERED]
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Register("a/b", "a", "q1"), r"^topic must be 1 to 128 letters"),
+        (Register("t" * 129, "a", "q1"), r"^topic must be 1 to 128 letters"),
+        (Register("cars", "", "q1"), r"^name must be 1 to 128 letters"),
+        (Register("cars", "n" * 129, "q1"), r"^name must be 1 to 128 letters"),
+        (Register("cars", "a", ""), r"^channel must be text of 1 to 1024 characters"),
+        (Register("cars", "a", "q" * 1_025), r"^channel must be text of 1 to 1024 characters"),
+        (
+            Register("cars", "a", "q1", {f"{n}": "v" for n in range(17)}),
+            r"^attributes may have at most 16 pairs",
+        ),
+        (Register("cars", "a", "q1", {"": "v"}), r"^a key of attributes must be text of 1 to 64"),
+        (Register("cars", "a", "q1", lease=9), r"^lease must be a whole number from 10 to 2592000, not"),
+        (
+            Register("cars", "a", "q1", lease=2_592_001),
+            r"^lease must be a whole number from 10 to 2592000, not",
+        ),
+    ],
+)
+def test_the_refusal_of_a_registration_names_what_is_wrong(
+    world: World, directory: DirectoryService, request_: Register, message: str
+) -> None:
+    writes = world.accesses.writes.total()
+    with pytest.raises(InvalidRequest, match=message):
+        directory.register(request_)
+    assert world.accesses.writes.total() == writes
+
+
+@pytest.mark.parametrize("lease", [10, 2_592_000])
+def test_the_shortest_and_the_longest_lease_are_granted(directory: DirectoryService, lease: int) -> None:
+    assert directory.register(Register("cars", "a", "q1", lease=lease)).lease == lease
+
+
+@pytest.mark.parametrize("limit", [0, 1_001])
+def test_a_page_of_registrations_has_one_to_a_thousand(directory: DirectoryService, limit: int) -> None:
+    with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
+        directory.page("cars", limit=limit)
+
+
+@pytest.mark.parametrize("topic", ["", "a/b", "t" * 129])
+def test_a_page_of_what_no_topic_is_called_is_refused(directory: DirectoryService, topic: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"^topic must be 1 to 128 letters"):
+        directory.page(topic)
+
+
+def test_pages_of_one_registration_go_through_the_whole_topic(directory: DirectoryService) -> None:
+    for name in "abc":
+        directory.register(Register("cars", name, "q1"))
+
+    found, cursor = [], None
+    for _ in range(3):
+        page = directory.page("cars", cursor=cursor, limit=1)
+        found += [one.name for one in page.registrations]
+        cursor = page.cursor
+
+    assert found == ["a", "b", "c"]

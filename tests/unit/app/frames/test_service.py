@@ -75,7 +75,7 @@ class TestOpen:
 
     @pytest.mark.parametrize("size", [0, 2**32])
     def test_a_frame_has_at_least_one_envelope(self, world: World, size: int) -> None:
-        with pytest.raises(InvalidRequest):
+        with pytest.raises(InvalidRequest, match=r"^size must be a whole number from 1 to"):
             world.open(size)
 
     def test_a_plain_batch_is_no_frame(self, world: World) -> None:
@@ -100,6 +100,15 @@ class TestStatus:
         first = world.frames.status(frame.frame_id, limit=1)
         rest = world.frames.status(frame.frame_id, cursor=first.cursor, limit=10)
         assert first.missing + rest.missing == ((1, 7), (8, 199))
+
+    def test_a_page_has_a_hundred_ranges_unless_more_or_fewer_are_asked_for(self, world: World) -> None:
+        frame = world.open(202)
+        world.ack(frame, *range(1, 202, 2))
+
+        page = world.frames.status(frame.frame_id)
+        assert len(page.missing) == 100
+        assert page.missing[-1] == (198, 199)
+        assert page.cursor is not None
 
     def test_of_a_complete_frame_nothing_is_missing(self, world: World) -> None:
         frame = world.open(3)
@@ -201,17 +210,50 @@ class TestClaim:
             (1, 6, row.expires_at)
         ]
 
+    def test_that_a_store_leaves_unanswered_is_an_error(self, world: World) -> None:
+        """Else its envelope would look as if its frame had ended, and be dropped."""
+        frame = world.open()
+
+        class Silent:
+            def claim(self, claims: Sequence[Lease]) -> list[Claimed]:
+                return world.memory.words.claim(claims)[1:]
+
+        ports = replace(world.memory.ports(), words=Silent())  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="shorter"):
+            FrameService(LedgerService(ports)).claim([Ticket(frame.frame_id, n) for n in range(2)])
+
     def test_refuses_what_is_not_in_the_frame_and_writes_nothing(self, world: World) -> None:
         frame = world.open()
         before = world.memory.accesses.writes.total()
         for index in (-1, 100):
-            with pytest.raises(InvalidRequest):
+            with pytest.raises(InvalidRequest, match=r"^index must be a whole number from 0 to 99, not"):
                 world.frames.claim([Ticket(frame.frame_id, 0), Ticket(frame.frame_id, index)])
         with pytest.raises(InvalidRequest):
             world.frames.claim([Ticket(frame.frame_id, 0)] * 2)
-        with pytest.raises(RequestTooLarge):
+        with pytest.raises(RequestTooLarge, match=r"^1001 claims in one call; send at most 1000$"):
             world.frames.claim([Ticket(frame.frame_id, 0)] * 1_001)
         assert world.memory.accesses.writes.total() == before
+
+    @pytest.mark.parametrize("lease", [0, 43_201])
+    def test_refuses_a_lease_shorter_than_a_second_or_longer_than_a_visibility_timeout(
+        self, world: World, lease: int
+    ) -> None:
+        frame = world.open()
+        before = world.memory.accesses.writes.total()
+
+        with pytest.raises(InvalidRequest, match=r"^lease must be a whole number from 1 to 43200, not"):
+            world.hold(frame, 0, lease=lease)
+        assert world.memory.accesses.writes.total() == before
+
+    @pytest.mark.parametrize("lease", [1, 43_200])
+    def test_grants_the_shortest_and_the_longest_lease(self, world: World, lease: int) -> None:
+        frame = world.open()
+
+        assert world.hold(frame, 0, lease=lease) is Hold.CLAIMED
+        world.clock.advance(lease * 1_000 - 1)
+        assert world.hold(frame, 0) is Hold.LEASED
+        world.clock.advance(1)
+        assert world.hold(frame, 0) is Hold.CLAIMED
 
 
 class TestNotices:

@@ -7,7 +7,7 @@ import pytest
 from fanin.app.ledger.ack_request import Named, Share, Span, parse_ack, parse_failures
 from fanin.app.ports.batches import FailureRow
 from fanin.domain import ids, limits
-from fanin.domain.acks import Count, Failure, ItemRange
+from fanin.domain.acks import Acks, Count, Failure, ItemRange
 from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
 
 SALT = bytes(16)
@@ -55,6 +55,24 @@ def test_a_share_knows_its_numbers() -> None:
     assert list(share.blocks) == [EARLY, LATE, LATE]
 
 
+def test_a_share_as_a_request_names_exactly_what_was_named() -> None:
+    """A caller repeats it as it is, so ranges count from the beginning of their group."""
+    items = [item(LATE, 0), item(EARLY, 4), item(LATE, 49)]
+    ranges = [ItemRange(LATE.prefix, 10, 20), ItemRange(EARLY.prefix, 0, 5)]
+
+    acks = parse_ack(items, ranges, [Count(7, 3)])[7].acks
+
+    assert acks == Acks(
+        items=[item(LATE, 0), item(LATE, 49), item(EARLY, 4)], ranges=ranges, counts=[Count(7, 3)]
+    )
+
+
+def test_failures_as_a_request_keep_their_reasons() -> None:
+    failures = [Failure(item(LATE, 2), "first"), Failure(item(EARLY, 0), "late")]
+
+    assert parse_failures(failures)[7].acks == Acks(failures=failures)
+
+
 @pytest.mark.parametrize(
     ("share", "stop"),
     [
@@ -90,6 +108,18 @@ def test_a_range_without_an_end_goes_to_the_end_of_its_group() -> None:
 def test_a_range_lies_within_its_group(start: int, stop: int, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         parse_ack([], [ItemRange(LATE.prefix, start, stop)], [])
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [
+        (Count(-1, 1), "^batch_id must be a whole number from 0 to"),
+        (Count(7, 0), "^n must be a whole number from 1 to"),
+    ],
+)
+def test_a_count_names_a_batch_and_at_least_one_item(count: Count, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        parse_ack([], [], [Count(7, 1), count])
 
 
 @pytest.mark.parametrize("bad", ["", "7", EARLY.prefix, f"{EARLY.prefix}:5", f"{EARLY.prefix}:x"])
@@ -131,7 +161,11 @@ def test_a_reason_is_not_cut_but_refused() -> None:
 
 
 def test_too_much_is_refused_before_it_is_parsed() -> None:
-    with pytest.raises(RequestTooLarge, match="1001 failures"):
+    with pytest.raises(RequestTooLarge, match="1001 failures in"):
         parse_failures([Failure("x")] * (limits.MAX_FAILURES + 1))
-    with pytest.raises(RequestTooLarge, match="1001 counts"):
+    with pytest.raises(RequestTooLarge, match="10001 item ids in"):
+        parse_ack(["x"] * (limits.MAX_IDS + 1), [ItemRange("x")], [Count(1, 1)])
+    with pytest.raises(RequestTooLarge, match="1001 ranges in"):
+        parse_ack(["x"], [ItemRange("x")] * (limits.MAX_RANGES + 1), [Count(1, 1)])
+    with pytest.raises(RequestTooLarge, match="1001 counts in"):
         parse_ack(["x"], [ItemRange("x")], [Count(1, 1)] * (limits.MAX_COUNTS + 1))

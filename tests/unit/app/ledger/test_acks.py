@@ -674,6 +674,33 @@ class TestOverload:
 
         assert world.row(batch).touched_at > batch.touched_at
 
+    def test_a_call_whose_time_is_up_while_it_ends_batches_marks_the_rest_when_it_is_repeated(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The stores begin nothing when the time is up, be it the end of one batch in a thousand."""
+        # Given many closed batches with one item each, and a call that has time to end three of them
+        made = [world.batch(1, closed=True) for _ in range(20)]
+        items = [group[0] for _, (group,) in made]
+        ended: list[int] = []
+
+        def stop(call: str, moment: str) -> None:
+            if len(ended) == 3:
+                raise Throttled("the time for this call is up")
+            if (call, moment) == ("batches.end", "after"):
+                ended.append(1)
+
+        monkeypatch.setattr(world.accesses, "_on_call", stop)
+
+        # When all items are acknowledged
+        with pytest.raises(Throttled):
+            world.ledger.ack(items)
+
+        # Then a repeat with more time ends the other batches
+        monkeypatch.setattr(world.accesses, "_on_call", lambda *_: None)
+        receipts = world.fresh().ack(items)
+        assert all(receipt.complete for receipt in receipts)
+        assert len(receipts) == 20
+
     def test_failures_are_left_with_their_reasons(self, world: World) -> None:
         batch, (group,) = world.batch(12)
         self.refuse(world, "words.clear", after=1)

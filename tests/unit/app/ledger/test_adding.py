@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ledger.adding import Adding
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.settle import Settler
 from fanin.domain import ids, limits
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import Mode, State
+from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
+from fanin.domain.tree import Tree
 from fanin.errors import (
     BatchClosed,
     BatchGone,
@@ -158,7 +163,7 @@ class TestRefusal:
         batch, _ = world.batch()
         writes = world.accesses.writes.total()
 
-        with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+        with pytest.raises(InvalidRequest, match=r"^Idempotency-Key must be text of 1 to 128 characters"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
 
         assert world.accesses.writes.total() == writes
@@ -181,16 +186,17 @@ class TestRefusal:
 
         assert world.written() == writes
 
+    @pytest.mark.parametrize("batch_id", [0, 5])
     @pytest.mark.parametrize("key", [None, "k"])
-    def test_of_an_unknown_batch(self, world: World, key: str | None) -> None:
+    def test_of_an_unknown_batch(self, world: World, key: str | None, batch_id: int) -> None:
         with pytest.raises(BatchNotFound):
-            world.ledger.add(5, 1, key=key)
+            world.ledger.add(batch_id, 1, key=key)
 
         assert world.written() == 0
 
     @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
     def test_of_what_is_no_batch_id(self, world: World, batch_id: object) -> None:
-        with pytest.raises(InvalidRequest, match="batch_id"):
+        with pytest.raises(InvalidRequest, match=r"^batch_id must be a whole number from 0 to"):
             world.ledger.add(batch_id, 1)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("key", [None, "k"])
@@ -267,6 +273,27 @@ class TestBounded:
 
         # Then only one of them got it
         assert world.row(batch).items == 12
+
+    def test_the_count_may_read_a_word_on_every_level_for_each_item_of_the_largest_limit(
+        self, world: World
+    ) -> None:
+        """Else a full batch of scattered items would be taken for an empty one."""
+        batch, _ = world.batch(10, limit=10)
+        budgets: list[int | None] = []
+
+        class Counting(Reading):
+            def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
+                budgets.append(budget)
+                return super().pending(batch, budget=budget)
+
+        known = KnownBatches(world.ports.batches, world.clock)
+        adding = Adding(world.ports, known, Counting(world.ports, known, Settler(world.ports, known)))
+        with pytest.raises(LimitReached):
+            adding.add(batch.batch_id, 1, key=None)
+
+        levels = Tree().root_level(MAX_ITEMS) + 1
+        assert all(budget and budget >= limits.MAX_LIMIT * levels for budget in budgets)
+        assert budgets
 
     def test_an_estimated_batch_cannot_be_bounded(self, world: World) -> None:
         with pytest.raises(InvalidRequest, match="cannot be bounded"):

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from fanin.app.ledger.inspection import Inspected, inspect
+from fanin.app.ledger.inspection import BUDGET, Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
-from fanin.app.ports.words import Clear, WordKey, WordStore
+from fanin.app.ports.words import Clear, Tallied, WordKey, WordStore
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.tree import Mark
 from tests.unit.app.conftest import Crash, World
@@ -32,6 +32,10 @@ def leaves(world: World, n: int, *, but: int | None = None) -> list[Mark]:
     """The bits of n items on level 0, those of one word left out."""
     masks = world.ports.tree.marks(range(n))
     return [Mark(0, number, mask) for number, mask in masks.items() if number != but]
+
+
+def test_an_inspection_reads_ten_thousand_words_as_the_architecture_says() -> None:
+    assert BUDGET == 10_000
 
 
 class TestComplete:
@@ -108,7 +112,7 @@ class TestMissing:
         assert {(r.start, r.stop) for r in world.ledger.missing(batch.batch_id).ranges} == {
             (missing * 4, missing * 4 + 4)
         }
-        visited = [number for level, number, _ in Walk(world.ports, batch, budget=100) if level == 0]
+        visited = [number for level, number, *_ in Walk(world.ports, batch, budget=100) if level == 0]
         assert visited[0] == missing
 
     def test_is_not_asked_of_an_open_batch(self, world: World) -> None:
@@ -154,9 +158,9 @@ class Requests:
         self.clear = words.clear
         self.sizes: list[int] = []
 
-    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
         self.sizes.append(len(keys))
-        return self._words.read(keys)
+        return self._words.read_tallied(keys)
 
 
 class TestBudget:

@@ -172,7 +172,7 @@ class TestList:
 
     @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1, "5"])
     def test_refuses_a_limit_out_of_range(self, world: World, limit: Any) -> None:
-        with pytest.raises(InvalidRequest, match="limit"):
+        with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
             world.ledger.list(State.OPEN, limit=limit)
 
     def test_refuses_another_listing_s_cursor(self, world: World) -> None:
@@ -196,6 +196,21 @@ class TestExpire:
         assert world.ledger.expire(state, idle_since=since - 20 * HOUR) == Expired(1, 3)
         assert world.row(idle).state is State.ORPHANED
         assert world.row(active).state is state
+
+    def test_goes_on_behind_batches_that_are_active(self, world: World) -> None:
+        # Given idle batches that are due long after active ones, so that some are listed behind those
+        idle = [world.batch(3, idle_ttl=100 * 3_600)[0] for _ in range(20)]
+        world.clock.advance(40 * HOUR)
+        active = {world.batch(4, idle_ttl=3_600)[0].batch_id for _ in range(20)}
+        listed = [batch.batch_id for batch in world.ledger.list(State.OPEN).batches]
+        assert listed[0] in active or listed[-1] not in active
+
+        # When what has been idle for a day is ended
+        expired = world.ledger.expire(State.OPEN, idle_since=world.clock.at - 24 * HOUR)
+
+        # Then that is all that is idle
+        assert expired == Expired(20, 60)
+        assert {world.row(batch).state for batch in idle} == {State.ORPHANED}
 
     def test_spares_a_batch_whose_activity_is_only_known_to_a_tenth(self, world: World) -> None:
         # Given a batch touched just now, whose row says some time ago

@@ -145,9 +145,12 @@ def test_what_cannot_be_marked_is_refused(world: World) -> None:
 
     with pytest.raises(InvalidRequest, match="estimated"):
         world.ledger.mark({estimated.batch_id: [Mark(0, 0, 1)]})
-    with pytest.raises(BatchNotFound):
-        world.ledger.mark({4711: [Mark(0, 0, 1)]})
-    with pytest.raises(RequestTooLarge):
+    for unknown in (0, 4711):
+        with pytest.raises(BatchNotFound):
+            world.ledger.mark({unknown: [Mark(0, 0, 1)]})
+    with pytest.raises(InvalidRequest, match=r"^batch_id must be a whole number from 0 to"):
+        world.ledger.mark({-1: [Mark(0, 0, 1)]})
+    with pytest.raises(RequestTooLarge, match=r"^10001 marks in one call"):
         world.ledger.mark({estimated.batch_id: [Mark(0, 0, 1)] * (limits.MAX_MARKS + 1)})
 
 

@@ -12,6 +12,7 @@ from fanin.app.ports.events import Event
 from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.reports import FailedItem, Failures
 from fanin.errors import Throttled
 from tests.spans import spans
 from tests.unit.app.conftest import Crash, World
@@ -126,17 +127,58 @@ class TestEvent:
         assert detail["failures"] == [{"ordinal": i, "item": group[i], "reason": "no"} for i in (0, 2)]
         assert (spans(detail["missing"]), detail["missing_more"]) == ([[1, 2], [3, 4]], True)
 
+    def test_lists_a_hundred_failures_and_ranges_and_quotes_256_characters_of_a_reason(
+        self, world: World
+    ) -> None:
+        batch, (group,) = world.batch(202)
+        world.ledger.fail([Failure(item, "r" * 257) for item in group[::2]])
+        world.ledger.cancel(batch.batch_id)
+
+        detail = announced(world, batch).detail
+
+        assert (len(detail["failures"]), len(detail["missing"])) == (100, 100)
+        assert {failure["reason"] for failure in detail["failures"]} == {"r" * 256}
+
+    def test_counts_a_hundred_pages_of_failures_at_most(self, world: World) -> None:
+        """A huge batch may have millions; its event must not wait until all are read."""
+        batch, _ = world.batch(1)
+        world.ledger.cancel(batch.batch_id)
+
+        class Endless(LedgerService):
+            def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+                return Failures((FailedItem(0, "an item", "no"),), "more")
+
+        notices.announce(world.ports, world.ledger, Endless(world.ports), world.row(batch), Kinds())
+
+        (event,) = world.memory.events.published
+        assert (event.detail["failed"], event.detail["failed_more"]) == (100, True)
+
     def test_says_when_it_stopped_counting_failures(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(notices, "COUNTED", 1)
+        batch, (group,) = world.batch(1_501, closed=True)
+        for start in (0, 1_000):
+            world.ledger.fail([Failure(item) for item in group[start : min(start + 1_000, 1_500)]])
+        world.ledger.cancel(batch.batch_id)
+
+        detail = announced(world, batch).detail
+
+        assert (detail["failed"], detail["failed_more"]) == (1_000, True)
+
+    def test_of_a_complete_batch_knows_how_many_failed_from_its_row(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(notices, "COUNTED", 1)
+        monkeypatch.setattr(notices, "LISTED", 3)
         batch, (group,) = world.batch(1_500, closed=True)
         for start in (0, 1_000):
             world.ledger.fail([Failure(item) for item in group[start : start + 1_000]])
 
         detail = announced(world, batch).detail
 
-        assert (detail["failed"], detail["failed_more"]) == (1_000, True)
+        assert (detail["failed"], detail["failed_more"], detail["acked"]) == (1_500, False, 1_500)
+        assert [failure["ordinal"] for failure in detail["failures"]] == [0, 1, 2]
 
     def test_is_cut_where_the_bus_would_refuse_it_and_says_so(
         self, world: World, monkeypatch: pytest.MonkeyPatch

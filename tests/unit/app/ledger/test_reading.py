@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.reading import Reading, ordinal_of
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain import limits
+from fanin.domain import ids, limits
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import InvalidRequest
@@ -30,7 +32,8 @@ class TestStatus:
 
         progress = world.ledger.status(batch.batch_id)
 
-        assert (progress.done_min, progress.done_max, progress.batch) == (0, 0, batch)
+        assert (progress.done_min, progress.done_max) == (0, 0)
+        assert progress.batch == replace(batch, failed_more=False)
 
     def test_of_a_small_batch_is_exact(self, world: World) -> None:
         batch, (group,) = world.batch(4)
@@ -184,6 +187,12 @@ class TestMissing:
             with pytest.raises(InvalidRequest, match="cursor"):
                 call(batch.batch_id, cursor=cursor)
 
+    def test_takes_the_cursor_of_the_last_item_that_a_batch_can_have(self, world: World) -> None:
+        batch, _ = world.batch(3)
+
+        assert ordinal_of(str(ids.MAX_ITEMS)) == ids.MAX_ITEMS
+        assert world.ledger.missing(batch.batch_id, cursor=str(ids.MAX_ITEMS)).ranges == ()
+
     def test_takes_a_cursor_past_the_end(self, world: World) -> None:
         batch, _ = world.batch(3)
 
@@ -193,8 +202,10 @@ class TestMissing:
     def test_refuses_a_limit_out_of_range(self, world: World, limit: int) -> None:
         batch, _ = world.batch(3)
 
-        with pytest.raises(InvalidRequest, match="limit"):
+        with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
             world.ledger.missing(batch.batch_id, limit=limit)
+        with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
+            world.ledger.failures(batch.batch_id, limit=limit)
 
 
 class TestVerify:

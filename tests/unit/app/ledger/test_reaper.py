@@ -11,7 +11,7 @@ import pytest
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.reaper import Reaped
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, WordKey
+from fanin.app.ports.words import Clear, Tallied, WordKey
 from fanin.domain.batch import RETENTION, Batch, OnDeadline, State
 from fanin.names import SHARDS
 from tests.unit.app.conftest import Crash, World
@@ -339,9 +339,9 @@ class TestTime:
 class Reads:
     """A store whose reads are replaced."""
 
-    def __init__(self, store: object, read: Callable[..., object]) -> None:
+    def __init__(self, store: object, **reads: Callable[..., object]) -> None:
         self._store = store
-        self.read = read
+        self.__dict__ |= reads
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -359,10 +359,10 @@ class TestFailure:
         poisoned = {batch.batch_id for batch in batches}
         words, rows = world.ports.words, world.ports.batches
 
-        def read_words(keys: Collection[WordKey]) -> dict[WordKey, int]:
+        def read_words(keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
             if call == "words.read" and poisoned & {key.batch_id for key in keys}:
                 raise Poison
-            return words.read(keys)
+            return words.read_tallied(keys)
 
         def read_rows(batch_ids: Collection[int]) -> dict[int, Batch]:
             if call == "batches.read" and poisoned & set(batch_ids):
@@ -372,8 +372,8 @@ class TestFailure:
         return LedgerService(
             replace(
                 world.ports,
-                words=Reads(words, read_words),  # type: ignore[arg-type]
-                batches=Reads(rows, read_rows),  # type: ignore[arg-type]
+                words=Reads(words, read_tallied=read_words),  # type: ignore[arg-type]
+                batches=Reads(rows, read=read_rows),  # type: ignore[arg-type]
             )
         )
 

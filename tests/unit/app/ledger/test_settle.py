@@ -88,6 +88,20 @@ class TestOrder:
         assert world.accesses.refused["words.clear"] - refused.get("words.clear", 0) == 1
         assert world.accesses.writes["words.clear"] - writes["words.clear"] == 2
 
+    def test_a_request_that_meets_done_items_in_one_word_only_reads_the_words_above_too(
+        self, world: World
+    ) -> None:
+        # Given items 2 to 7 done, so that the range 1 to 16 meets a done bit in the words 0 of level 0 and
+        # of level 1, and none in the other word of level 0
+        _, (group,) = world.batch(64)
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 2, 8)])
+        refused = world.accesses.refused["words.clear"]
+
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 17)])
+
+        # Then only the write of word 0 of level 0 was refused
+        assert world.accesses.refused["words.clear"] - refused == 1
+
 
 class TestRace:
     @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
@@ -284,7 +298,8 @@ class Expiries:
     def __init__(self, words: WordStore) -> None:
         self._words = words
         self.seen: dict[int, set[int]] = {}
-        self.read, self.read_failed, self.claim = words.read, words.read_failed, words.claim
+        self.read, self.read_tallied = words.read, words.read_tallied
+        self.read_failed, self.claim = words.read_failed, words.claim
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
         for clear in clears:

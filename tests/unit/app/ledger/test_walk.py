@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from fanin.app.ledger.walk import CHUNK, Walk
+from fanin.app.ledger.walk import CHUNK, Visited, Walk
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch
 from tests.unit.app.conftest import World
@@ -17,9 +19,9 @@ def walk(world: World, batch: Batch, start: int = 0, stop: int | None = None, bu
     return Walk(world.ports, batch, start=start, stop=stop, budget=budget)
 
 
-def leaves(found: Walk) -> list[int]:
+def leaves(found: Iterable[Visited]) -> list[int]:
     """The words of level 0 that a walk visits."""
-    return [number for level, number, _ in found if level == 0]
+    return [one.number for one in found if one.level == 0]
 
 
 def pending_leaves(world: World, batch: Batch) -> list[int]:
@@ -39,13 +41,13 @@ class TestVisits:
         batch, (group,) = world.batch(4)
         world.ledger.ack([group[1]])
 
-        assert list(walk(world, batch)) == [(0, 0, 0b1101)]
+        assert [one[:3] for one in walk(world, batch)] == [(0, 0, 0b1101)]
 
     def test_parents_before_children_and_items_in_order(self, world: World) -> None:
         batch, (group,) = world.batch(20)
         world.ledger.ack([group[5]])
 
-        assert list(walk(world, batch)) == [
+        assert [one[:3] for one in walk(world, batch)] == [
             (2, 0, FULL),
             (1, 0, FULL),
             (1, 1, FULL),
@@ -63,7 +65,7 @@ class TestVisits:
 
         found = walk(world, batch)
 
-        assert [(level, number) for level, number, _ in found] == [
+        assert [one[:2] for one in found] == [
             (2, 0),
             *[(1, 0), (1, 3)],
             *[(0, number) for number in (0, 1, 2, 3, 12, 14, 15)],
@@ -124,7 +126,7 @@ class TestRange:
         batch, _ = world.batch(64)
         found = walk(world, batch, 30, 34)
 
-        assert [(level, number) for level, number, _ in found] == [(2, 0), (1, 1), (1, 2), (0, 7), (0, 8)]
+        assert [one[:2] for one in found] == [(2, 0), (1, 1), (1, 2), (0, 7), (0, 8)]
         assert found.reads == world.accesses.reads["words.read"] == 5
 
     def test_of_nothing_reads_nothing(self, world: World) -> None:
@@ -201,7 +203,7 @@ class TestChunk:
 
         found = [next(iter_) for iter_ in [iter(steps)] for _ in range(3)]
 
-        assert found == [(2, 0, FULL), (1, 0, FULL), (0, 0, FULL)]
+        assert [one[:3] for one in found] == [(2, 0, FULL), (1, 0, FULL), (0, 0, FULL)]
         assert steps.reads == world.accesses.reads["words.read"] == 3
 
     def test_may_grow_on_the_way(self, world: World) -> None:
@@ -211,9 +213,9 @@ class TestChunk:
         first = [next(found) for _ in range(3)]
 
         steps.chunk = CHUNK
-        rest = [number for level, number, _ in found if level == 0]
+        rest = leaves(found)
 
-        assert (first[-1], rest) == ((0, 0, FULL), list(range(1, 16)))
+        assert (first[-1][:3], rest) == ((0, 0, FULL), list(range(1, 16)))
         assert steps.reads == 21
 
 
@@ -238,5 +240,5 @@ def test_items_that_are_done_while_the_walk_is_under_way_are_not_visited_below_t
 
     # Then it finds the word of level 1 done, and nothing below it
     rest = list(steps)
-    assert rest[0] == (1, 0, 0)
-    assert [number for level, number, _ in rest if level == 0] == list(range(4, 16))
+    assert rest[0][:3] == (1, 0, 0)
+    assert leaves(rest) == list(range(4, 16))

@@ -134,6 +134,19 @@ class TestClaim:
 
         assert holder(world) == 7
 
+    def test_an_id_that_is_freed_while_it_is_taken_over_is_taken_as_a_free_one(self, world: World) -> None:
+        # Given a holder that has ended, and that frees its id just before another takes it over
+        batch = opened(world)
+        correlation.claim(world.ports, "mine", batch)
+        world.ledger.cancel(batch.batch_id)
+        world.at("directory.put", "before", lambda: None)
+        world.at("directory.put", "before", lambda: correlation.free(world.ports, "mine", batch.batch_id))
+
+        correlation.claim(world.ports, "mine", drafted(world, 8))
+
+        assert world.happened
+        assert holder(world) == 8
+
     def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world: World) -> None:
         # Given a holder that has ended, and another scatter that is faster to take its id
         ended, faster = opened(world), opened(world)

@@ -108,6 +108,14 @@ class TestChunks:
         assert scatter_records.put_chunk(records, BATCH, 4, first) == (first, False)
         assert scatter_records.read_chunk(records, BATCH, 4) == first
 
+    def test_a_chunk_that_expires_while_it_is_written_is_an_error_that_says_so(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
+
+        with pytest.raises(BatchNotFound, match=r"^chunk 4 of scatter 7 is past its time to live$"):
+            scatter_records.put_chunk(memory.records, BATCH, 4, Chunk(()))
+
     def test_a_chunk_that_nobody_wrote_is_not_there(self, records: Records) -> None:
         scatter_records.put_chunk(records, BATCH, 4, Chunk(()))
 
@@ -167,6 +175,14 @@ class TestRecipients:
             found |= recipients
         assert found == dict(enumerate(people(count)))
 
+    def test_recipients_that_a_caller_names_are_stored_as_every_version_stores_them(
+        self, records: Records
+    ) -> None:
+        scatter_records.put_recipients(records, BATCH, people(1))
+
+        row = records.read("7", ["to/000000"])["to/000000"]
+        assert row.value == {"to": [["car 0", "https://sqs/car-0"]], "page": None, "end": False}
+
     def test_a_chunk_past_the_last_is_refused(self, records: Records) -> None:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(200))
@@ -190,6 +206,39 @@ class TestRecipients:
         assert scatter_records.read_sending(records, 7, 1, 2)[1].keys() == {101}
         assert scatter_records.read_sending(records, 7, 1, 3)[1].keys() == {100, 101, 102}
         assert len(scatter_records.read_sending(records, 7, 0, 2)[1]) == 100
+
+    def test_two_runs_of_a_job_keep_what_the_other_recorded(self) -> None:
+        # Given a run that another one overtakes after it has read who got the message
+        others = [102]
+
+        def overtake(call: str, moment: str) -> None:
+            if (call, moment) == ("records.read", "after") and others:
+                scatter_records.put_asked(memory.records, BATCH, 1, 2, [others.pop()])
+
+        memory = Memory(on_call=overtake)
+        scatter_records.put_message(memory.records, BATCH, Scatter("body"))
+        scatter_records.put_recipients(memory.records, BATCH, people(103))
+
+        scatter_records.put_asked(memory.records, BATCH, 1, 2, [100])
+
+        assert scatter_records.read_sending(memory.records, 7, 1, 2)[1].keys() == {101}
+
+    def test_a_run_that_is_overtaken_forever_gives_up(self) -> None:
+        # Given a record that changes between each read and each write
+        def overtake(call: str, moment: str) -> None:
+            if (call, moment) == ("records.put", "before"):
+                stored = memory.records.read("7", ["asked/02/000001"]).get("asked/02/000001")
+                if stored is not None:
+                    memory.records._write("7", stored._replace(version=stored.version + 1))
+
+        memory = Memory(on_call=overtake)
+        scatter_records.put_message(memory.records, BATCH, Scatter("body"))
+        scatter_records.put_recipients(memory.records, BATCH, people(103))
+        scatter_records.put_asked(memory.records, BATCH, 1, 2, [102])
+
+        scatter_records.put_asked(memory.records, BATCH, 1, 2, [100])
+
+        assert scatter_records.read_sending(memory.records, 7, 1, 2)[1].keys() == {100, 101}
 
     def test_names_are_read_by_number_and_one_that_is_not_there_is_empty(self, records: Records) -> None:
         scatter_records.put_recipients(records, BATCH, people(205))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import REPLIES, reply_name
 from fanin.app.scatters.replies import Replies
-from fanin.app.scatters.reply_store import ReplyStore
+from fanin.app.scatters.reply_store import ReplyStore, is_claim_of
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.scatter import (
@@ -172,7 +172,7 @@ class TestRefusals:
         bad = Reply(inbox.nth(1), "x", inbox.upload(1))
         self.refused(inbox, bad, InvalidRequest, "a reply has a payload or a claim, not both")
 
-    @pytest.mark.parametrize("claim", ["", "x", "../1/2"])
+    @pytest.mark.parametrize("claim", ["", "x", "../1/2", "days-3/1/2", "days-2/x", "days-2/days-2/x"])
     def test_a_claim_that_was_not_given(self, inbox: Inbox, claim: str) -> None:
         bad = Reply(inbox.nth(1), claim=claim)
         self.refused(inbox, bad, InvalidRequest, f"claim '{claim}' was not given for this item")
@@ -464,7 +464,7 @@ class TestClaims:
             {"Content-Type": "video/mp4", "Content-Length": "10"},
             0,
         )
-        assert claim.key.startswith(f"{inbox.batch_id}/1/")
+        assert is_claim_of(claim.key, inbox.batch_id, 1)
 
     def test_each_claim_has_a_key_of_its_own(self, inbox: Inbox) -> None:
         assert len({inbox.upload(1) for _ in range(3)}) == 3

@@ -10,16 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.scatters import reply_store
 from fanin.app.scatters.records import reply_name
-from fanin.app.scatters.reply_store import INLINE, SHARDS, ReplyStore, namespace
-from fanin.domain import ids
-from fanin.domain.batch import Batch, State
+from fanin.app.scatters.reply_store import (
+    INLINE,
+    SHARDS,
+    ReplyStore,
+    claim_key,
+    is_claim_of,
+    namespace,
+)
+from fanin.domain import ids, limits
+from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.scatter import Reply
 from fanin.errors import AccessDenied, NotConfigured
 from tests.lost_answers import LostAnswers
 
+DAY = 86_400
 BATCH = Batch(
     batch_id=7,
     salt=b"s",
@@ -66,6 +75,10 @@ class TestPartitions:
 
     def test_a_number_fits_the_key_of_the_table(self) -> None:
         assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
+
+    @pytest.mark.parametrize(("ordinal", "partition"), [(0, 1), (1, 2), (15, 16), (16, 1), (17, 2)])
+    def test_a_reply_is_where_every_version_looks_for_it(self, ordinal: int, partition: int) -> None:
+        assert namespace(7, ordinal) == str(partition * 2**53 + 7)
 
 
 class TestFirst:
@@ -115,6 +128,13 @@ class TestFirst:
         assert memory.accesses.writes.total() == before
         assert memory.claims.objects == {}
 
+    def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
+        self, memory: Memory, store: ReplyStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
+
+        assert keep(store, 0, "a")
+
 
 class TestLarge:
     @pytest.mark.parametrize(("size", "stored"), [(INLINE - 2, 0), (INLINE - 1, 1)])
@@ -124,10 +144,38 @@ class TestLarge:
         keep(store, 5, "x" * size)
 
         assert len(memory.claims.objects) == stored
-        assert all(key.startswith("7/5/") for key in memory.claims.objects)
+        assert all(is_claim_of(key, 7, 5) for key in memory.claims.objects)
         (record,) = memory.records.read(namespace(7, 5), [reply_name(5)]).values()
         assert len(json.dumps(record.value)) < INLINE + 100
         assert payloads(store, 5) == {5: "x" * size}
+
+    def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(
+        self, memory: Memory, store: ReplyStore
+    ) -> None:
+        payload = {"b": [1, 2], "a": {"text": LARGE}}
+
+        keep(store, 0, payload)
+
+        assert payloads(store, 0) == {0: payload}
+        (stored,) = memory.claims.objects.values()
+        assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+
+    @pytest.mark.parametrize(("size", "stored"), [(4_096, 0), (4_097, 1)])
+    def test_four_kilobytes_are_4096_bytes(
+        self, memory: Memory, store: ReplyStore, size: int, stored: int
+    ) -> None:
+        keep(store, 5, "x" * (size - len('""')))
+
+        assert len(memory.claims.objects) == stored
+
+    @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
+    def test_a_page_has_a_mebibyte_of_payloads(self, store: ReplyStore, last: int, replies: int) -> None:
+        # Given 256 replies of 4,096 bytes, the last of them perhaps a byte larger
+        for ordinal in range(256):
+            size = 4_096 - len('""') + (last if ordinal == 255 else 0)
+            keep(store, ordinal, "x" * size)
+
+        assert len(store.fill(store.read(7, range(256)))) == replies
 
     def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(
         self, memory: Memory, store: ReplyStore
@@ -217,3 +265,36 @@ class TestVersionBefore:
 
         assert record.value.get("payload") is None
         assert record.value["claim"] in memory.claims.objects
+
+
+class TestClaimKey:
+    @pytest.mark.parametrize(
+        ("seconds", "days"),
+        [
+            (1, 2),
+            (2 * DAY, 2),
+            (2 * DAY + 1, 4),
+            (31 * DAY, 32),
+            (limits.MAX_LIFETIME + RETENTION, 366),
+        ],
+    )
+    def test_the_bucket_keeps_a_claim_as_long_as_its_batch(self, seconds: int, days: int) -> None:
+        """Whatever the setting for new batches is meanwhile."""
+        batch = replace(BATCH, expires_at=1_000 + seconds)
+
+        assert claim_key(batch, 5, "name", 1_000_000) == f"days-{days}/7/5/name"
+
+    def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self) -> None:
+        assert names.CLAIM_DAYS[-1] * DAY >= limits.MAX_LIFETIME + RETENTION
+        assert list(names.CLAIM_DAYS) == sorted(names.CLAIM_DAYS)
+
+    @pytest.mark.parametrize("days", names.CLAIM_DAYS)
+    def test_a_key_is_known_as_its_recipients(self, days: int) -> None:
+        key = claim_key(replace(BATCH, expires_at=days * DAY), 5, "name", 0)
+
+        assert is_claim_of(key, 7, 5)
+        assert not is_claim_of(key, 7, 50)
+        assert not is_claim_of(key, 70, 5)
+
+    def test_a_key_of_the_version_before_is_known_too(self) -> None:
+        assert is_claim_of("7/5/name", 7, 5)

@@ -450,6 +450,14 @@ class TestNamed:
             town.reply(i, i)
         assert town.said(started) == {"car-002": 2, "car 0": 0, "mine": 1}
 
+    def test_a_queue_without_a_name_is_called_as_its_url_ends(self, town: Town) -> None:
+        (queue,) = town.recipients(1)
+
+        started = town.scatters.start(Scatter("x", [Recipient("", queue.channel)]))
+
+        (missing,) = town.scatters.missing_recipients(started.batch.batch_id).recipients
+        assert missing.name == "car-0"
+
     @pytest.mark.parametrize("change", [lambda town: None, lambda town: town.clock.advance(86_400_000)])
     def test_one_that_is_not_there_refuses_all(self, town: Town, change: Callable[[Town], None]) -> None:
         town.register(1)

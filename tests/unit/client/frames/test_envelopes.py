@@ -102,3 +102,20 @@ def test_what_is_no_text_is_refused() -> None:
         JsonCodec().decode(b"\xff")
     with pytest.raises(InvalidRequest):
         ProtobufCodec().decode_text("not base64!")
+
+
+@pytest.mark.parametrize("codec", [JsonCodec(), ProtobufCodec()])
+@pytest.mark.parametrize(
+    ("content_type", "why"),
+    [
+        ("text/\ud800", "has one half of a surrogate pair"),
+        ("x" * 1_025, "must be text of 0 to 1024 characters"),
+        (None, "must be text of 0 to 1024 characters"),
+    ],
+)
+def test_a_content_type_that_cannot_be_read_again_is_not_written(
+    codec: Codec, content_type: str, why: str
+) -> None:
+    for write in (codec.encode, codec.encode_text):
+        with pytest.raises(InvalidRequest, match=f"a content type {why}"):
+            write(Envelope(7, 0, b"", content_type))

@@ -281,17 +281,84 @@ def test_nothing_to_receive_asks_nobody() -> None:
     assert (dispositions, claims.asked) == ([], [])
 
 
+class SlowClaims(Claims):
+    """Frames whose claims are answered so many seconds after they were made; the last number stays."""
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__(lambda _: None)
+        self._seconds = list(seconds)
+        self.now = 0.0
+        self.leases: list[int] = []
+        self.handled: list[tuple[int, float]] = []
+        """Index of each envelope, and how much of its lease was left when it was handled."""
+        self._ends = 0.0
+
+    def claim(self, tickets: Sequence[Ticket], *, lease: int) -> list[Claim]:
+        claims = super().claim(tickets, lease=lease)
+        self.leases.append(lease)
+        self._ends = self.now + lease
+        self.now += self._seconds.pop(0) if len(self._seconds) > 1 else self._seconds[0]
+        return claims
+
+    def receiver(self, lease: int, work: float = 0.0) -> IdempotentReceiver:
+        def handle(delivery: Delivery) -> None:
+            self.handled.append((delivery.envelope.index, self._ends - self.now))
+            self.now += work
+
+        return IdempotentReceiver(self, handle, lambda _: None, lease=lease, clock=lambda: self.now)  # type: ignore[arg-type]
+
+
+ENVELOPES = [Envelope(7, index, b"") for index in range(8)]
+
+
 def test_an_envelope_that_was_claimed_too_slowly_is_not_begun() -> None:
     # Given a claim whose answer takes eight of the thirty seconds
-    claims, times = Claims(lambda _: None), iter([0.0, 8.0])
-    receiver = IdempotentReceiver(
-        claims,  # type: ignore[arg-type]
-        lambda _: pytest.fail("handled"),
-        lambda _: None,
-        lease=30,
-        clock=lambda: next(times),
-    )
-    assert receiver.receive([Envelope(7, 0, b"")]) == [Disposition.REDELIVER]
+    claims = SlowClaims(8.0)
+    assert claims.receiver(30).receive(ENVELOPES[:1]) == [Disposition.REDELIVER]
+    assert claims.handled == []
+
+
+@pytest.mark.parametrize("lease", [1, 2, 5, 10])
+@pytest.mark.parametrize("seconds", [0.3, 1.3, 4.0])
+def test_however_slow_claims_are_a_short_lease_gets_on(
+    lease: int, seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given envelopes that come again until they are handled
+    claims = SlowClaims(seconds)
+    receiver, left = claims.receiver(lease, work=0.1), ENVELOPES
+    for _ in range(2):
+        found = receiver.receive(left)
+        left = [one for one, what in zip(left, found, strict=True) if what is Disposition.REDELIVER]
+    # Then all are handled, each with half of the lease left, and time for the acknowledgement
+    assert left == []
+    assert sorted(index for index, _ in claims.handled) == list(range(8))
+    assert all(rest >= lease / 2 + seconds for _, rest in claims.handled)
+    # And the receiver says when it took a longer lease than it was given
+    assert ("taking one of" in caplog.text) is (max(claims.leases) > lease)
+
+
+def test_a_lease_is_as_it_was_asked_for_where_claims_are_fast_enough() -> None:
+    claims = SlowClaims(0.6)
+    assert claims.receiver(5).receive(ENVELOPES) == [Disposition.HANDLED] * 8
+    assert set(claims.leases) == {5}
+
+
+def test_a_claim_that_was_not_answered_says_nothing_about_how_long_claims_take() -> None:
+    # Given a service that does not answer for a minute, and then at once
+    claims = SlowClaims(0.0)
+    receiver, answer = claims.receiver(5), claims.claim
+
+    def busy(tickets: Sequence[Ticket], *, lease: int) -> list[Claim]:
+        claims.now += 60
+        raise Throttled("slow down")
+
+    claims.claim = busy  # type: ignore[method-assign]
+    for _ in range(2):
+        assert receiver.receive(ENVELOPES[:1]) == [Disposition.REDELIVER]
+    claims.claim = answer  # type: ignore[method-assign]
+    # Then the next lease is as it was asked for
+    assert receiver.receive(ENVELOPES[:1]) == [Disposition.HANDLED]
+    assert claims.leases == [5]
 
 
 def test_a_defect_that_one_claim_causes_concerns_that_envelope_only() -> None:

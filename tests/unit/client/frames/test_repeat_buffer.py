@@ -165,3 +165,10 @@ def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
 def test_bounds_that_hold_nothing_are_refused(make: Make, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="must be a whole number from 1"):
         make(**bounds)
+
+
+def test_a_content_type_that_cannot_be_stored_is_refused_and_nothing_is_kept(make: Make) -> None:
+    buffer = make()
+    with pytest.raises(InvalidRequest, match="a content type has one half of a surrogate pair"):
+        buffer.put(b"a", "\ud800")
+    assert (buffer.usage, buffer.waiting) == (Usage(0, 0), 0)

@@ -13,8 +13,9 @@ from fanin.app.frames.service import FrameService
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.repeat_buffer import Usage
-from fanin.client.frames.repeater import Notice, Repeater
+from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
+from fanin.client.frames.transport import Notice
 from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.errors import BufferFull, EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
@@ -69,7 +70,7 @@ def test_repeats_when_it_is_asked_to(world: World) -> None:
     repeater.put(b"a")
     repeater.flush()
     world.queue.clear()
-    repeater._outstanding[repeater.buffer.frames()[0]].due = 1e12
+    repeater._outstanding._next[repeater.buffer.frames()[0]].due = 1e12
     world.clock.advance(61_000)
     world.process().reap()
     repeater.tick()
@@ -325,7 +326,7 @@ def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
     # Then all others are delivered, and no frame is kept for the two
     assert seen == set(payloads) - {b"bad"}
     assert transport.calls == 6
-    assert [(one.payload, one.reason) for one in repeater.aside()] == [(b"bad", "too long")] * 2
+    assert [(one.payload, one.reason) for one in repeater.set_aside()] == [(b"bad", "too long")] * 2
     assert repeater.buffer.usage == Usage(2, 6)
     assert repeater.tick() == 0
     assert "envelope 3 of frame" in caplog.text
@@ -335,8 +336,8 @@ def test_what_was_set_aside_can_be_sent_again(world: World) -> None:
     repeater = world.repeater(transport=Picky(world, refused))
     repeater.put(b"bad")
     deliver(world, repeater)
-    repeater._transport = world.send
-    [one] = repeater.aside()
+    repeater._sender._transport = world.send
+    [one] = repeater.set_aside()
     repeater.buffer.put_back(one.number)
     assert deliver(world, repeater) == {b"bad"}
     assert repeater.buffer.usage == Usage(0, 0)
@@ -349,7 +350,7 @@ def test_an_error_that_one_envelope_causes_holds_up_no_other(world: World, error
     for payload in payloads:
         repeater.put(payload)
     assert deliver(world, repeater) == set(payloads) - {b"bad"}
-    assert repeater.aside() == []
+    assert repeater.set_aside() == []
     assert repeater.buffer.usage.envelopes == 2
 
 
@@ -373,8 +374,111 @@ def test_put_refuses_what_the_transport_can_never_send(world: World) -> None:
 def test_put_refuses_what_is_not_bytes(world: World, payload: object) -> None:
     with pytest.raises(InvalidRequest, match="a payload must be bytes, not"):
         world.repeater().put(payload)  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequest, match="a content type must be text, not"):
+    with pytest.raises(InvalidRequest, match="a content type must be text of 0 to 1024 characters"):
         world.repeater().put(b"", None)  # type: ignore[arg-type]
+
+
+def test_put_refuses_a_content_type_that_cannot_be_written_before_anything_is_kept(
+    world: World, tmp_path: Path
+) -> None:
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    for repeater in (world.repeater(), world.repeater(buffer)):
+        with pytest.raises(InvalidRequest, match="a content type has one half of a surrogate pair"):
+            repeater.put(b"a", "text/\ud800")
+        assert repeater.buffer.usage == Usage(0, 0)
+    buffer.close()
+
+
+@pytest.mark.parametrize("field", ["source", "destination", "reply_to", "user_key"])
+def test_a_template_by_which_no_frame_can_be_opened_is_refused_at_once(world: World, field: str) -> None:
+    for bad, why in (("\ud800", "has one half of a surrogate pair"), ("x" * 257, "must be text of 0 to 256")):
+        template = OpenFrame(10, **{field: bad})
+        with pytest.raises(InvalidRequest, match=f"the template's {field} {why}"):
+            Repeater(world.frames(), world.send, MemoryRepeatBuffer(), template=template)
+
+
+@pytest.mark.parametrize("ttl", [59, 365 * 86_400 + 1])
+def test_a_template_with_a_ttl_that_no_frame_may_have_is_refused_at_once(world: World, ttl: int) -> None:
+    with pytest.raises(InvalidRequest, match="the template's ttl must be a whole number from 60 to"):
+        Repeater(world.frames(), world.send, MemoryRepeatBuffer(), template=OpenFrame(10, ttl=ttl))
+
+
+def every_other(world: World, repeater: Repeater, count: int) -> list[bytes]:
+    """Send so many envelopes, of which every other one is lost; the others are handled."""
+    for number in range(count):
+        repeater.put(b"%d" % number)
+    repeater.flush()
+    lost = [envelope.payload for envelope in world.queue[1::2]]
+    world.queue = world.queue[::2]
+    while world.queue:
+        world.take(world.receiver(lambda _: None), most=1_000)
+    return lost
+
+
+def test_everything_that_is_missing_is_repeated_however_many_pages_list_it(world: World) -> None:
+    # Given a frame of which more ranges are missing than a page lists
+    repeater = world.repeater(size=2_100)
+    lost = every_other(world, repeater, 2_100)
+    assert len(lost) > 1_000
+    # When it is checked once
+    world.clock.advance(6_000)
+    repeater.tick()
+    # Then
+    assert [envelope.payload for envelope in world.queue] == lost
+
+
+def test_what_a_page_lists_is_sent_even_if_the_next_page_cannot_be_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanin.client.frames.repeater.MAX_PAGE", 2)
+    repeater = world.repeater()
+    lost = every_other(world, repeater, 10)
+    status = FrameService.status
+
+    def busy(self: FrameService, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
+        if cursor is not None:
+            raise Throttled("later")
+        return status(self, frame_id, limit=limit)
+
+    monkeypatch.setattr(FrameService, "status", busy)
+    world.clock.advance(6_000)
+    assert repeater.tick() == 1
+    assert [envelope.payload for envelope in world.queue] == lost[:2]
+
+
+def test_a_frame_is_kept_while_any_page_lists_what_the_buffer_holds(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a frame of which the first page lists only what was set aside
+    monkeypatch.setattr("fanin.client.frames.repeater.MAX_PAGE", 1)
+    repeater = world.repeater()
+    lost = every_other(world, repeater, 4)
+    repeater.buffer.set_aside(repeater.buffer.frames()[0], {1: "never"})
+    world.clock.advance(6_000)
+    assert repeater.tick() == 1
+    assert [envelope.payload for envelope in world.queue] == lost[1:]
+
+
+def test_no_further_page_is_read_while_the_transport_fails(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanin.client.frames.repeater.MAX_PAGE", 1)
+    repeater, asked = world.repeater(), []
+    every_other(world, repeater, 10)
+    status = FrameService.status
+
+    def watched(self: FrameService, frame_id: int, **page: object) -> Frame:
+        asked.append(page)
+        return status(self, frame_id, **page)  # type: ignore[arg-type]
+
+    def down(_: object) -> None:
+        raise ServiceUnavailable("no way")
+
+    monkeypatch.setattr(FrameService, "status", watched)
+    repeater._sender._transport = down
+    world.clock.advance(6_000)
+    assert repeater.tick() == 1
+    assert len(asked) == 1
 
 
 def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> None:

@@ -147,3 +147,12 @@ def test_a_file_of_the_version_before_is_read(tmp_path: Path) -> None:
     again = SqliteRepeatBuffer(path)
     assert ([one.reason for one in again.aside()], again.usage) == (["why"], Usage(2, 18))
     again.close()
+
+
+def test_a_reason_that_sqlite_cannot_store_as_it_is_loses_only_what_nobody_can_read(tmp_path: Path) -> None:
+    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    buffer.put(b"a")
+    buffer.assign(7, 1)
+    buffer.set_aside(7, {0: "cannot write '\ud800'"})
+    assert [one.reason for one in buffer.aside()] == ["cannot write '?'"]
+    buffer.close()

@@ -52,9 +52,24 @@ LEAN: Final[Mapping[str, Any]] = {"parameter_validation": False, "user_agent": "
 Botocore spends a third of a request's time on validating parameters and composing the user agent.
 """
 
+CONNECT_TIMEOUT: Final = 1
+"""Seconds to wait for a connection."""
+READ_TIMEOUT: Final = 5
+"""Seconds to wait for an answer."""
+LONGEST_ATTEMPT: Final = CONNECT_TIMEOUT + READ_TIMEOUT
+"""Seconds that one attempt of a request takes at most.
+
+Before it ends, a function reserves that long for the attempt in progress (``entry/invocation.py``).
+"""
+
 
 def client_factory(
-    service: str, *, connections: int = 10, attempts: int = 4, read_timeout: int = 8
+    service: str,
+    *,
+    connections: int = 10,
+    attempts: int = 4,
+    read_timeout: int = READ_TIMEOUT,
+    time_left: Callable[[], float] | None = None,
 ) -> Callable[[], Any]:
     """Make a factory of clients of the default session.
 
@@ -66,6 +81,8 @@ def client_factory(
         connections: how many requests may run at a time.
         attempts: how often botocore sends a request that is not answered.
         read_timeout: seconds to wait for an answer.
+        time_left: seconds in which an attempt may begin, the first or a later one; afterwards the request
+            raises ``Throttled``. None sets no limit.
     """
 
     def make() -> Any:
@@ -73,10 +90,10 @@ def client_factory(
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
 
-        return boto3.client(
+        client = boto3.client(
             service,
             config=Config(
-                connect_timeout=2,
+                connect_timeout=CONNECT_TIMEOUT,
                 read_timeout=read_timeout,
                 retries={"mode": "standard", "total_max_attempts": attempts},
                 max_pool_connections=connections,
@@ -84,8 +101,25 @@ def client_factory(
                 **LEAN,
             ),
         )
+        if time_left is not None:
+            _limit(client, time_left)
+        return client
 
     return make
+
+
+def _limit(client: Any, time_left: Callable[[], float]) -> None:
+    """Begin no attempt when the time is up.
+
+    Botocore emits ``before-send`` for each attempt, and repeats an attempt only after errors of the network
+    or of AWS, so the error of the handler ends the request.
+    """
+
+    def check(**_: object) -> None:
+        if time_left() <= 0:
+            raise Throttled("the time for this call is up; repeat it with what is left", retry_after=1)
+
+    client.meta.events.register("before-send", check)
 
 
 def error_code(error: ClientError) -> str:

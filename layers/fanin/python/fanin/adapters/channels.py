@@ -13,14 +13,14 @@ from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.app.ports.channels import Offered, Outgoing
+from fanin.domain.chunks import chunks
 from fanin.domain.directory import check_channel
+from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_MOST_MESSAGES: Final = 10
-_MOST_BYTES: Final = 256 * 1024
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _BUSY: Final = {
@@ -172,20 +172,27 @@ def _is_final(error: ClientError) -> bool:
 
 
 def _groups(messages: Sequence[Outgoing]) -> list[list[int]]:
-    """Group messages into requests: of one channel, at most ten, at most 256 KB together."""
-    open_groups: dict[str, tuple[list[int], int]] = {}
-    groups: list[list[int]] = []
-    for index, message in enumerate(messages):
-        size = _bytes(message.body) + sum(
-            _bytes(name) + _bytes(value) + len(_STRING) for name, value in message.attributes.items()
+    """Group the places of messages into requests, each to one channel."""
+    places: dict[str, list[int]] = {}
+    for place, message in enumerate(messages):
+        places.setdefault(message.channel, []).append(place)
+    return [
+        group
+        for of_channel in places.values()
+        for group in chunks(
+            of_channel,
+            max_items=MAX_QUEUE_MESSAGES,
+            size_of=lambda place: _size(messages[place]),
+            max_bytes=MAX_QUEUE_BYTES,
         )
-        group, held = open_groups.get(message.channel, ([], 0))
-        if not group or len(group) == _MOST_MESSAGES or held + size > _MOST_BYTES:
-            group, held = [], 0
-            groups.append(group)
-        group.append(index)
-        open_groups[message.channel] = group, held + size
-    return groups
+    ]
+
+
+def _size(message: Outgoing) -> int:
+    """Bytes of a message as SQS counts them: body, and name, type and value of each attribute."""
+    return _bytes(message.body) + sum(
+        _bytes(name) + _bytes(value) + len(_STRING) for name, value in message.attributes.items()
+    )
 
 
 def _bytes(text: str) -> int:

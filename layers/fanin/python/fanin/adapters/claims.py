@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import error_code, translated
+from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, error_code, translated
 from fanin.app.ports.system import Clock
 from fanin.domain.scatter import ClaimCheck
 
@@ -31,8 +31,8 @@ def _client() -> Any:
     # A stalled request must not use up the time of the function, which has other replies to store.
     config = Config(
         signature_version="s3v4",
-        connect_timeout=2,
-        read_timeout=8,
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT,
         retries={"mode": "standard", "total_max_attempts": 3},
     )
     return boto3.client("s3", config=config)

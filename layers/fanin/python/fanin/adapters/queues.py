@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.app.ports.queues import QueueState, Received
-from fanin.errors import ChannelRefused, Throttled
+from fanin.errors import ChannelRefused, NotConfigured
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 _RETENTION: Final = 14 * 86_400  # seconds, the maximum
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
-_JUST_DELETED: Final = {"AWS.SimpleQueueService.QueueDeletedRecently", "QueueDeletedRecently"}
 _MOST: Final = 10
+_LONGEST_NAME: Final = 80
+_LEAST_OF_NAME: Final = 8  # characters of the buffer's name that the name of its queue shows
 
 
 class SqsQueues:
@@ -43,27 +44,30 @@ class SqsQueues:
         with translated():
             return self._make_client()
 
-    def create(self, name: str) -> str:
-        queue_name = self._prefix() + name
+    def create(self, name: str, born: int) -> str:
+        queue_name = self._queue_name(name, born)
         with translated():
-            try:
-                answer = self._client.create_queue(
-                    QueueName=queue_name,
-                    Attributes={
-                        "MessageRetentionPeriod": str(_RETENTION),
-                        "SqsManagedSseEnabled": "true",
-                    },
-                    tags={names.CHANNEL_TAG: "buffer"},
-                )
-            except ClientError as error:
-                if error_code(error) in _JUST_DELETED:
-                    raise Throttled(
-                        f"the queue of buffer {name} was just deleted; try again in a minute",
-                        retry_after=60,
-                    ) from error
-                raise
+            answer = self._client.create_queue(
+                QueueName=queue_name,
+                Attributes={
+                    "MessageRetentionPeriod": str(_RETENTION),
+                    "SqsManagedSseEnabled": "true",
+                },
+                tags={names.CHANNEL_TAG: "buffer"},
+            )
             self._refuse_plain_http(answer["QueueUrl"])
         return answer["QueueUrl"]
+
+    def _queue_name(self, name: str, born: int) -> str:
+        """A name that no other queue has; a long name of a buffer is cut, since SQS takes 80 characters."""
+        prefix, end = self._prefix(), f"-{born:014x}"
+        room = _LONGEST_NAME - len(prefix) - len(end)
+        if room < _LEAST_OF_NAME:
+            raise NotConfigured(
+                f"{names.ENV_BUFFER_PREFIX} has {len(prefix)} characters, and the name of a queue has at most"
+                f" {_LONGEST_NAME}; set a prefix of at most {len(prefix) + room - _LEAST_OF_NAME}"
+            )
+        return prefix + name[:room] + end
 
     def _refuse_plain_http(self, queue: str) -> None:
         """Refuse plain HTTP, unless this process itself speaks it, as with an emulator.

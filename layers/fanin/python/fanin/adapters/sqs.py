@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fanin.adapters.aws import client_factory, translated
 from fanin.adapters.backoff import Backoff
+from fanin.domain.chunks import chunks
+from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES
 from fanin.errors import RequestTooLarge, Throttled
+from fanin.wire.compact_json import compact
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-_MOST_MESSAGES: Final = 10
-_MOST_BYTES: Final = 256 * 1024
 
 
 class SqsQueue:
@@ -51,10 +50,15 @@ class SqsQueue:
             RequestTooLarge: a message is over 256 KB, or the queue will never accept it.
         """
         url = self._url()
-        for group in _groups(messages):
+        for group in chunks(
+            (_body(message) for message in messages),
+            max_items=MAX_QUEUE_MESSAGES,
+            size_of=_bytes,
+            max_bytes=MAX_QUEUE_BYTES,
+        ):
             self._send(url, group)
 
-    def _send(self, url: str, bodies: list[str]) -> None:
+    def _send(self, url: str, bodies: Sequence[str]) -> None:
         waiting = {str(index): body for index, body in enumerate(bodies)}
         for _ in self._backoff:
             with translated():
@@ -74,17 +78,14 @@ class SqsQueue:
         raise Throttled(f"the queue did not accept {len(waiting)} messages; try again later", retry_after=1)
 
 
-def _groups(messages: Iterable[Mapping[str, object]]) -> Iterator[list[str]]:
-    group: list[str] = []
-    size = 0
-    for message in messages:
-        body = json.dumps(message, separators=(",", ":"))  # ASCII, so characters are bytes
-        if len(body) > _MOST_BYTES:
-            raise RequestTooLarge(f"a message of {len(body)} bytes is over {_MOST_BYTES}; split it")
-        if len(group) == _MOST_MESSAGES or size + len(body) > _MOST_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(body)
-        size += len(body)
-    if group:
-        yield group
+def _body(message: Mapping[str, object]) -> str:
+    body = compact(message)
+    if (size := _bytes(body)) > MAX_QUEUE_BYTES:
+        raise RequestTooLarge(
+            f"a message of {size} bytes is over the {MAX_QUEUE_BYTES} that a queue takes; split it"
+        )
+    return body
+
+
+def _bytes(body: str) -> int:
+    return len(body.encode())

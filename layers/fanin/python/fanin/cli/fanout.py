@@ -11,10 +11,10 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.options import Deadline, Limit, Metadata, UserKey
+from fanin.cli.options import Deadline, FailOnFailures, Limit, Metadata, UserKey
 from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
 from fanin.cli.session import Session, session
-from fanin.cli.watching import complete, follow
+from fanin.cli.watching import complete, follow, may_have_failed
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch
 from fanin.errors import SendFailed
@@ -44,6 +44,7 @@ def fanout(
     limit: Limit = None,
     metadata: Metadata = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
+    fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
 
@@ -51,7 +52,7 @@ def fanout(
     becomes a message with a JSON object. Malformed rows are skipped, counted and listed; messages that the
     queue rejects become failed items. Either makes the exit code 1. An error or Ctrl-C cancels the batch.
     """
-    from fanin.client.queues import REQUEST_BYTES
+    from fanin.client.sqs_messages import REQUEST_BYTES
 
     run = session(ctx)
     source = kind or format_of(file.name)
@@ -71,7 +72,8 @@ def fanout(
             sent, unsent = _send(batch, queue, rows, progress)
     row = follow(run, batch.id).batch if wait else batch.row
     _answer(run, row, sent=sent, malformed=malformed, unsent=unsent)
-    if malformed.count or unsent or (wait and not complete(row)):
+    failed = wait and fail_on_failures and may_have_failed(row)
+    if malformed.count or unsent or failed or (wait and not complete(row)):
         raise typer.Exit(ExitCode.WRONG)
 
 
@@ -122,17 +124,22 @@ def _progress(run: Session) -> Iterator[Callable[[int], None]]:
 
 
 def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
+    from fanin.cli.tables import failed
+
     document = {
         "batch_id": batch.batch_id,
         "state": batch.state.value,
         "sent": sent,
+        "failed": batch.failed,
+        "failed_more": batch.failed_more,
         "malformed": {
             "count": malformed.count,
             "rows": [{"row": row, "reason": reason} for row, reason in malformed.named],
         },
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
-    run.answer(document, f"{batch.batch_id}  {batch.state}  {sent:,} sent")
+    ended = f"{batch.batch_id}  {batch.state}  {sent:,} sent"
+    run.answer(document, f"{ended}, {failed(batch)} failed" if batch.failed else ended)
     if run.as_json:
         return
     for row, reason in malformed.named:

@@ -27,3 +27,7 @@ Metadata: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--meta", metavar="KEY=VALUE", help="Metadata, which events contain; may be repeated."),
 ]
+
+FailOnFailures: TypeAlias = Annotated[
+    bool, typer.Option("--fail-on-failures", help="Exit with 1 if items failed, even if all are done.")
+]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
+from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
 from fanin.domain.reports import Failures, Missing
 from fanin.wire.batches import PROGRESS, VERDICT
@@ -23,6 +23,7 @@ def status(
     exact: Annotated[
         bool, typer.Option("--exact", help="Count exactly, however many reads that takes.")
     ] = False,
+    fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Show a batch and its progress."""
     from fanin.cli.tables import facts, progress_facts
@@ -30,6 +31,8 @@ def status(
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
     run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
+    if fail_on_failures and progress.batch.failed:
+        raise typer.Exit(ExitCode.WRONG)
 
 
 @app.command()

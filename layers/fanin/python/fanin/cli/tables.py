@@ -52,7 +52,7 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
 
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
-    return [*batch_facts(progress.batch), ("done", done(progress))]
+    return [*batch_facts(progress.batch), ("done", done(progress)), ("failed", failed(progress.batch))]
 
 
 def done(progress: Progress) -> str:
@@ -62,6 +62,13 @@ def done(progress: Progress) -> str:
         share = f" ({progress.done_min / items:.1%})" if items else ""
         return f"{progress.done_min:,} of {items:,}{share}"
     return f"{progress.done_min:,} to {progress.done_max:,} of {items:,}"
+
+
+def failed(batch: Batch) -> str:
+    """How many items failed, as far as the answer knows; empty if none is known to have failed."""
+    if not batch.failed:
+        return ""
+    return f"at least {batch.failed:,}" if batch.failed_more else f"{batch.failed:,}"
 
 
 def receipts_table(receipts: Sequence[Receipt]) -> Table:
@@ -83,10 +90,11 @@ def receipts_table(receipts: Sequence[Receipt]) -> Table:
 
 def batches_table(batches: Sequence[Batch]) -> Table:
     """Batches, one row each."""
-    made = table("batch", "state", "items", "opened", "user key", right=("items",))
+    made = table("batch", "state", "items", "failed", "opened", "user key", right=("items", "failed"))
     for batch in batches:
         opened = encode_time(batch.created_at)
-        made.add_row(str(batch.batch_id), str(batch.state), f"{batch.items:,}", opened, batch.user_key)
+        items = f"{batch.items:,}"
+        made.add_row(str(batch.batch_id), str(batch.state), items, failed(batch), opened, batch.user_key)
     return made
 
 

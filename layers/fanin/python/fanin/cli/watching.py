@@ -10,7 +10,7 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.options import BatchId
+from fanin.cli.options import BatchId, FailOnFailures
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
 from fanin.domain.batch import Batch, State
@@ -39,25 +39,37 @@ def watch(
     timeout: Annotated[
         str | None, typer.Option(metavar="SPAN", help="Stop watching after this long, and exit with 1.")
     ] = None,
+    fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Watch a batch until it has ended.
 
     Exits with 0 if the batch is complete, otherwise with 1. Shows how many items are done, the rate
     over the last 30 seconds, and the time left. For batches of more than 16,384 items it shows a
-    lower bound of the items done, which costs at most 66 reads a request.
+    lower bound of the items done, which costs at most 67 reads a request.
     """
     run = session(ctx)
     patience = parsing.span(timeout).total_seconds() if timeout else None
-    finish(run, follow(run, batch, every=every, patience=patience))
+    finish(run, follow(run, batch, every=every, patience=patience), fail_on_failures=fail_on_failures)
 
 
-def finish(run: Session, progress: Progress) -> None:
-    """Print how a batch ended, and exit with 1 unless it is complete."""
+def finish(run: Session, progress: Progress, *, fail_on_failures: bool) -> None:
+    """Print how a batch ended, and exit with 1 unless it is complete.
+
+    Args:
+        run: the session.
+        progress: of the batch.
+        fail_on_failures: also exit with 1 if items failed, or may have.
+    """
     from fanin.cli.tables import facts, progress_facts
 
     run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
-    if not complete(progress.batch):
+    if not complete(progress.batch) or (fail_on_failures and may_have_failed(progress.batch)):
         raise typer.Exit(ExitCode.WRONG)
+
+
+def may_have_failed(batch: Batch) -> bool:
+    """Whether items failed, or it is not known that none did."""
+    return batch.failed > 0 or batch.failed_more
 
 
 def complete(batch: Batch) -> bool:
@@ -83,7 +95,8 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
     try:
         while True:
             progress = run.tracker.status(batch_id)
-            if not progress.exact and progress.batch.items <= _COUNTED_ITEMS:
+            few = not progress.exact and progress.batch.items <= _COUNTED_ITEMS
+            if few or (progress.batch.state.terminal and progress.batch.failed_more):
                 progress = run.tracker.status(batch_id, exact=True)
             now = time.monotonic()
             pace.record(now, progress.done_min)
@@ -99,9 +112,14 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
 
 
 def describe(progress: Progress, pace: Pace) -> str:
-    """Progress in words: what is done, at which rate, and how much time is left."""
+    """Progress in words: what is done, what failed, at which rate, and how much time is left."""
+    from fanin.cli.tables import failed
+
     items = progress.batch.items
-    parts = [f"{progress.done_min:,} of {items:,}", str(progress.batch.state)]
+    parts = [f"{progress.done_min:,} of {items:,}"]
+    if progress.batch.failed:
+        parts.append(f"{failed(progress.batch)} failed")
+    parts.append(str(progress.batch.state))
     if progress.batch.state.terminal:
         return ", ".join(parts)
     if pace.rate is not None:

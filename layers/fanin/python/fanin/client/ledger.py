@@ -229,7 +229,7 @@ class LedgerCalls:
 
         Args:
             batch_id: the batch.
-            exact: count the items that are done; by default the answer has bounds, from at most 66 reads.
+            exact: count the items that are done; by default the answer has bounds, from at most 67 reads.
         """
         return self.ledger.status(batch_id, exact=exact)
 

@@ -10,7 +10,7 @@ from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, json_text, seconds
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import follow_cursor
-from fanin.client.queues import queue_errors
+from fanin.client.sqs_errors import queue_errors
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (
     MAX_RETRIES,

@@ -90,7 +90,10 @@ class Batch:
             completing, and decides about the item if this batch is never used.
         retry_of: id of the batch whose failed items this batch retries.
         metadata: small map of strings, returned with events.
-        acked: acknowledgements, in estimated mode; replies, as a hint, where a scatter waits for a quorum.
+        acked: acknowledgements, in estimated mode; replies, as a hint, where a scatter waits for a quorum;
+            all items, failed ones included, of an exact batch in which every item is done.
+        failed: items that failed.
+        failed_more: whether more may have failed than ``failed`` says.
         partial: True when a deadline or a scatter's quorum completed the batch with items missing.
         retries: how often its pattern postponed the deadline.
     """
@@ -117,6 +120,8 @@ class Batch:
     retry_of: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     acked: int = 0
+    failed: int = 0
+    failed_more: bool = True
     partial: bool = False
     retries: int = 0
     instead_of: int | None = None
@@ -163,6 +168,11 @@ class Batch:
     def gone(self, now: int) -> bool:
         """Whether the batch is past its lifetime; DynamoDB deletes late, so its row may still exist."""
         return self.expires_at * 1000 <= now
+
+    @property
+    def active_at(self) -> int:
+        """The last activity as callers see it: not before the batch was opened, unlike ``touched_at``."""
+        return max(self.touched_at, self.created_at)
 
     @property
     def all_done(self) -> bool:

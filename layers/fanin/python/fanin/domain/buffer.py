@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from fanin.domain import limits
 from fanin.errors import InvalidRequest
-
-_UNSENDABLE: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that are not of XML 1.0: SQS refuses them in a message, or replaces them."""
 
 
 class Outcome(StrEnum):
@@ -103,10 +98,17 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class BufferPage:
-    """One page of buffers, by name."""
+    """One page of buffers, by name.
+
+    Attributes:
+        buffers: the buffers.
+        cursor: of the next page; None at the end.
+        unreadable: names of buffers whose records cannot be read; only the service sees them.
+    """
 
     buffers: tuple[Buffer, ...]
     cursor: str | None = None
+    unreadable: tuple[str, ...] = ()
 
 
 def check_payloads(payloads: Sequence[str]) -> None:
@@ -121,9 +123,5 @@ def check_payloads(payloads: Sequence[str]) -> None:
         raise InvalidRequest("no payloads were given; put 1 to 10")
     for number, payload in enumerate(payloads):
         limits.text("a payload", payload, limits.MAX_PAYLOAD, least=1)
-        if found := _UNSENDABLE.search(payload):
-            raise InvalidRequest(
-                f"payload {number} has U+{ord(found[0]):04X} at {found.start()}, which no SQS message may"
-                " carry; encode it, for example as JSON or base64"
-            )
+        limits.sendable(f"payload {number}", payload)
     limits.at_most("bytes of payloads", "".join(payloads).encode(), limits.MAX_PAYLOAD)

@@ -49,12 +49,25 @@ MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
 MAX_CLAIMS: Final = 1_000  # envelopes of one call
 MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
+MAX_CONTENT_TYPE: Final = 1_024  # of an envelope
 MAX_ENTRY: Final = (
     255 * 1024
 )  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
+MAX_QUEUE_MESSAGES: Final = 10  # of one request to SQS
+MAX_QUEUE_BYTES: Final = 256 * 1024
+"""Bytes of a message, or of all messages of one request, that every queue takes.
 
-_NOT_OF_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SQS itself has accepted 1 MiB since August 2025, but a queue's MaximumMessageSize may still be at this, the
+older limit.
+"""
+MAX_SQS_BYTES: Final = 1024 * 1024
+"""Bytes of a message, or of all messages of one request, that SQS takes at all."""
+_UNSENDABLE: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters outside of XML 1.0: depending on its age, SQS refuses them, or replaces them by U+FFFD.
+
+See "SendMessage", Amazon SQS API Reference.
+"""
 
 
 def at_most(what: str, values: Sized, most: int) -> None:
@@ -65,16 +78,6 @@ def at_most(what: str, values: Sized, most: int) -> None:
     """
     if len(values) > most:
         raise RequestTooLarge(f"{len(values)} {what} in one call; send at most {most}")
-
-
-def not_allowed_in_messages(text: str) -> str | None:
-    """Which character of a text SQS does not allow in a message, and where; None if it allows all.
-
-    Depending on its age, SQS refuses characters outside of XML 1.0, or replaces them by U+FFFD. See
-    "SendMessage", Amazon SQS API Reference.
-    """
-    bad = _NOT_OF_XML.search(text)
-    return None if bad is None else f"character U+{ord(bad.group()):04X} at {bad.start()}"
 
 
 def whole(what: str, value: object, low: int, high: int) -> int:
@@ -110,6 +113,20 @@ def text(what: str, value: object, most: int, *, least: int = 0) -> str:
         raise InvalidRequest(
             f"{what} has one half of a surrogate pair, which cannot be sent; leave it out"
         ) from error
+    return value
+
+
+def sendable(what: str, value: str) -> str:
+    """Return the text, if a message of SQS can carry each of its characters as it is.
+
+    Raises:
+        InvalidRequest: it has a character that SQS refuses or replaces.
+    """
+    if found := _UNSENDABLE.search(value):
+        raise InvalidRequest(
+            f"{what} has U+{ord(found[0]):04X} at {found.start()}, which no SQS message may carry; encode"
+            " it, for example as JSON or base64"
+        )
     return value
 
 

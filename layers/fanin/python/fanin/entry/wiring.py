@@ -14,7 +14,7 @@ from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
 from fanin.adapters.queues import SqsQueues
-from fanin.adapters.received import ReceivedMessages
+from fanin.adapters.received_messages import ReceivedMessages
 from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.adapters.sqs import SqsQueue
@@ -48,7 +48,7 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 
     No client is made before it is used, and of the settings only the tables are asked for here.
     """
-    connection = connection or Connection(time_left=INVOCATION.seconds_left)
+    connection = connection or connect_tables()
     clock = SystemClock()
     return Ports(
         batches=DynamoBatches(where.batches_table, where.parts_table, connection),
@@ -67,6 +67,11 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
         random=SystemRandom(),
         defaults=where.defaults,
     )
+
+
+def connect_tables() -> Connection:
+    """Make the connection to the tables; within a function it begins nothing that would outlast it."""
+    return Connection(time_left=INVOCATION.seconds_left, time_for_requests=INVOCATION.seconds_for_requests)
 
 
 def _schedules(where: Settings) -> Schedules:

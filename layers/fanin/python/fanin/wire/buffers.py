@@ -40,7 +40,9 @@ BUFFER: Final = answer(
     owned=BOOLEAN.with_keywords(description="whether the service made the queue"),
     batch_id=BATCH_ID,
 )
-BUFFERS: Final = answer("Buffers", BufferPage, buffers=many(BUFFER), cursor=CURSOR)
+BUFFERS: Final = answer(
+    "Buffers", BufferPage, without={"unreadable": ()}, buffers=many(BUFFER), cursor=CURSOR
+)
 LEVEL: Final = answer(
     "BufferLevel",
     Level,

@@ -78,11 +78,17 @@ def request(component: str, of: type[T], /, **types: JsonType[Any]) -> Shape[T]:
         for name, has_default in _attributes(of).items()
         if name in types and not has_default and types[name].default is NO_DEFAULT
     ]
-    return _record(component, of, types, needed, {})
+    return _record(component, of, types, needed, without={}, shown={})
 
 
 def answer(
-    component: str, of: type[T], /, *, without: Mapping[str, Any] | None = None, **types: JsonType[Any]
+    component: str,
+    of: type[T],
+    /,
+    *,
+    without: Mapping[str, Any] | None = None,
+    shown: Mapping[str, str] | None = None,
+    **types: JsonType[Any],
 ) -> Shape[T]:
     """Declare what the service says; fields are always there, but for those left out where they are empty.
 
@@ -90,10 +96,11 @@ def answer(
         component: name in the OpenAPI document.
         of: the dataclass.
         without: attributes that stay inside the service, with what they are for whoever reads the answer.
+        shown: attribute → property that is written in its place.
         types: JSON types of its attributes, in order. A property of the class is written, and not read.
     """
     needed = [name for name, kind in types.items() if not kind.omit_empty]
-    return _record(component, of, types, needed, without or {})
+    return _record(component, of, types, needed, without=without or {}, shown=shown or {})
 
 
 def wrapped(component: str, field: str, kind: JsonType[T]) -> Shape[T]:
@@ -137,6 +144,7 @@ class _Field:
 
     Attributes:
         attribute: its name in the value.
+        shown: what is written: the attribute itself, or a property in its place.
         name: its name on the wire.
         kind: its JSON type.
         needed: whether it is always there.
@@ -146,6 +154,7 @@ class _Field:
     """
 
     attribute: str
+    shown: str
     name: str
     kind: JsonType[Any]
     needed: bool
@@ -153,7 +162,7 @@ class _Field:
     filled: bool
 
     def write(self, value: Any, body: Json) -> None:
-        found = getattr(value, self.attribute)
+        found = getattr(value, self.shown)
         if self.needed or not (found is None or (self.kind.omit_empty and not found)):
             body[self.name] = self.kind.encode(found)
 
@@ -182,7 +191,13 @@ class _Inlined:
 
 
 def _record(
-    component: str, of: type[T], types: Fields, needed: Collection[str], without: Mapping[str, Any]
+    component: str,
+    of: type[T],
+    types: Fields,
+    needed: Collection[str],
+    *,
+    without: Mapping[str, Any],
+    shown: Mapping[str, str],
 ) -> Shape[T]:
     attributes = _attributes(of)
     parts: list[_Field | _Inlined] = []
@@ -198,6 +213,7 @@ def _record(
             parts.append(
                 _Field(
                     attribute,
+                    shown.get(attribute, attribute),
                     name,
                     kind,
                     needed=attribute in needed,

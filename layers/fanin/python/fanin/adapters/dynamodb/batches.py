@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from heapq import merge
 from typing import Any, Final
 
 from fanin import names
-from fanin.adapters import cursors
 from fanin.adapters.dynamodb import children
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
-from fanin.app.ports.batches import Activity, Adoption, ItemPlace, Page
-from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
+from fanin.adapters.dynamodb.state_index import StateIndex
+from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 
@@ -21,9 +20,6 @@ _IS_OPEN: Final = "#state = :open"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
 _OPEN: Final[Mapping[str, Value]] = {"open": State.OPEN}
 _LIVE: Final[Mapping[str, Value]] = {"open": State.OPEN, "closed": State.CLOSED}
-
-_DUE: Final = 100
-"""How many rows of one shard of the index are read at a time."""
 
 
 class DynamoBatches:
@@ -39,6 +35,7 @@ class DynamoBatches:
         self._table = table
         self._parts_table = parts_table
         self._connection = connection
+        self._index = StateIndex(table, connection)
 
     def create(self, batch: Batch) -> Batch | None:
         done, row = self._connection.update(self._new(batch))
@@ -132,13 +129,15 @@ class DynamoBatches:
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
+        done: Done | None = None,
     ) -> tuple[Batch | None, bool]:
         values: dict[str, Value] = {f"from_{source}": source for source in sources}
         when = [f"#state IN ({', '.join(f':{name}' for name in values)})"]
         if touched_at is not None:
             when.append("#touched_at = :seen")
             values["seen"] = touched_at
-        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial}
+        counts = {} if done is None else done._asdict()
+        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial, **counts}
         return self._update(batch_id, Change(when, values, moved))
 
     def postpone(
@@ -164,34 +163,13 @@ class DynamoBatches:
         return self._update(batch_id, change)[1]
 
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
-        listing = f"batches {state}"
-        shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
-        found: list[int] = []
-        while shard < names.SHARDS and len(found) < limit:
-            request = _query(state, shard, after) | {"Limit": limit - len(found)}
-            rows, last = self._connection.query({"TableName": self._table, **request})
-            found += [int(row[names.BATCH_ID]["N"]) for row in rows]
-            if last is None:
-                shard, after = shard + 1, []
-            else:
-                after = list(_place(last))
+        found, after = self._index.page(state, cursor=cursor, limit=limit)
         now = self.read(found)
         batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
-        return Page(batches, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None)
+        return Page(batches, after)
 
     def due(self, before: int) -> Iterator[int]:
-        shards = [self._due(state, shard, before) for state in LIVE for shard in range(names.SHARDS)]
-        return (batch_id for _, batch_id in merge(*shards))
-
-    def _due(self, state: State, shard: int, before: int) -> Iterator[tuple[int, int]]:
-        after: list[int] = []
-        while True:
-            request = _query(state, shard, after, due_before=before) | {"Limit": _DUE}
-            rows, last = self._connection.query({"TableName": self._table, **request})
-            yield from map(_place, rows)
-            if last is None:
-                return
-            after = list(_place(last))
+        return self._index.due(before)
 
     def _new(self, batch: Batch) -> dict[str, Any]:
         return {
@@ -266,28 +244,3 @@ def _first_answer(used: Item, n: int, key: str) -> int:
             f"idempotency key {key!r} was used for {count} items; use a new key for {n}"
         )
     return int(used["first"]["N"])
-
-
-def _place(row: Item) -> tuple[int, int]:
-    """Where a row stands in its shard of the index."""
-    return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
-
-
-def _query(state: State, shard: int, after: list[int], *, due_before: int | None = None) -> dict[str, Any]:
-    shard_key = attribute(f"{state}#{shard}")
-    request: dict[str, Any] = {
-        "IndexName": names.INDEX_BY_STATE_SHARD,
-        "KeyConditionExpression": f"{names.STATE_SHARD} = :shard",
-        "ExpressionAttributeValues": {":shard": shard_key},
-    }
-    if due_before is not None:
-        request["KeyConditionExpression"] += " AND due_at < :due_before"
-        request["ExpressionAttributeValues"][":due_before"] = attribute(due_before)
-    if after:
-        due_at, batch_id = after
-        request["ExclusiveStartKey"] = {
-            names.STATE_SHARD: shard_key,
-            names.DUE_AT: attribute(due_at),
-            names.BATCH_ID: attribute(batch_id),
-        }
-    return request

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
+from fanin.adapters.dynamodb.parallel import Parallel
 from fanin.adapters.dynamodb.rows import Item
-from fanin.errors import FaninError, ServiceUnavailable, Throttled
+from fanin.errors import Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-_A = TypeVar("_A")
-_B = TypeVar("_B")
 
 _MOST_READ: Final = 100  # keys in a BatchGetItem
 _MOST_WRITTEN: Final = 25  # rows in a BatchWriteItem
 _ATTEMPTS: Final = 3
 """How often botocore sends a request. Throttled writes are repeated here, together with the others."""
-_IDLE_ROUNDS: Final = 4
-"""Rounds of throttled writes in which none went through, before the others are answered for."""
 _CONDITION: Final = "ConditionalCheckFailed"
 _CONFLICT: Final = "TransactionConflict"
 _BUSY: Final = frozenset({f"{_CONFLICT}Exception"})
@@ -60,7 +55,12 @@ class Connection:
         once: makes a client that sends every request only once; None uses ``client``.
         threads: how many calls may run at a time.
         backoff: waits between tries.
-        time_left: seconds in which ``attempt`` may begin calls; by default there is no limit.
+        time_left: seconds in which ``parallel.attempt`` may begin calls; by default there is no limit.
+        time_for_requests: seconds in which any request may begin, which follows from those calls; afterwards
+            it raises ``Throttled``. By default there is no limit.
+
+    Attributes:
+        parallel: makes several calls at a time.
     """
 
     def __init__(
@@ -71,12 +71,18 @@ class Connection:
         threads: int = 16,
         backoff: Backoff | None = None,
         time_left: Callable[[], float] = lambda: math.inf,
+        time_for_requests: Callable[[], float] | None = None,
     ) -> None:
-        self._make_client = client or client_factory("dynamodb", connections=threads, attempts=_ATTEMPTS)
-        self._make_once = once or client or client_factory("dynamodb", connections=threads, attempts=1)
-        self._threads = threads
+        self._make_client = client or client_factory(
+            "dynamodb", connections=threads, attempts=_ATTEMPTS, time_left=time_for_requests
+        )
+        self._make_once = (
+            once
+            or client
+            or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
+        )
         self._backoff = backoff or Backoff()
-        self._time_left = time_left
+        self.parallel = Parallel(threads, self._backoff, time_left, before=lambda: self.client)
 
     @cached_property
     def client(self) -> DynamoDBClient:
@@ -89,49 +95,6 @@ class Connection:
         """The client that sends every request only once."""
         with translated():
             return self._make_once()
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-dynamodb")
-
-    def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
-        """Call for every argument, in parallel if there are several; the first error cancels the rest."""
-        if len(arguments) <= 1:
-            return [call(argument) for argument in arguments]
-        _ = self.client  # made here, before threads can race for it
-        return list(self._pool.map(call, arguments))
-
-    def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
-        """Call for every argument, in parallel; only calls that are throttled are made again.
-
-        Calls are made until all went through, until nothing went through for some rounds, or until the time
-        is up: then no call is begun any more.
-
-        Returns:
-            One answer for each, in order; ``Throttled`` or ``ServiceUnavailable`` in the place of a call that
-            did not go through.
-        """
-        answers: dict[int, _B | FaninError] = {}
-        waiting: Sequence[int] = range(len(arguments))
-        idle = 0
-        while waiting:
-            found = self.map(lambda index: self._begin(call, arguments[index]), waiting)
-            answers.update(zip(waiting, found, strict=True))
-            throttled = [index for index in waiting if isinstance(answers[index], Throttled)]
-            idle = idle + 1 if len(throttled) == len(waiting) else 0
-            if not throttled or idle == _IDLE_ROUNDS or self._time_left() <= 0:
-                break
-            waiting = throttled
-            self._backoff.wait(idle)
-        return [answers[index] for index in range(len(arguments))]
-
-    def _begin(self, call: Callable[[_A], _B], argument: _A) -> _B | FaninError:
-        if self._time_left() <= 0:
-            return Throttled("the time for this call is up; repeat it with what is left", retry_after=1)
-        try:
-            return call(argument)
-        except (Throttled, ServiceUnavailable) as error:
-            return error
 
     def update(self, request: Mapping[str, Any]) -> Written:
         """Write one row, if its condition holds.
@@ -234,7 +197,7 @@ class Connection:
             return items
 
         starts = range(0, len(keys), _MOST_READ)
-        return [item for items in self.map(chunk, starts) for item in items]
+        return [item for items in self.parallel.map(chunk, starts) for item in items]
 
     def put(self, table: str, items: Iterable[Item]) -> None:
         """Put rows unconditionally; each key may occur once."""
@@ -251,7 +214,7 @@ class Connection:
 
             self._finish("BatchWriteItem", len(waiting[table]), write)
 
-        self.map(chunk, range(0, len(requests), _MOST_WRITTEN))
+        self.parallel.map(chunk, range(0, len(requests), _MOST_WRITTEN))
 
     def _finish(self, name: str, total: int, once: Callable[[], int]) -> None:
         """Repeat a call until it leaves nothing unprocessed; give up when rounds bring nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from fanin import names
@@ -40,6 +40,11 @@ class DynamoParts:
                 for row in last.values()
             ),
         )
+
+    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        keys = [_key(batch_id, ordinal) for ordinal in sorted(set(ordinals))]
+        rows = self._connection.read(self._table, keys)
+        return {_ordinal(row[names.PART]["S"]): row["reason"]["S"] for row in rows}
 
     def failures(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100

@@ -7,18 +7,22 @@ meets a cleared bit learns from the old row which bits remain to be cleared.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import word_id, word_key
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, WordKey
+from fanin.adapters.dynamodb.rows import Item, word_id, word_key
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 
 _LEASE: Final = "l{}"
 """Attribute of the lease on a bit, in seconds; its name is short to keep a row with 64 leases under 1 KB."""
+_FAILURES: Final = "failures"
+"""Attribute of a word above level 0: how many items failed below the words that have given it their tally."""
+_CARRIED: Final = "carried"
+"""Attribute of a word above level 0: how many words have given it a tally that is whole."""
 
 
 class DynamoWords:
@@ -36,7 +40,7 @@ class DynamoWords:
         self._full = (tree or Tree()).full
 
     def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
-        return self._connection.map(self._claim, claims)
+        return self._connection.parallel.map(self._claim, claims)
 
     def _claim(self, claim: Claim) -> Claimed:
         lease = _LEASE.format(claim.position)
@@ -62,18 +66,18 @@ class DynamoWords:
         return Claimed(pending, int(held[lease]["N"]) if pending else 0, taken=False)
 
     def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
-        return self._connection.attempt(self._clear, clears)
+        return self._connection.parallel.attempt(self._clear, clears)
 
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask
         while True:
             done, row = self._connection.update(self._request(clear, mask))
-            word = int(row[names.WORD]["N"]) if row else self._full
+            word, tally = self._tallied(clear.key, row or {})
             if done:
-                return Cleared(word, mask)
+                return Cleared(word, mask, tally)
             left = mask & word
             if not left:
-                return Cleared(word, 0)
+                return Cleared(word, 0, tally)
             if left == mask:
                 raise ServiceUnavailable(
                     f"word {word_id(clear.key)} disagrees with its own set of cleared bits; verify the batch"
@@ -100,24 +104,43 @@ class DynamoWords:
         if clear.failed:
             values[":zero"] = {"N": "0"}
             sets += ", failed = if_not_exists(failed, :zero) + :mask"
+        adds = "ADD done :bits"
+        if carried := [clear.carried[at] for at in positions(mask) if at in clear.carried]:
+            adds += f", {_FAILURES} :failures, {_CARRIED} :carried"
+            values[":failures"] = {"N": str(sum(below.failed for below in carried))}
+            values[":carried"] = {"N": str(sum(below.whole for below in carried))}
         return {
             "TableName": self._table,
             "Key": {names.WORD_ID: {"S": word_id(clear.key)}},
-            "UpdateExpression": f"{sets} ADD done :bits",
+            "UpdateExpression": f"{sets} {adds}",
             "ConditionExpression": condition,
             "ExpressionAttributeValues": values,
-            "ReturnValues": "UPDATED_NEW",
+            "ReturnValues": "ALL_NEW",
         }
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        return self._read(names.WORD, keys)
+        return {key: int(row[names.WORD]["N"]) for key, row in self._read(keys, names.WORD)}
+
+    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
+        found = self._read(keys, names.WORD, names.FAILED, _FAILURES, _CARRIED)
+        return {key: self._tallied(key, row) for key, row in found}
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        return self._read(names.FAILED, keys)
+        return {key: int(row[names.FAILED]["N"]) for key, row in self._read(keys, names.FAILED)}
 
-    def _read(self, attribute: str, keys: Collection[WordKey]) -> dict[WordKey, int]:
+    def _read(self, keys: Collection[WordKey], *attributes: str) -> Iterator[tuple[WordKey, Item]]:
+        """Read attributes of words; those without the first attribute are left out."""
         wanted = [{names.WORD_ID: {"S": word_id(key)}} for key in dict.fromkeys(keys)]
-        rows = self._connection.read(self._table, wanted, [names.WORD_ID, attribute])
-        return {
-            word_key(row[names.WORD_ID]["S"]): int(row[attribute]["N"]) for row in rows if attribute in row
-        }
+        for row in self._connection.read(self._table, wanted, [names.WORD_ID, *attributes]):
+            if attributes[0] in row:
+                yield word_key(row[names.WORD_ID]["S"]), row
+
+    def _tallied(self, key: WordKey, row: Item) -> Tallied:
+        def number(attribute: str, default: int = 0) -> int:
+            return int(row[attribute]["N"]) if attribute in row else default
+
+        word = number(names.WORD, self._full)
+        if not key.level:
+            return Tallied(word, Tally(number(names.FAILED).bit_count()))
+        whole = number(_CARRIED) == (word ^ self._full).bit_count()
+        return Tallied(word, Tally(number(_FAILURES), whole))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from typing import Any
 
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.batches import Activity, Adoption, ItemPlace, Page
+from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused
@@ -155,12 +156,14 @@ class MemoryBatches:
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
+        done: Done | None = None,
     ) -> tuple[Batch | None, bool]:
+        counts: dict[str, Any] = {} if done is None else done._asdict()
         return self._update(
             "end",
             batch_id,
             lambda row: row.state in sources and touched_at in {None, row.touched_at},
-            lambda row: replace(row, state=state, ended_at=now, partial=partial),
+            lambda row: replace(row, state=state, ended_at=now, partial=partial, **counts),
         )
 
     def postpone(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
@@ -22,6 +22,10 @@ class MemoryParts:
 
     def _put(self, batch_id: int, row: FailureRow) -> None:
         self._failures.setdefault(batch_id, {})[row.ordinal] = row
+
+    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        rows = self._accesses.read("parts.reasons", lambda: dict(self._failures.get(batch_id, {})))
+        return {ordinal: rows[ordinal].reason for ordinal in sorted(set(ordinals)) if ordinal in rows}
 
     def failures(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100

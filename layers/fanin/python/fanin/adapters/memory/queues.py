@@ -43,8 +43,8 @@ class MemoryQueues:
         self._held: dict[str, list[_Held]] = {}
         self._numbers = count(1)
 
-    def create(self, name: str) -> str:
-        url = PREFIX + name
+    def create(self, name: str, born: int) -> str:
+        url = f"{PREFIX}{name}-{born:014x}"
         self._accesses.send("queues.create", lambda: self._channels.queues.setdefault(url, []))
         return url
 

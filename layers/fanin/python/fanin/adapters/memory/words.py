@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import TypeVar
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, WordKey
-from fanin.domain.tree import Tree
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey
+from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable, Throttled
+
+T = TypeVar("T")
 
 
 class MemoryWords:
@@ -25,6 +28,7 @@ class MemoryWords:
         self._accesses = accesses
         self._words: dict[WordKey, int] = {}
         self._failed: dict[WordKey, int] = {}
+        self._carried: dict[WordKey, tuple[int, int]] = {}
         self._leases: dict[tuple[WordKey, int], int] = {}
 
     def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
@@ -52,32 +56,55 @@ class MemoryWords:
     def _clear(self, clear: Clear) -> Cleared:
         mask = clear.mask
         while True:
-            word, moved = self._accesses.write("words.clear", partial(self._attempt, clear, mask))
+            (word, tally), moved = self._accesses.write("words.clear", partial(self._attempt, clear, mask))
             if moved:
-                return Cleared(word, mask)
+                return Cleared(word, mask, tally)
             mask &= word
             if not mask:
-                return Cleared(word, 0)
+                return Cleared(word, 0, tally)
 
-    def _attempt(self, clear: Clear, mask: int) -> tuple[int, bool]:
+    def _attempt(self, clear: Clear, mask: int) -> tuple[Tallied, bool]:
         key = clear.key
         word = self._words.get(key, self._full)
         if word & mask != mask:
             self._accesses.refused["words.clear"] += 1
-            return word, False
+            return self._tallied(key), False
         self._words[key] = word = word ^ mask
         if clear.failed:
             self._failed[key] = self._failed.get(key, 0) | mask
+        for position in positions(mask):
+            if position in clear.carried:
+                self._carry(key, clear.carried[position])
         if not word:
             self.finished.append(key)
-        return word, True
+        return self._tallied(key), True
+
+    def _carry(self, key: WordKey, below: Tally) -> None:
+        """Add the tally of a word; those that are not whole are not counted as carried."""
+        failed, whole = self._carried.get(key, (0, 0))
+        self._carried[key] = failed + below.failed, whole + below.whole
+
+    def _tallied(self, key: WordKey) -> Tallied:
+        word = self._words.get(key, self._full)
+        if not key.level:
+            return Tallied(word, Tally(self._failed.get(key, 0).bit_count()))
+        failed, whole = self._carried.get(key, (0, 0))
+        return Tallied(word, Tally(failed, whole == (word ^ self._full).bit_count()))
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        return self._read("words.read", self._words, keys)
+        return self._read("words.read", self._words.get, keys)
+
+    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
+        def read(key: WordKey) -> Tallied | None:
+            return self._tallied(key) if key in self._words else None
+
+        return self._read("words.read", read, keys)
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
-        return self._read("words.read_failed", self._failed, keys)
+        return self._read("words.read_failed", self._failed.get, keys)
 
-    def _read(self, call: str, rows: dict[WordKey, int], keys: Collection[WordKey]) -> dict[WordKey, int]:
-        found = ((key, self._accesses.read(call, lambda: rows.get(key))) for key in dict.fromkeys(keys))  # noqa: B023
+    def _read(
+        self, call: str, read: Callable[[WordKey], T | None], keys: Collection[WordKey]
+    ) -> dict[WordKey, T]:
+        found = ((key, self._accesses.read(call, partial(read, key))) for key in dict.fromkeys(keys))
         return {key: value for key, value in found if value is not None}

@@ -89,7 +89,7 @@ class Ledger(Protocol):
         ...
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        """Read the batch with bounds of its done items (at most 66 reads), or with their exact count."""
+        """Read the batch with bounds of its done items (at most 67 reads), or with their exact count."""
         ...
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:

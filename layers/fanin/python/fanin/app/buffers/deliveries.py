@@ -15,7 +15,7 @@ from fanin.domain.batch import Batch, Kind
 from fanin.domain.buffer import Buffer, Work
 from fanin.errors import BatchGone, BatchNotFound
 
-SIFT_MS: Final = 5_000
+SIFT_MS: Final = 2_000
 """Milliseconds by which a receive may outlast its wait, while it meets nothing but messages without work."""
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
+from fanin import names
 from fanin.app.fresh import Fresh
 from fanin.app.ports import Ports
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
-from fanin.domain.buffer import Buffer
+from fanin.domain.buffer import Buffer, BufferPage
 from fanin.errors import BufferNotFound, InvalidRequest
 from fanin.wire.buffers import BUFFER
 
@@ -18,8 +19,10 @@ NAMESPACE: Final = "/buffers"
 GRAVE: Final = 3_600
 """Seconds for which the record of a deleted buffer stays: longer than any call works with what it has read.
 
-A record that were deleted at once would begin again at version 1 when the name is defined anew, and a slow
-call could write over it what it had read of the buffer before.
+A slow ``define`` that found no buffer writes its record only if there is none. So does the SDK when it
+repeats the write of a ``define`` whose answer was lost. If the buffer has been defined and deleted since, the
+record of the deleted one refuses that write; without it the buffer would come back, with a batch that has
+ended and a queue that is deleted.
 """
 
 
@@ -71,17 +74,36 @@ class Entry(NamedTuple):
 
 
 def entry_of(record: Record) -> Entry:
+    """The entry of a record.
+
+    Raises:
+        BufferNotFound: the record cannot be read. It is never replaced, since it may name a batch with work.
+    """
     value = dict(record.value)
-    return Entry(
-        BUFFER.decode(value),
-        value["renew_at"],
-        value["retention"],
-        tuple((at, items) for at, items in value["marks"]),
-        value["going"],
-        value.get("buried", False),  # these two are not in the records of earlier versions
-        value.get("born", value["batch_id"]),
-        record.version,
-    )
+    try:
+        _check_numbers(value)
+        return Entry(
+            BUFFER.decode(value),
+            value["renew_at"],
+            value["retention"],
+            tuple((at, items) for at, items in value["marks"]),
+            value["going"],
+            value.get("buried", False),  # these two are not in the records of earlier versions
+            value.get("born", value["batch_id"]),
+            record.version,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise BufferNotFound(
+            f"the record of buffer {record.name} cannot be read ({type(error).__name__}: {error});"
+            f" restore the row of the directory table with {names.TOPIC}={NAMESPACE} and"
+            f" {names.NAME}={record.name}, or remove it and define the buffer again"
+        ) from error
+
+
+def _check_numbers(value: dict[str, Any]) -> None:
+    for field in ("limit", "batch_id", "renew_at", "retention"):
+        if not isinstance(value[field], int):
+            raise TypeError(f"{field} is {value[field]!r} instead of a whole number")
 
 
 class BufferRecords:
@@ -103,7 +125,7 @@ class BufferRecords:
         """The record as it is now.
 
         Raises:
-            BufferNotFound: the buffer does not exist, or is being deleted.
+            BufferNotFound: the buffer does not exist, or is being deleted, or its record cannot be read.
         """
         check_name(name)
         entry = self.read(name)
@@ -115,6 +137,30 @@ class BufferRecords:
         """The record as it is now, also of a buffer that is being or was deleted; None if there is none."""
         record = self._ports.directory.read(NAMESPACE, [name]).get(name)
         return self._remember(name, record)
+
+    def page(self, cursor: str | None, limit: int) -> BufferPage:
+        """List the buffers by name; one whose record cannot be read is named, and hides no other."""
+        page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
+        found = [(record.name, _readable(record)) for record in page.records]
+        return BufferPage(
+            tuple(entry.buffer for _, entry in found if entry is not None and not entry.going),
+            page.cursor,
+            tuple(name for name, entry in found if entry is None),
+        )
+
+    def owner(self, queue: str, *, other_than: str) -> str | None:
+        """The name of another buffer that has a queue; None if there is none. Looks at all buffers."""
+        cursor: str | None = None
+        while True:
+            page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limits.MAX_PAGE)
+            for record in page.records:
+                # Not decoded: a record that cannot be read as a whole may still name its queue.
+                has = record.value.get("queue") == queue and not record.value.get("buried", False)
+                if has and record.name != other_than:
+                    return record.name
+            cursor = page.cursor
+            if cursor is None:
+                return None
 
     def write(self, entry: Entry) -> tuple[Entry | None, bool]:
         """Write a record over the version from which it was made.
@@ -146,3 +192,11 @@ class BufferRecords:
             self._known.forget(name)
             return entry
         return self._known.remember(name, entry)
+
+
+def _readable(record: Record) -> Entry | None:
+    """The entry of a record; None if it cannot be read."""
+    try:
+        return entry_of(record)
+    except BufferNotFound:
+        return None

@@ -12,16 +12,17 @@ from dataclasses import replace
 
 from fanin.app.buffers import receipts
 from fanin.app.buffers.deliveries import Deliveries
+from fanin.app.buffers.keyed_puts import KeyedPuts
 from fanin.app.buffers.puts import Puts
-from fanin.app.buffers.records import NAMESPACE, BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.queue_claims import QueueClaims
+from fanin.app.buffers.records import BufferRecords, Entry, check_name
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
-from fanin.app.buffers.waiters import Waiters
+from fanin.app.buffers.waiting_consumers import WaitingConsumers
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.records import RecordPage
 from fanin.domain import limits
-from fanin.domain.batch import State
+from fanin.domain.batch import Batch, State
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work, check_payloads
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 
 
 class BufferService:
@@ -36,8 +37,10 @@ class BufferService:
         self._ledger = ledger
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
-        self._waiters = Waiters(ports)
-        self._puts = Puts(ports, ledger, self._records, self._slots, self._waiters)
+        self._consumers = WaitingConsumers(ports)
+        self._puts = Puts(ports, self._records, self._slots, self._consumers)
+        self._keyed_puts = KeyedPuts(ports, ledger, self._records, self._slots, self._puts)
+        self._claims = QueueClaims(ports, self._records)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
@@ -86,7 +89,7 @@ class BufferService:
         waiting = pending - taken
         return Level(
             entry.buffer,
-            count=waiting or -self._waiters.count(name),
+            count=waiting or -self._consumers.count(name),
             pending=pending,
             taken=taken,
             draining=batch is None or batch.state is not State.OPEN,
@@ -94,7 +97,7 @@ class BufferService:
 
     def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
         check_payloads(payloads)
-        return self._puts.put(name, payloads) if key is None else self._puts.put_once(name, payloads, key)
+        return self._puts.put(name, payloads) if key is None else self._keyed_puts.put(name, payloads, key)
 
     def take(
         self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None
@@ -107,7 +110,7 @@ class BufferService:
         until = self._ports.clock.now() + wait * 1000
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
-        with self._waiters.waiting(name, until):
+        with self._consumers.waiting(name, until):
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
 
@@ -124,9 +127,7 @@ class BufferService:
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
-        entries = map(entry_of, page.records)
-        return BufferPage(tuple(entry.buffer for entry in entries if not entry.going), page.cursor)
+        return self._records.page(cursor, limit)
 
     def _mark_done(self, items: Sequence[str]) -> int:
         """Mark items of one batch done; none are if it is gone."""
@@ -137,32 +138,28 @@ class BufferService:
 
     def _make(self, name: str, limit: int, url: str | None, *, over: int) -> Entry | None:
         """Define a buffer over the version of what was read; None if another process was faster."""
-        queue = url or self._ports.queues.create(name)
-        self._check_unshared(name, queue)
-        retention = self._ports.queues.state(queue).retention
+        if url is None:
+            return self._make_with_own_queue(name, limit, over)
+        with self._claims.claimed(url, name):
+            retention = self._ports.queues.state(url).retention
+            batch = self._slots.open(name, limit)
+            buffer = Buffer(name, limit, url, owned=False, batch_id=batch.batch_id)
+            return self._slots.install(_first_entry(buffer, batch, retention, over))
+
+    def _make_with_own_queue(self, name: str, limit: int, over: int) -> Entry | None:
+        """Define a buffer with a new queue. If another process was faster, delete it: nobody else has it."""
         batch = self._slots.open(name, limit)
-        buffer = Buffer(name, limit, queue, owned=url is None, batch_id=batch.batch_id)
-        return self._slots.install(
-            Entry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)
-        )
-
-    def _check_unshared(self, name: str, queue: str) -> None:
-        """Refuse the queue of another buffer: each would receive, and so delay, the other's work.
-
-        Raises:
-            InvalidRequest: another buffer has the queue.
-        """
-        page = RecordPage([], "")
-        cursor: str | None = None
-        while page.cursor is not None:
-            page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limits.MAX_PAGE)
-            cursor = page.cursor
-            for other in map(entry_of, page.records):
-                if other.buffer.queue == queue and other.buffer.name != name and not other.buried:
-                    raise InvalidRequest(
-                        f"queue {queue} belongs to buffer {other.buffer.name};"
-                        " give each buffer a queue of its own"
-                    )
+        try:
+            queue = self._ports.queues.create(name, batch.batch_id)
+            retention = self._ports.queues.state(queue).retention
+        except FaninError:
+            self._slots.cancel(batch.batch_id)
+            raise
+        buffer = Buffer(name, limit, queue, owned=True, batch_id=batch.batch_id)
+        made = self._slots.install(_first_entry(buffer, batch, retention, over))
+        if made is None:
+            self._ports.queues.delete(queue)
+        return made
 
     def _end(self, entry: Entry) -> None:
         """Finish the deletion of a buffer whose record says that it is going."""
@@ -173,3 +170,7 @@ class BufferService:
         if entry.buffer.owned:
             self._ports.queues.delete(entry.buffer.queue)
         self._records.bury(entry)
+
+
+def _first_entry(buffer: Buffer, batch: Batch, retention: int, over: int) -> Entry:
+    return Entry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)

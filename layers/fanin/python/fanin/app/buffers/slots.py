@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.app.buffers.records import BufferRecords, Entry
+from fanin.app.buffers.work_states import LOST
 from fanin.app.fresh import Fresh
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -51,23 +52,44 @@ class Slots:
         self._records = records
         self._just_reclaimed: Fresh[str, bool] = Fresh(ports.clock)
 
-    def admit(self, entry: Entry, count: int, key: str | None) -> tuple[Entry, ids.Group]:
+    def admit(self, entry: Entry, count: int) -> tuple[Entry, ids.Group]:
         """Take slots; change the batch, or reclaim leaked slots, where that helps.
 
         Raises:
             LimitReached: the buffer is full.
         """
-        if self._ports.clock.now() >= entry.renew_at:
-            self._close(entry.buffer.batch_id)
+        self._close_if_due(entry)
         for attempt in range(TRIES):
             try:
-                return entry, self._ledger.add(entry.buffer.batch_id, count, key=key)
+                return entry, self._ledger.add(entry.buffer.batch_id, count)
             except (BatchClosed, BatchNotFound, BatchGone):
-                entry = self._renew(entry)
+                entry = self.renew(entry)
             except LimitReached:
                 if attempt or not self._reclaim(entry):
                     raise
         raise contended(entry.buffer.name)
+
+    def take(self, entry: Entry, batch_id: int, count: int, key: str) -> ids.Group:
+        """Take slots in one batch, or find those that the key has taken there; reclaim leaked ones.
+
+        Args:
+            entry: of the buffer.
+            batch_id: the present batch of the buffer, or an earlier one, which gives out no more slots.
+            count: how many.
+            key: idempotency key of the slots.
+
+        Raises:
+            LimitReached: the buffer is full.
+            BatchClosed, BatchNotFound, BatchGone: the key has taken no slots there, and cannot any more.
+        """
+        if batch_id == entry.buffer.batch_id:
+            self._close_if_due(entry)
+        try:
+            return self._ledger.add(batch_id, count, key=key)
+        except LimitReached:
+            if not self._reclaim(entry):
+                raise
+        return self._ledger.add(batch_id, count, key=key)
 
     def late(self, entry: Entry, group: ids.Group, batch: Batch | None = None) -> bool:
         """Whether slots are too old to send messages for: they would be reclaimed before their time.
@@ -142,7 +164,7 @@ class Slots:
         except (BatchNotFound, BatchGone):
             return  # it is gone, so nothing is left to end
 
-    def _renew(self, seen: Entry) -> Entry:
+    def renew(self, seen: Entry) -> Entry:
         """Change to a new batch, once the old one has no pending items.
 
         Raises:
@@ -190,10 +212,15 @@ class Slots:
         if page.ranges and page.ranges[0].start < old:
             lost = sorted(self._ledger.pending(batch.batch_id, page.ranges[0].start, old))
             blocks = (ids.issue(batch.batch_id, ordinal, 1, batch.salt) for ordinal in lost)
-            self.give_up([f"{block.prefix}:0" for block in blocks], "its message is lost or expired")
+            self.give_up([f"{block.prefix}:0" for block in blocks], LOST)
             return bool(lost)
         self.mark(entry, batch.items)
         return False
+
+    def _close_if_due(self, entry: Entry) -> None:
+        """Close the batch if its lifetime is almost over, so that a new one follows."""
+        if self._ports.clock.now() >= entry.renew_at:
+            self._close(entry.buffer.batch_id)
 
     def _close(self, batch_id: int) -> None:
         try:

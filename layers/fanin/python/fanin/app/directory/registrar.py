@@ -14,8 +14,6 @@ from fanin.errors import ChannelRefused, InvalidRequest
 
 PAGE: Final = 1_000
 """How many registrations a run checks before it records its place; each may mean a call to SQS."""
-GIVE_UP: Final = 10
-"""So many failures in a row mean that a service is ill, and not a registration: the run ends."""
 _NAMESPACE: Final = "registrar"
 _PLACE: Final = "place"
 _KEPT: Final = 30 * 86_400  # seconds
@@ -48,34 +46,38 @@ class _Place:
         topics: cursor of the list of topics, before ``topic``; None for the beginning.
         topic: name of the topic being checked; empty between topics.
         rows: cursor within the topic.
+        tried: name of the last registration behind ``rows`` that was checked; empty if none was.
     """
 
     topics: str | None = None
     topic: str = ""
     rows: str | None = None
+    tried: str = ""
 
 
 @dataclass
 class Registrar:
     """One run.
 
-    It records its place after each page, so that the next run continues there, whether the budget, the time
-    or a crash ended this one. A large topic is checked in several runs. A registration that cannot be
-    checked, for whatever reason, stays as it is and holds up no other.
+    It records its place after each page and when its time is up, so that the next run continues there,
+    whether the budget, the time or a crash ended this one. A large topic is checked in several runs. A
+    registration that cannot be checked, for whatever reason, stays as it is and holds up no other, however
+    many there are: only the budget and the time end a run.
 
     Args:
         ports: the directory and the channels.
         budget: how many registrations to check, rounded up to a page.
-        turn_ms: milliseconds after which no further page is started.
-        report: called for each failure, with the topic, or ``topic/name``, and the error.
+        turn_ms: milliseconds after which no further registration is checked. A run checks at least one.
+        report: called for each failure, with the topic, or ``topic/name``, and the error. If many
+            registrations share a queue that cannot be checked, it is called for the first of them.
     """
 
     ports: Ports
     budget: int = 20_000
     turn_ms: int = 240_000
     report: Callable[[str, Exception], None] = lambda _place, _error: None
-    _in_a_row: int = field(default=0, init=False)
-    _channels: dict[str, bool] = field(default_factory=dict)
+    _channels: dict[str, bool | Exception] = field(default_factory=dict, init=False)
+    _reported: set[Exception] = field(default_factory=set, init=False)
 
     def sweep(self) -> Swept:
         """Check one registration after another, from where the last run ended.
@@ -89,44 +91,50 @@ class Registrar:
             page = self.ports.directory.page(TOPICS, cursor=place.topics, limit=1)
             after = _Place(page.cursor)
             for topic in page.records:
-                rows = place.rows if topic.name == place.topic else None
-                total, rows = self._check(topic.name, rows, total)
-                if rows is not None:
-                    after = _Place(place.topics, topic.name, rows)
+                begin = place if topic.name == place.topic else _Place(place.topics, topic.name)
+                total, rest = self._check(begin, total, stop)
+                after = rest or after
             place = after
             self._remember(place)
             if place == _Place():
                 return total
-            ill = self._in_a_row >= GIVE_UP
-            if ill or total.seen >= self.budget or self.ports.clock.now() >= stop:
+            if total.seen >= self.budget or self.ports.clock.now() >= stop:
                 return replace(total, more=True)
 
-    def _check(self, topic: str, cursor: str | None, total: Swept) -> tuple[Swept, str | None]:
-        """Check one page of a topic."""
+    def _check(self, place: _Place, total: Swept, stop: int) -> tuple[Swept, _Place | None]:
+        """Check one page of a topic, or what is left of it, until the time is up.
+
+        Returns:
+            The total, and where the topic continues; None at its end.
+        """
         try:
-            page = self.ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=PAGE)
+            page = self.ports.directory.page(TOPIC_PREFIX + place.topic, cursor=place.rows, limit=PAGE)
         except Exception as error:  # noqa: BLE001  the topics behind it must be checked all the same
-            return self._failed(topic, error, total), None
+            return self._failed(place.topic, error, total), None
         for row in page.records:
-            if self._in_a_row >= GIVE_UP:
-                break
-            total = replace(total, seen=total.seen + 1)
-            try:
-                left = self._ended(topic, row)
-            except Exception as error:  # noqa: BLE001  the others must be checked all the same
-                total = self._failed(f"{topic}/{row.name}", error, total)
+            if row.name <= place.tried:
                 continue
-            self._in_a_row = 0
-            total = replace(
-                total,
-                over=total.over + (left is Left.LEASE_OVER),
-                gone=total.gone + (left is Left.QUEUE_GONE),
-            )
-        return total, page.cursor
+            total = self._checked(place.topic, row, replace(total, seen=total.seen + 1))
+            if self.ports.clock.now() >= stop:
+                return total, replace(place, tried=row.name)
+        rest = None if page.cursor is None else _Place(place.topics, place.topic, page.cursor)
+        return total, rest
+
+    def _checked(self, topic: str, row: Record, total: Swept) -> Swept:
+        try:
+            left = self._ended(topic, row)
+        except Exception as error:  # noqa: BLE001  the others must be checked all the same
+            return self._failed(f"{topic}/{row.name}", error, total)
+        return replace(
+            total,
+            over=total.over + (left is Left.LEASE_OVER),
+            gone=total.gone + (left is Left.QUEUE_GONE),
+        )
 
     def _failed(self, place: str, error: Exception, total: Swept) -> Swept:
-        self._in_a_row += 1
-        self.report(place, error)
+        if error not in self._reported:
+            self._reported.add(error)
+            self.report(place, error)
         return replace(total, failed=total.failed + 1)
 
     def _ended(self, topic: str, row: Record) -> Left | None:
@@ -142,15 +150,26 @@ class Registrar:
         return None if self._is_usable(registration.channel) else Left.QUEUE_GONE
 
     def _is_usable(self, channel: str) -> bool:
-        """Whether a queue exists and carries the tag; checked once for all registrations that share it."""
+        """Whether a queue exists and carries the tag; checked once for all registrations that share it.
+
+        Raises:
+            Exception: the check failed, now or for another registration of this run.
+        """
         if channel not in self._channels:
-            try:
-                self.ports.channels.resolve(channel, new=False)
-            except ChannelRefused:
-                self._channels[channel] = False
-            else:
-                self._channels[channel] = True
-        return self._channels[channel]
+            self._channels[channel] = self._looked(channel)
+        found = self._channels[channel]
+        if isinstance(found, Exception):
+            raise found.with_traceback(None)
+        return found
+
+    def _looked(self, channel: str) -> bool | Exception:
+        try:
+            self.ports.channels.resolve(channel, new=False)
+        except ChannelRefused:
+            return False
+        except Exception as error:  # noqa: BLE001  whatever it is, all who share the queue get it
+            return error
+        return True
 
     def _place(self) -> _Place:
         found = self.ports.directory.read(_NAMESPACE, [_PLACE]).get(_PLACE)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fanin import names
+from fanin.app.directory import delivery
+from fanin.app.directory.delivery import Delivery
 from fanin.app.directory.service import DirectoryService
 from fanin.app.fresh import Fresh
 from fanin.app.ports.channels import Outgoing
@@ -26,6 +28,7 @@ from fanin.domain.routing import (
     choose,
 )
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
+from fanin.wire.compact_json import compact
 
 NAMESPACE: Final = "routes"
 _PAGE: Final = 100
@@ -134,7 +137,7 @@ class RoutingService:
         correlation_id = event.detail.get("correlation_id") or self._ports.random.bytes(16).hex()
         limits.text("detail.correlation_id", correlation_id, limits.MAX_USER_KEY, least=1)
         detail = {**event.detail, "correlation_id": correlation_id}
-        if len(json.dumps(detail)) > limits.MAX_EVENT:
+        if len(compact(detail).encode()) > limits.MAX_EVENT:
             raise InvalidRequest(
                 f"the detail is over {limits.MAX_EVENT} bytes; store it elsewhere, and send a reference to it"
             )
@@ -148,7 +151,8 @@ class RoutingService:
     def route(self, name: str, event: Mapping[str, Any]) -> Routed:
         """Send a matching event to the registrations that its route selects.
 
-        A repeat sends the same messages again, with the same correlation id; receivers must be idempotent.
+        If some queues are throttled, a repeat sends only to those. Otherwise a repeat sends the same
+        messages again, with the same correlation id; receivers must be idempotent.
 
         Args:
             name: of the route.
@@ -157,16 +161,19 @@ class RoutingService:
         Raises:
             Throttled: a queue is overloaded; call again.
         """
-        row = self._row(name)
+        where = delivery.place(name, event.get("id"))
+        wanted = [(NAMESPACE, name), *([where] if where else [])]
+        found = self._ports.directory.read_all(wanted)
+        row = found.get((NAMESPACE, name))
         if row is None:
             return Routed()  # the route was deleted meanwhile, and its rule is about to be
         route, detail = _route(row), event.get("detail") or {}
         chosen = choose(route.policy, self._directory.members(route.topic, route.attributes), detail)
         message = _message(event, detail)
         if route.policy is Policy.ALL:
-            answers = self._ports.channels.send([message(one) for one in chosen])
-        else:
-            answers = self._first(chosen, message)
+            note = found.get(where) if where else None
+            return self._every(chosen, message, where, Delivery.of(note.value if note else None))
+        answers = self._first(chosen, message)
         sent = answers.count(None)
         return Routed(sent, len(answers) - sent, unrouted=not sent)
 
@@ -184,6 +191,25 @@ class RoutingService:
             return self._ports.rules.matches(route.pattern, event)
         except InvalidRequest:
             return False
+
+    def _every(
+        self,
+        chosen: Iterable[Registration],
+        message: Callable[[Registration], Outgoing],
+        where: tuple[str, str] | None,
+        before: Delivery,
+    ) -> Routed:
+        """Send to all, except those that had the event before others were throttled."""
+        to = [one for one in chosen if before.goes_to(one.name)]
+        offered = self._ports.channels.offer([message(one) for one in to])
+        sent = before.sent + len(to) - len(offered.refused) - len(offered.waiting)
+        refused = before.refused + len(offered.refused)
+        if len(offered.waiting) < len(to) and offered.waiting:
+            waiting = [to[place].name for place in offered.waiting]
+            now = self._ports.clock.now()
+            delivery.keep(self._ports.directory, where, Delivery(sent, refused, waiting), now)
+        offered.answers(len(to))
+        return Routed(sent, refused, unrouted=not sent)
 
     def _first(
         self, chosen: Iterable[Registration], message: Callable[[Registration], Outgoing]
@@ -247,7 +273,7 @@ def _readable(row: Record) -> Route | None:
 
 
 def _message(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Callable[[Registration], Outgoing]:
-    body = json.dumps(event, separators=(",", ":"))
+    body = compact(event)
     attributes = {
         names.ATTRIBUTE_CORRELATION: str(detail.get("correlation_id") or event.get("id", "")),
         names.ATTRIBUTE_TYPE: str(event.get("detail-type", "")),

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports import Ports
-from fanin.app.ports.words import WordKey
+from fanin.app.ports.words import Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
 
 BUDGET: Final = 10_000
@@ -49,11 +49,11 @@ def inspect(ports: Ports, settler: Settler, batch: Batch, *, budget: int = BUDGE
     if batch.state is not State.CLOSED or batch.mode is Mode.ESTIMATED or batch.items == 0:
         return Inspected(settler.finish(batch), certain=True)
     walk = Walk(ports, batch, budget=budget, chunk=1)
-    done: list[WordKey] = []
+    done: dict[WordKey, Tally] = {}
     missing = False
-    for level, number, word in walk:
+    for level, number, word, tally in walk:
         if word == ports.tree.residue(level, number, batch.items):
-            done.append(WordKey(batch.batch_id, level, number))
+            done[WordKey(batch.batch_id, level, number)] = tally
             walk.chunk = CHUNK  # where one was lost there may be many
         elif level == 0:
             missing = True

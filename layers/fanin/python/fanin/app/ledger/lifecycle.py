@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
@@ -27,6 +28,7 @@ class Lifecycle:
         self._ports = ports
         self._known = known
         self._settler = settler
+        self._failed = Failed(ports)
 
     def close(self, batch_id: int) -> Batch:
         # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
@@ -48,7 +50,8 @@ class Lifecycle:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
         page = self._ports.batches.page(state, cursor=cursor, limit=limit)
-        return Batches(tuple(batch for batch in page.batches if not batch.gone(now)), page.cursor)
+        there = [batch for batch in page.batches if not batch.gone(now)]
+        return Batches(self._failed.listed(there), page.cursor)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
         now = self._ports.clock.now()

@@ -108,7 +108,7 @@ def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     """The batch as the API shows it, with the first of its failed items and missing ranges."""
     detail: dict[str, object] = {**BATCH.encode(batch)}
-    detail |= _failed(ledger, batch.batch_id)
+    detail |= _failed(ledger, batch)
     if batch.mode is Mode.EXACT and not batch.all_done:
         missing = ledger.missing(batch.batch_id, limit=LISTED)
         detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
@@ -129,20 +129,20 @@ def _fitted(event: Event) -> Event:
     return fitted
 
 
-def _failed(ledger: Ledger, batch_id: int) -> Mapping[str, object]:
+def _failed(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     """How many items failed (a lower bound if ``failed_more``), and the first of them."""
     count = 0
     listed: list[FailedItem] = []
     cursor: str | None = None
-    for _ in range(COUNTED):
-        page = ledger.failures(batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+    for _ in range(COUNTED if batch.failed_more or batch.failed else 0):
+        page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
         count += len(page.failures)
         listed += page.failures[: LISTED - len(listed)]
         cursor = page.cursor
-        if cursor is None:
+        if cursor is None or (not batch.failed_more and len(listed) == LISTED):
             break
     return {
-        "failed": count,
-        "failed_more": cursor is not None,
+        "failed": count if batch.failed_more else batch.failed,
+        "failed_more": batch.failed_more and cursor is not None,
         "failures": [asdict(replace(failure, reason=failure.reason[:QUOTED])) for failure in listed],
     }

@@ -7,18 +7,24 @@ not on the size of the batch; a budget of reads, with a cursor, bounds each call
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
+from typing import Final
 
+from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import FailureRow
-from fanin.app.ports.words import WordKey
+from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange, Progress, Verdict
 from fanin.domain.tree import positions, runs
 from fanin.errors import InvalidRequest
+
+STATUS_READS: Final = 67
+"""How many rows a status reads at most: the batch, up to 65 words, and notes of failures with the rest."""
 
 
 class Reading:
@@ -36,24 +42,40 @@ class Reading:
         self._known = known
         self._settler = settler
         self._budget = budget
+        self._failed = Failed(ports)
 
     def status(self, batch_id: int, *, exact: bool) -> Progress:
         batch = self._known.current(batch_id)
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
-            return Progress(batch, done, done)
-        if batch.items == 0 or batch.all_done:
-            return Progress(batch, batch.items, batch.items)
+            return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=1)
+        if batch.items == 0 or (batch.all_done and not batch.failed_more):
+            return Progress(replace(batch, failed_more=False), batch.items, batch.items)
         if exact:
-            pending = self.pending(batch)
+            walk = Walk(self._ports, batch, budget=self._budget)
+            pending = self._pending(batch, walk)
             if pending is not None:
-                return Progress(batch, batch.items - pending, batch.items - pending)
-        return self._bounds(batch)
+                done = batch.items - pending
+                return self._progress(batch, done, done, walk.tally, exact=True, reads=1)
+        return self._bounds(batch, exact=exact)
+
+    def _progress(
+        self, batch: Batch, least: int, most: int, tally: Tally, *, exact: bool, reads: int
+    ) -> Progress:
+        """The progress, and how many items failed as far as the rest of the reads shows."""
+        budget = self._budget if exact else STATUS_READS - reads
+        return Progress(self._failed.counted(batch, tally, budget=budget), least, most)
 
     def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
         """Count the pending items of an exact batch; None if that takes more reads than the budget has."""
-        walk = Walk(self._ports, batch, budget=self._budget if budget is None else budget)
-        count = sum(self._leaf(batch, number, word).bit_count() for level, number, word in walk if level == 0)
+        return self._pending(
+            batch, Walk(self._ports, batch, budget=self._budget if budget is None else budget)
+        )
+
+    def _pending(self, batch: Batch, walk: Walk) -> int | None:
+        count = sum(
+            self._leaf(batch, number, word).bit_count() for level, number, word, _ in walk if not level
+        )
         return count if walk.stopped_at is None else None
 
     def pending_between(self, batch_id: int, start: int, stop: int) -> set[int]:
@@ -82,8 +104,7 @@ class Reading:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
         rows, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
-        real = rows if batch.mode is Mode.ESTIMATED else self._confirmed(batch_id, rows)
-        return Failures(tuple(FailedItem(*row) for row in real), after)
+        return Failures(tuple(FailedItem(*row) for row in self._failed.confirmed(batch, rows)), after)
 
     def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
         """Walk down from the root and report what disagrees.
@@ -96,9 +117,9 @@ class Reading:
         tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
         walk = Walk(self._ports, batch, start=start, budget=self._budget)
         pending, root_done = 0, batch.items == 0
-        stale: list[WordKey] = []
+        stale: dict[WordKey, Tally] = {}
         found: list[str] = []
-        for level, number, word in walk:
+        for level, number, word, tally in walk:
             if level == 0:
                 pending += self._leaf(batch, number, word, start).bit_count()
             # The last words of a batch that ended without a close were never settled.
@@ -107,7 +128,7 @@ class Reading:
                 continue
             if level < root:
                 found.append(f"word {level}/{number} is done, but its parent's bit is pending")
-                stale.append(WordKey(batch_id, level, number))
+                stale[WordKey(batch_id, level, number)] = tally
             else:
                 root_done = True
         if root_done and batch.state is State.CLOSED:
@@ -122,23 +143,28 @@ class Reading:
         at = None if walk.stopped_at is None else str(walk.stopped_at)
         return Verdict(batch, pending, tuple(found), repaired, at)
 
-    def _bounds(self, batch: Batch) -> Progress:
+    def _bounds(self, batch: Batch, *, exact: bool) -> Progress:
         """Bounds from the root and the level below it: at most 65 words."""
         tree, n = self._ports.tree, batch.items
         root = tree.root_level(n)
+        untouched = Tallied(tree.full, Tally())
         top = WordKey(batch.batch_id, root, 0)
-        word = self._ports.words.read([top]).get(top, tree.full)
+        word, tally = self._ports.words.read_tallied([top]).get(top, untouched)
         level, words = root, {0: word}
         if root:
             keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
-            read = self._ports.words.read(keys)
-            level, words = root - 1, {key.number: read.get(key, tree.full) for key in keys}
+            read = self._ports.words.read_tallied(keys)
+            level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
+            tally = reduce(Tally.and_, (found.tally for found in read.values()), tally)
         pending = sum(
             self._size(level - 1, child, n)
             for number, below in words.items()
             for child in tree.children(level, number, below, n)
         )
-        return Progress(batch, n - pending, n - pending if level == 0 else n)
+        most = n - pending if level == 0 else n
+        # What has failed in unfinished words further down is not known here.
+        tally = tally._replace(whole=tally.whole and (level == 0 or not pending))
+        return self._progress(batch, n - pending, most, tally, exact=exact, reads=1 + bool(root) + len(words))
 
     def _size(self, level: int, number: int, n: int) -> int:
         """Items below one word (or, on level -1, one item) that exist in a tree of n."""
@@ -154,7 +180,7 @@ class Reading:
 
     def _ordinals(self, batch: Batch, walk: Walk, start: int) -> Iterator[int]:
         width = self._ports.tree.width
-        for level, number, word in walk:
+        for level, number, word, _ in walk:
             if level == 0:
                 base = number * width
                 for bit in positions(self._leaf(batch, number, word, start)):
@@ -168,17 +194,6 @@ class Reading:
             for at in range(start, stop, ids.MAX_COUNT)
             for end in (min(stop, at + ids.MAX_COUNT),)
         )
-
-    def _confirmed(self, batch_id: int, rows: list[FailureRow]) -> list[FailureRow]:
-        """Those notes whose word says that the bit was cleared as failed."""
-        width, bits = self._ports.tree.width, self._ports.tree.bits
-        keys = {WordKey(batch_id, 0, row.ordinal // width) for row in rows}
-        masks = self._ports.words.read_failed(keys)
-        return [
-            row
-            for row in rows
-            if masks.get(WordKey(batch_id, 0, row.ordinal // width), 0) & bits[row.ordinal % width]
-        ]
 
     def _exact(self, batch_id: int) -> Batch:
         batch = self._known.current(batch_id)

@@ -11,12 +11,31 @@ the acker sees the closed batch. One of them always completes the batch.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
-from fanin.app.ports.words import Clear, Cleared, Outcome, WordKey
+from fanin.app.ports.batches import Done
+from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
 from fanin.errors import BatchGone, BatchNotFound, FaninError
+
+
+@dataclass
+class _Mark:
+    """What a word is to be told.
+
+    Attributes:
+        mask: bits to clear.
+        carried: position → tally of the finished word below, which goes up with its bit.
+    """
+
+    mask: int = 0
+    carried: dict[int, Tally] = field(default_factory=dict)
+
+    def add(self, other: _Mark) -> None:
+        self.mask |= other.mask
+        self.carried |= other.carried
 
 
 class Settler:
@@ -47,12 +66,7 @@ class Settler:
         Raises:
             Throttled, ServiceUnavailable: not all words could be written; repeat the whole call.
         """
-        outcomes: dict[WordKey, Cleared] = {}
-        for key, outcome in self.try_to_settle(marks, failed=failed).items():
-            if isinstance(outcome, FaninError):
-                raise outcome
-            outcomes[key] = outcome
-        return outcomes
+        return _all(self.try_to_settle(marks, failed=failed))
 
     def try_to_settle(
         self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
@@ -66,27 +80,30 @@ class Settler:
         Raises:
             Throttled, ServiceUnavailable: a batch row could not be read or written; repeat the whole call.
         """
-        pending: dict[int, dict[WordKey, int]] = {}
-        for key, mask in marks.items():
-            pending.setdefault(key.level, {})[key] = mask
+        return self._settle({key: _Mark(mask) for key, mask in marks.items()}, failed)
+
+    def _settle(
+        self, marks: Mapping[WordKey, _Mark], failed: Collection[WordKey] = ()
+    ) -> dict[WordKey, Outcome]:
+        pending: dict[int, dict[WordKey, _Mark]] = {}
+        for key, mark in marks.items():
+            pending.setdefault(key.level, {})[key] = mark
         outcomes: dict[WordKey, Outcome] = {}
-        words: dict[WordKey, int] = {}
+        words: dict[WordKey, Tallied] = {}
         finished: set[WordKey] = set()
         while pending:
             level = min(pending)
-            masks = pending.pop(level)
-            answers = self._clear(masks, words, failed=failed)
+            todo = pending.pop(level)
+            answers = self._clear(todo, words, failed=failed)
             outcomes |= answers
             cleared = {key: answer for key, answer in answers.items() if isinstance(answer, Cleared)}
-            if any(answer.first != masks[key] for key, answer in cleared.items()):
+            if any(answer.first != todo[key].mask for key, answer in cleared.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
-                words |= self._ports.words.read(ahead)
+                words |= self._ports.words.read_tallied(ahead)
             done = self._done({key: answer.word for key, answer in cleared.items()})
             finished.update(done)
-            if parents := self._above(done):
-                above = pending.setdefault(level + 1, {})
-                for key, mask in parents.items():
-                    above[key] = above.get(key, 0) | mask
+            for key, mark in self._above({key: cleared[key].tally for key in done}).items():
+                pending.setdefault(level + 1, {}).setdefault(key, _Mark()).add(mark)
         return {key: self._fate(key, outcomes, finished) for key in marks}
 
     def _fate(
@@ -100,19 +117,26 @@ class Settler:
         return outcome if isinstance(outcome, FaninError) else outcomes[key]
 
     def _clear(
-        self, masks: Mapping[WordKey, int], words: Mapping[WordKey, int], *, failed: Collection[WordKey]
+        self, marks: Mapping[WordKey, _Mark], words: Mapping[WordKey, Tallied], *, failed: Collection[WordKey]
     ) -> dict[WordKey, Outcome]:
         """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
         A range that meets done items on one level is likely to meet them on the levels above. There each
         write would be refused and sent again, so those words are read first.
         """
-        todo = {key: mask & words.get(key, mask) for key, mask in masks.items()}
+        todo = {
+            key: mark.mask & words[key].word if key in words else mark.mask for key, mark in marks.items()
+        }
         clears = [
-            Clear(key, mask, self._row(key).expires_at, key in failed) for key, mask in todo.items() if mask
+            Clear(key, mask, self._row(key).expires_at, key in failed, marks[key].carried)
+            for key, mask in todo.items()
+            if mask
         ]
         answers = iter(self._ports.words.clear(clears))
-        return {key: next(answers) if mask else Cleared(words[key], 0) for key, mask in todo.items()}
+        return {
+            key: next(answers) if mask else Cleared(words[key].word, 0, words[key].tally)
+            for key, mask in todo.items()
+        }
 
     def finish(self, batch: Batch) -> Batch:
         """Complete a closed batch if all its items are done, from at most one word of each level.
@@ -123,26 +147,28 @@ class Settler:
         if batch.state is not State.CLOSED:
             return batch
         self._known.remember(batch)
-        if batch.counted_out() if batch.mode is Mode.ESTIMATED else batch.items == 0:
-            return self._complete(batch.batch_id)
-        if batch.mode is Mode.EXACT:
-            levels = range(self._tree.root_level(batch.items) + 1)
-            edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
-            self._rise(edge, self._ports.words.read(edge))
+        if batch.mode is Mode.ESTIMATED:
+            return self._complete(batch.batch_id, None) if batch.counted_out() else batch
+        if batch.items == 0:
+            return self._complete(batch.batch_id, Tally())
+        levels = range(self._tree.root_level(batch.items) + 1)
+        edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
+        self._rise(self._ports.words.read_tallied(edge))
         return self._known.cached(batch.batch_id) or batch
 
-    def resettle(self, batch: Batch, done: Collection[WordKey]) -> Batch:
+    def resettle(self, batch: Batch, done: Mapping[WordKey, Tally]) -> Batch:
         """Carry up words that a reader found done below a pending bit.
 
         Args:
             batch: the row.
-            done: its words; a root among them completes the batch, if it is closed.
+            done: its words, with what has failed below; a root among them completes the batch, if it is
+                closed.
 
         Returns:
             The row as it is afterwards.
         """
         self._known.remember(batch)
-        self.settle(self._above(done))
+        self._carry_up(done)
         return self._known.cached(batch.batch_id) or batch
 
     def heal(self, finished: Collection[WordKey]) -> None:
@@ -159,19 +185,29 @@ class Settler:
         rising: Collection[WordKey] = finished
         while rising:
             self._look_again([key for key in rising if key.level >= self._root_level(key)])
-            parents = self._above(rising)
-            words = self._ports.words.read(parents)
+            rising = [key for key in rising if not self._is_top(key) or self._row(key).state is State.CLOSED]
+            places = {key: self._parent(key) for key in rising if not self._is_top(key)}
+            words = self._ports.words.read({parent for parent, _ in places.values()})
             full = self._tree.full
-            todo = {key: mask & words.get(key, full) for key, mask in parents.items()}
-            self.settle({key: mask for key, mask in todo.items() if mask})
-            rising = self._done({key: words[key] for key, mask in todo.items() if not mask})
+            lost = {key for key, (parent, mask) in places.items() if words.get(parent, full) & mask}
+            found = self._ports.words.read_tallied([k for k in rising if k in lost or k not in places])
+            self._carry_up({key: word.tally for key, word in found.items()})
+            known = {parent for key, (parent, _) in places.items() if key not in lost}
+            behind = {parent for parent, _ in (places[key] for key in lost)}
+            rising = self._done({key: words[key] for key in known - behind})
 
-    def _rise(self, keys: Collection[WordKey], words: Mapping[WordKey, int]) -> None:
+    def _carry_up(self, done: Mapping[WordKey, Tally]) -> None:
+        _all(self._settle(self._above(done)))
+
+    def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        full = self._tree.full
-        done = self._done({key: words.get(key, full) for key in keys})
-        parents = self._above(done)
-        self.settle({key: mask for key, mask in parents.items() if mask & words.get(key, full)})
+        done = self._done({key: found.word for key, found in words.items()})
+        marks = self._above({key: words[key].tally for key in done})
+        _all(
+            self._settle(
+                {key: mark for key, mark in marks.items() if key not in words or mark.mask & words[key].word}
+            )
+        )
 
     def _done(self, words: Mapping[WordKey, int]) -> list[WordKey]:
         """The words that are done now; reads batch rows for words that may lie at the edge."""
@@ -203,28 +239,46 @@ class Settler:
     def _is_residue(self, key: WordKey, word: int, batch: Batch) -> bool:
         return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
 
-    def _above(self, done: Collection[WordKey]) -> dict[WordKey, int]:
-        """The bits of finished words in their parents; completes batches whose root is among the words.
+    def _above(self, done: Mapping[WordKey, Tally]) -> dict[WordKey, _Mark]:
+        """What finished words tell their parents; completes batches whose root is among the words.
 
         The root of an open batch is not known, so the words may lie above it: a done word at or above the
         root completes the batch.
         """
-        tree = self._tree
-        parents: dict[WordKey, int] = {}
-        for key in done:
-            batch = self._row(key)
-            if batch.state is not State.OPEN and key.level >= self._root_level(key):
-                if batch.state is State.CLOSED:
-                    self._complete(key.batch_id)
+        marks: dict[WordKey, _Mark] = {}
+        for key, tally in done.items():
+            if self._is_top(key):
+                if self._row(key).state is State.CLOSED:
+                    self._complete(key.batch_id, tally)
                 continue
-            level, number, mask = tree.parent(key.level, key.number)
-            parent = WordKey(key.batch_id, level, number)
-            parents[parent] = parents.get(parent, 0) | mask
-        return parents
+            parent, mask = self._parent(key)
+            carried = {key.number % self._tree.width: tally}
+            marks.setdefault(parent, _Mark()).add(_Mark(mask, carried))
+        return marks
 
-    def _complete(self, batch_id: int) -> Batch:
+    def _is_top(self, key: WordKey) -> bool:
+        """Whether nothing of its batch lies above the word."""
+        return self._row(key).state is not State.OPEN and key.level >= self._root_level(key)
+
+    def _parent(self, key: WordKey) -> tuple[WordKey, int]:
+        """The word above, and the bit in it."""
+        level, number, mask = self._tree.parent(key.level, key.number)
+        return WordKey(key.batch_id, level, number), mask
+
+    def _complete(self, batch_id: int, tally: Tally | None) -> Batch:
+        """Complete a closed batch.
+
+        Args:
+            batch_id: the batch.
+            tally: of its root; None if it is estimated.
+        """
+        items = self._row(WordKey(batch_id, 0, 0)).items
         row, _ = self._ports.batches.end(
-            batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,)
+            batch_id,
+            State.COMPLETE,
+            now=self._ports.clock.now(),
+            sources=(State.CLOSED,),
+            done=None if tally is None else Done(items, tally.failed, not tally.whole),
         )
         if row is None:
             raise BatchGone(
@@ -240,3 +294,13 @@ class Settler:
         if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row
+
+
+def _all(outcomes: Mapping[WordKey, Outcome]) -> dict[WordKey, Cleared]:
+    """The outcomes, if every word was written; raises the first error."""
+    cleared: dict[WordKey, Cleared] = {}
+    for key, outcome in outcomes.items():
+        if isinstance(outcome, FaninError):
+            raise outcome
+        cleared[key] = outcome
+    return cleared

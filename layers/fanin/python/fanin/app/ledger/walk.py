@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from fanin.app.ports import Ports
-from fanin.app.ports.words import WordKey
+from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain.batch import Batch
 
 CHUNK = 100
 """How many words are read at a time: what one BatchGetItem takes."""
 
 
+class Visited(NamedTuple):
+    """A word of the walk, and what has failed below its clear bits."""
+
+    level: int
+    number: int
+    word: int
+    tally: Tally
+
+
 class Walk:
     """A walk down the pending words of a batch, in order of their items.
 
-    Iterating yields ``(level, number, word)`` for each word visited: parents before children, those of level
+    Iterating yields each word visited: parents before children, those of level
     0 ascending. A word is visited if all bits above it are pending.
 
     Args:
@@ -30,6 +40,8 @@ class Walk:
     Attributes:
         chunk: as given; whoever iterates may change it. With 1, the walk reads only the words on its way.
         reads: words read so far.
+        tally: what has failed below the words visited so far. An item counts once: a word that is visited has
+            not given its tally to its parent, as the parent was when it was read.
         stopped_at: ordinal to continue from, if the budget ended the walk; everything before it was visited.
     """
 
@@ -50,13 +62,14 @@ class Walk:
         self._budget = budget
         self.chunk = chunk
         self.reads = 0
+        self.tally = Tally()
         self.stopped_at: int | None = None
 
-    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+    def __iter__(self) -> Iterator[Visited]:
         if self._start < self._stop:
             yield from self._descend(self._ports.tree.root_level(self._batch.items), iter([0]))
 
-    def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[tuple[int, int, int]]:
+    def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[Visited]:
         tree, batch = self._ports.tree, self._batch
         while chunk := list(islice(numbers, self.chunk)):
             if self.stopped_at is None and self.reads >= self._budget:
@@ -65,17 +78,19 @@ class Walk:
                 return
             self.reads += len(chunk)
             keys = [WordKey(batch.batch_id, level, number) for number in chunk]
-            words = self._ports.words.read(keys)
-            visited = [(key.number, words.get(key, tree.full)) for key in keys]
-            for number, word in visited:
-                yield level, number, word
+            words = self._ports.words.read_tallied(keys)
+            untouched = Tallied(tree.full, Tally())
+            visited = [Visited(level, key.number, *words.get(key, untouched)) for key in keys]
+            for one in visited:
+                self.tally = self.tally.and_(one.tally)
+                yield one
             if level:
                 yield from self._descend(level - 1, self._children(level, visited))
 
-    def _children(self, level: int, visited: list[tuple[int, int]]) -> Iterator[int]:
+    def _children(self, level: int, visited: list[Visited]) -> Iterator[int]:
         tree = self._ports.tree
         first, last = (at // tree.span(level - 1) for at in (self._start, self._stop - 1))
-        for number, word in visited:
+        for _, number, word, _ in visited:
             for child in tree.children(level, number, word, self._batch.items):
                 if first <= child <= last:
                     yield child

@@ -20,6 +20,14 @@ class Activity(NamedTuple):
     due_at: int
 
 
+class Done(NamedTuple):
+    """What the end of an exact batch in which every item is done adds to its row; see ``Batch``."""
+
+    acked: int
+    failed: int
+    failed_more: bool
+
+
 class ItemPlace(NamedTuple):
     """One item of a batch, whatever group of it named the item.
 
@@ -174,6 +182,7 @@ class BatchStore(Protocol):
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
+        done: Done | None = None,
     ) -> tuple[Batch | None, bool]:
         """Move a batch to a terminal state.
 
@@ -184,6 +193,7 @@ class BatchStore(Protocol):
             sources: states it may move from.
             partial: recorded with the move.
             touched_at: if given, the row must still have this value; so recent activity stops the reaper.
+            done: what was counted in an exact batch that is complete.
 
         Returns:
             The row (None if unknown), and whether this call moved it.
@@ -248,6 +258,10 @@ class PartStore(Protocol):
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         """Write notes of failed items, unconditionally, in bulk."""
+        ...
+
+    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        """Read the reasons in the notes of some items, by ordinal; items without a note are left out."""
         ...
 
     def failures(

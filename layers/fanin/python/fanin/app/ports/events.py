@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
 from fanin import names
+from fanin.wire.compact_json import compact
 
 _TIME: Final = 14
 """Bytes that EventBridge counts for the time of an event."""
@@ -34,12 +34,9 @@ class Event(NamedTuple):
     def body(self) -> str:
         """The detail as it is sent, with the event's own id: the bus gives every entry a new one.
 
-        It is JSON without ASCII escapes, which are longer. Only half a surrogate pair stays escaped, since
-        it cannot be sent otherwise.
+        It is JSON without ASCII escapes, which are longer.
         """
-        detail = {**self.detail, "id": self.id} if self.id else self.detail
-        text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
-        return text.encode(errors="backslashreplace").decode()
+        return compact({**self.detail, "id": self.id} if self.id else self.detail)
 
     @property
     def size(self) -> int:

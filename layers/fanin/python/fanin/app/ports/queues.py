@@ -37,11 +37,13 @@ class QueueState(NamedTuple):
 class Queues(Protocol):
     """The queues of buffers: created by the service, or the user's own with the channel tag."""
 
-    def create(self, name: str) -> str:
+    def create(self, name: str, born: int) -> str:
         """Create the queue of a buffer, unless it exists, and return its URL.
 
-        Raises:
-            Throttled: it was deleted less than a minute ago.
+        Args:
+            name: of the buffer.
+            born: id of the buffer's first batch. It makes the queue's name unique, so that a slow call that
+                deletes a buffer's queue never deletes that of a later buffer of the same name.
         """
         ...
 

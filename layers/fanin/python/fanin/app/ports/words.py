@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from fanin.errors import FaninError
 
@@ -16,6 +17,35 @@ class WordKey(NamedTuple):
     number: int
 
 
+class Tally(NamedTuple):
+    """How many items below a word have failed.
+
+    A finished word gives its tally to its parent in the write that clears its bit there, so tallies cost
+    nothing. But a range that is marked higher up passes over the words below, with what has failed in them.
+
+    Attributes:
+        failed: items that failed; at least so many, if it is not whole.
+        whole: whether no failure can be missing.
+    """
+
+    failed: int = 0
+    whole: bool = True
+
+    def and_(self, other: Tally) -> Tally:
+        """The tally of both."""
+        return Tally(self.failed + other.failed, self.whole and other.whole)
+
+
+NOTHING: Final[Mapping[int, Tally]] = MappingProxyType({})
+
+
+class Tallied(NamedTuple):
+    """A word and its tally, as they were read. A word without a row is all ones and has an empty tally."""
+
+    word: int
+    tally: Tally
+
+
 class Clear(NamedTuple):
     """Bits to clear in one word.
 
@@ -24,12 +54,14 @@ class Clear(NamedTuple):
         mask: the bits; at least one.
         expires_at: time to live of the row, seconds since the epoch.
         failed: also record the cleared bits as failed (level 0 only).
+        carried: position → tally of the finished word below it; added for the bits that this write clears.
     """
 
     key: WordKey
     mask: int
     expires_at: int
     failed: bool = False
+    carried: Mapping[int, Tally] = NOTHING
 
 
 class Cleared(NamedTuple):
@@ -38,10 +70,12 @@ class Cleared(NamedTuple):
     Attributes:
         word: its value now; a bit that is 1 is pending.
         first: bits of the mask that this call cleared; the others were clear before.
+        tally: what has failed below the bits that are clear.
     """
 
     word: int
     first: int
+    tally: Tally = Tally()
 
 
 Outcome: TypeAlias = Cleared | FaninError
@@ -116,6 +150,10 @@ class WordStore(Protocol):
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         """Read words; those without a row are left out of the result."""
+        ...
+
+    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
+        """Read words with their tallies; those without a row are left out of the result."""
         ...
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:

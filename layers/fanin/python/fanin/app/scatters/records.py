@@ -24,6 +24,7 @@ _PLAN: Final = "scatter"
 _MESSAGE: Final = "message"
 _SENT: Final = "sent"
 _ASKED: Final = "asked/"
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +183,18 @@ def read_sending(
 def put_asked(records: Records, batch: Batch, chunk: int, wave: int, ordinals: Collection[int]) -> None:
     """Record which recipients of a chunk got the message of a wave or refused it, because others wait for it.
 
-    The job comes again for the others. Whoever it is sent to meanwhile, by a repeat of the job, is added.
+    The job comes again for the others. Two runs of a job keep what the other has recorded. If they overtake
+    this call again and again, it gives up, and its recipients get the same message once more.
     """
     name = _asked(chunk, wave)
-    stored = records.read(_namespace(batch), [name]).get(name)
-    to = {*ordinals, *(stored.value["to"] if stored else ())}
-    records.put(_namespace(batch), name, {"to": sorted(to)}, expires_at=batch.expires_at)
+    for _ in range(_TRIES):
+        stored = records.read(_namespace(batch), [name]).get(name)
+        before, version = (stored.value["to"], stored.version) if stored else ((), 0)
+        if set(ordinals) <= set(before):
+            return
+        value = {"to": sorted({*before, *ordinals})}
+        if records.put(_namespace(batch), name, value, expires_at=batch.expires_at, if_version=version)[1]:
+            return
 
 
 def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:

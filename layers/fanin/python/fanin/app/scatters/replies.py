@@ -12,7 +12,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan
-from fanin.app.scatters.reply_store import Kept, ReplyStore, claims_of
+from fanin.app.scatters.reply_store import Kept, ReplyStore, claim_key, is_claim_of
 from fanin.domain import ids, limits
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind
@@ -103,9 +103,10 @@ class Replies:
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
         limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
         block, ordinal = ids.parse_item(request.item)
-        check_issued(block, self._scatters({block.batch_id})[block.batch_id])
+        batch = self._scatters({block.batch_id})[block.batch_id]
+        check_issued(block, batch)
         # A new key for each, so that a second reply cannot replace the payload of the first.
-        key = claims_of(block.batch_id, ordinal) + self._ports.random.bytes(16).hex()
+        key = claim_key(batch, ordinal, self._ports.random.bytes(16).hex(), self._ports.clock.now())
         return self._ports.claims.upload(key, size=request.size, content_type=request.content_type)
 
     def _scatters(self, batch_ids: set[int]) -> Mapping[int, Batch]:
@@ -178,7 +179,7 @@ def _check(reply: Reply, batch_id: int, ordinal: int) -> None:
     if reply.claim is not None:
         if reply.payload is not None:
             raise InvalidRequest("a reply has a payload or a claim, not both; leave one of them out")
-        if not reply.claim.startswith(claims_of(batch_id, ordinal)):
+        if not is_claim_of(reply.claim, batch_id, ordinal):
             raise InvalidRequest(
                 f"claim {reply.claim[:128]!r} was not given for this item; ask for a claim check of its own"
             )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
+from fanin import names
 from fanin.app.ports import Ports
 from fanin.app.scatters.records import reply_name
 from fanin.domain import ids
@@ -25,6 +27,8 @@ INLINE: Final = 4 * 1024
 PAGE_BYTES: Final = 1024 * 1024
 """Bytes of payloads after which a page ends."""
 _AT: Final = "at"
+_DAY_MS: Final = 86_400_000
+_PREFIXES: Final = "|".join(re.escape(names.CLAIM_PREFIX.format(days)) for days in names.CLAIM_DAYS)
 
 
 class Kept(NamedTuple):
@@ -122,7 +126,7 @@ class ReplyStore:
             return {"claim": reply.claim}
         text = _canonical(reply.payload)
         if len(text) > INLINE:
-            key = claims_of(batch.batch_id, ordinal) + _digest(text)
+            key = claim_key(batch, ordinal, _digest(text), self._ports.clock.now())
             try:
                 self._ports.claims.put(key, text.encode())
             except (NotConfigured, AccessDenied):
@@ -138,9 +142,19 @@ def namespace(batch_id: int, ordinal: int) -> str:
     return str((1 + ordinal % SHARDS) * (ids.MAX_BATCH_ID + 1) + batch_id)
 
 
-def claims_of(batch_id: int, ordinal: int) -> str:
-    """What the keys of a recipient's payloads in the bucket begin with."""
-    return f"{batch_id}/{ordinal}/"
+def claim_key(batch: Batch, ordinal: int, name: str, now: int) -> str:
+    """The key of a recipient's payload in the bucket, which keeps it at least as long as the batch's row.
+
+    The rules of the bucket do not depend on the setting ``lifetime``: it may be lowered while scatters run.
+    """
+    left = batch.expires_at * 1000 - now
+    kept = next((days for days in names.CLAIM_DAYS if days * _DAY_MS >= left), names.CLAIM_DAYS[-1])
+    return f"{names.CLAIM_PREFIX.format(kept)}{batch.batch_id}/{ordinal}/{name}"
+
+
+def is_claim_of(key: str, batch_id: int, ordinal: int) -> bool:
+    """Whether a key was made for this recipient; the version before this one makes keys without a prefix."""
+    return re.match(rf"({_PREFIXES})?{batch_id}/{ordinal}/", key) is not None
 
 
 def _kept(value: Mapping[str, Any]) -> Kept:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fanin.app.bisect import REFUSALS, bisect
 from fanin.client.ledger import LedgerCalls
 from fanin.client.paging import chunks
-from fanin.client.queues import REQUEST_BYTES, queue_errors
+from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain.acks import Acks, Failure, join
 from fanin.domain.batch import Mode
 from fanin.domain.ids import parse_item

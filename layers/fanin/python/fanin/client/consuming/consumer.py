@@ -10,7 +10,8 @@ from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import MessageHandler, MessageWindow, check_handler
 from fanin.client.messages import from_queue
-from fanin.client.queues import is_fifo, queue_errors
+from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs_messages import is_fifo
 from fanin.domain import limits
 from fanin.errors import ServiceUnavailable, Throttled
 

@@ -10,7 +10,7 @@ from typing import Any
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import MessageHandler, MessageWindow, check_handler
 from fanin.client.messages import from_lambda, sqs_records
-from fanin.client.queues import is_fifo
+from fanin.client.sqs_messages import is_fifo
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured
 

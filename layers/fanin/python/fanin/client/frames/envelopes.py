@@ -58,10 +58,19 @@ class Envelope:
         return Ticket(self.frame, self.index)
 
 
+def check_content_type(value: object) -> str:
+    """Return a content type, if every codec and every buffer can carry it.
+
+    Raises:
+        InvalidRequest: it is not text, is too long, or has one half of a surrogate pair.
+    """
+    return limits.text("a content type", value, limits.MAX_CONTENT_TYPE)
+
+
 class Codec(Protocol):
     """Writes and reads envelopes: as text, which SQS requires, or as bytes for other transports.
 
-    What cannot be read raises InvalidRequest.
+    What cannot be written or read raises InvalidRequest.
     """
 
     def encode(self, envelope: Envelope) -> bytes: ...
@@ -83,6 +92,7 @@ class JsonCodec:
     """
 
     def encode_text(self, envelope: Envelope) -> str:
+        check_content_type(envelope.content_type)
         body: dict[str, object] = {
             "frame": envelope.frame,
             "index": envelope.index,
@@ -128,7 +138,7 @@ class ProtobufCodec:
         if envelope.content_type in _TYPES:
             parts.append(_number(_TYPE, _TYPES.index(envelope.content_type)))
         else:
-            parts.append(_text(_OTHER_TYPE, envelope.content_type.encode()))
+            parts.append(_text(_OTHER_TYPE, check_content_type(envelope.content_type).encode()))
         return b"".join([*parts, _text(_PAYLOAD, envelope.payload)])
 
     def decode(self, data: bytes) -> Envelope:

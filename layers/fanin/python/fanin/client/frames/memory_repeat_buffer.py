@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import count, islice
+from itertools import count
 from threading import RLock
 from typing import TypeAlias
 
-from fanin.client.frames.envelopes import OCTETS, Envelope
+from fanin.client.frames.envelopes import OCTETS, Envelope, check_content_type
 from fanin.client.frames.repeat_buffer import (
     MAX_BYTES,
     MAX_ENVELOPES,
@@ -51,6 +51,7 @@ class MemoryRepeatBuffer:
         self._lock = RLock()
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
+        check_content_type(content_type)
         with self._lock:
             self._usage = usage_with(self._usage, len(payload), self._bounds)
             self._waiting.append((payload, content_type))
@@ -75,7 +76,7 @@ class MemoryRepeatBuffer:
         with self._lock:
             entries = self._frames.get(frame, [])
         for start, stop in ranges:
-            for index, entry in enumerate(islice(entries, start, stop), start):
+            for index, entry in enumerate(entries[start:stop], start):
                 if entry is not None:
                     yield Envelope(frame, index, *entry)
 

@@ -13,18 +13,12 @@ from fanin.app.api import Frames
 from fanin.app.bisect import bisect
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, QueueAcknowledger, unacknowledged
 from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.lease_plan import LeasePlan, TakenLease
 from fanin.domain import limits
 from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
 from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
-
-_QUICKEST: Final = 0.001  # seconds
-_BEGUN_WITHIN: Final = 1 / 4
-"""Envelopes that were claimed together are begun within this share of their lease.
-
-A handler may take half of it; the rest is for the acknowledgement.
-"""
 
 
 class Disposition(Enum):
@@ -71,9 +65,10 @@ class IdempotentReceiver:
 
     It claims each envelope, handles it, and acknowledges it. The claim and the acknowledgement are one
     conditional write each. Envelopes are claimed and acknowledged together only as far as the handler is
-    likely to get in a quarter of the lease, by how long it took before. If a receiver dies in between, its
-    lease runs out, and the envelope is handled by the receiver that gets it next. The pattern is "Idempotent
-    Receiver", Enterprise Integration Patterns.
+    likely to get in a quarter of the lease, by how long it took before; the claim itself counts too. Where
+    claims take long, a short lease would be over too soon for any envelope to be begun, so the receiver takes
+    a longer one, and warns. If a receiver dies in between, its lease runs out, and the envelope is handled by
+    the receiver that gets it next. The pattern is "Idempotent Receiver", Enterprise Integration Patterns.
 
     ::
 
@@ -84,7 +79,8 @@ class IdempotentReceiver:
         frames: makes the claims, as ``tracker.frames`` does.
         handle: does the work of one envelope, within half of the lease.
         acknowledge: tells the ledger what is done, and returns when it is marked: ``tracker.acknowledger()``.
-        lease: seconds for which an envelope is claimed.
+        lease: seconds for which an envelope is claimed; at least eight times as long as a claim takes, or the
+            receiver takes a longer one.
         clock: tells the time in seconds, monotonic. It measures how much of a lease is over since it was
             asked for, so it need not agree with the clock of the service.
 
@@ -114,9 +110,8 @@ class IdempotentReceiver:
         self._frames = frames
         self._handle = handle
         self._acknowledge = acknowledge
-        self._lease = lease
+        self._plan = LeasePlan(lease)
         self._clock = clock
-        self._pace: float | None = None  # seconds that the handler took lately
 
     def receive(self, envelopes: Sequence[Envelope]) -> list[Disposition]:
         """Claim envelopes together, handle them one after the other, acknowledge them together.
@@ -130,24 +125,23 @@ class IdempotentReceiver:
         left = list({envelope.ticket: envelope for envelope in envelopes}.values())
         dispositions: dict[Ticket, Disposition] = {}
         while left:
-            together = self._together()
-            asked = self._clock()  # the leases begin later, so they last at least a lease from here
-            claims, answered = self._claim([envelope.ticket for envelope in left[:together]])
-            dispositions |= self._handle_together(left[:together], claims, asked)
+            seconds = self._plan.lease()
+            together = self._plan.together(seconds)
+            lease = TakenLease(self._clock(), seconds)
+            claims, answered = self._claim([envelope.ticket for envelope in left[:together]], seconds)
+            if answered:
+                self._plan.claimed(self._clock() - lease.asked_at)
+            dispositions |= self._handle_together(left[:together], claims, lease)
             left = left[together:]
             if not answered:  # the service would not answer the next claim either
                 dispositions |= {envelope.ticket: Disposition.REDELIVER for envelope in left}
                 break
         return [dispositions[envelope.ticket] for envelope in envelopes]
 
-    def _together(self) -> int:
-        """How many envelopes to claim in one call; only one while nobody knows how long they take."""
-        return 1 if self._pace is None else max(1, int(self._lease * _BEGUN_WITHIN / self._pace))
-
     def _handle_together(
-        self, envelopes: Sequence[Envelope], claims: Mapping[Ticket, Claim | Disposition], asked: float
+        self, envelopes: Sequence[Envelope], claims: Mapping[Ticket, Claim | Disposition], lease: TakenLease
     ) -> dict[Ticket, Disposition]:
-        """Handle envelopes that were claimed together at ``asked``, and acknowledge them in one call."""
+        """Handle envelopes that were claimed together, and acknowledge them in one call."""
         dispositions: dict[Ticket, Disposition] = {}
         outcomes: dict[Ticket, ItemOutcome] = {}
         for envelope in envelopes:
@@ -155,7 +149,7 @@ class IdempotentReceiver:
             found = claims.get(ticket, Disposition.REDELIVER)
             if isinstance(found, Disposition):
                 dispositions[ticket] = found
-            elif outcome := self._handle_claimed(found, envelope, asked):
+            elif outcome := self._handle_claimed(found, envelope, lease):
                 outcomes[ticket] = outcome
             else:
                 dispositions[ticket] = Disposition.REDELIVER
@@ -164,7 +158,7 @@ class IdempotentReceiver:
             dispositions[ticket] = Disposition.REDELIVER if outcome.item in unmarked else Disposition.HANDLED
         return dispositions
 
-    def _claim(self, tickets: list[Ticket]) -> tuple[dict[Ticket, Claim | Disposition], bool]:
+    def _claim(self, tickets: list[Ticket], lease: int) -> tuple[dict[Ticket, Claim | Disposition], bool]:
         """Claim envelopes; one that is refused does not affect the others.
 
         Returns:
@@ -174,7 +168,7 @@ class IdempotentReceiver:
         answered = True
 
         def claim(some: Sequence[Ticket]) -> None:
-            claims = self._frames.claim(some, lease=self._lease)
+            claims = self._frames.claim(some, lease=lease)
             found.update((claim.ticket, _BY_HOLD.get(claim.hold, claim)) for claim in claims)
 
         for failed in bisect(tickets, claim, on_defect=True):
@@ -189,16 +183,16 @@ class IdempotentReceiver:
             found.update(dict.fromkeys(failed.items, disposition))
         return found, answered
 
-    def _handle_claimed(self, claim: Claim, envelope: Envelope, asked: float) -> ItemOutcome | None:
-        """Handle an envelope that was claimed at ``asked``; None if it must come again."""
+    def _handle_claimed(self, claim: Claim, envelope: Envelope, lease: TakenLease) -> ItemOutcome | None:
+        """Handle an envelope that was claimed; None if it must come again."""
         began = self._clock()
-        if began - asked > self._lease * _BEGUN_WITHIN:
+        if not lease.leaves_time(began):
             logger.warning(
                 "envelope %s comes again: %.1f s of its lease of %d s were over before it was begun; "
                 "choose a longer lease if that happens often",
                 claim.item,
-                began - asked,
-                self._lease,
+                began - lease.asked_at,
+                lease.seconds,
             )
             return None
         try:
@@ -209,7 +203,7 @@ class IdempotentReceiver:
             logger.exception("envelope %s failed and comes again", claim.item)
             return None
         finally:
-            self._pace = max(self._clock() - began, (self._pace or 0) / 2, _QUICKEST)
+            self._plan.handled(self._clock() - began)
         return ItemOutcome(claim.item)
 
 

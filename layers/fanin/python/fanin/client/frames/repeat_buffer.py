@@ -62,6 +62,7 @@ class RepeatBuffer(Protocol):
         """Keep a payload; once this has returned, the payload is safe.
 
         Raises:
+            InvalidRequest: the content type is not text that UTF-8 can carry.
             BufferFull: the payload would exceed the most envelopes or bytes, or there is no room for it on
                 the disk; slow down, and try again.
             ServiceUnavailable: the disk does not work now; try again.

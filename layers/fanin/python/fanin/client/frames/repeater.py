@@ -4,85 +4,31 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from dataclasses import replace
+from typing import Final
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Frames
-from fanin.app.bisect import bisect
-from fanin.client.frames.envelopes import OCTETS, Envelope
+from fanin.client.frames.check_schedule import CheckSchedule
+from fanin.client.frames.envelope_sender import EnvelopeSender, Sending
+from fanin.client.frames.envelopes import OCTETS, check_content_type
 from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer, SetAside
-from fanin.client.paging import chunks
+from fanin.client.frames.transport import Notice, PayloadCheck, Transport
 from fanin.domain import limits
 from fanin.domain.batch import State
-from fanin.domain.frames import Frame, OpenFrame
+from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
 from fanin.domain.limits import MAX_PAGE
-from fanin.errors import (
-    BatchGone,
-    BatchNotFound,
-    EnvelopesRefused,
-    FaninError,
-    InvalidRequest,
-    ServiceUnavailable,
-)
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 
 logger = logging.getLogger("fanin")
 
-Transport: TypeAlias = Callable[[Sequence[Envelope]], object]
-"""Sends envelopes of one frame.
-
-It raises an error of fanin, or OSError, if some may not have been sent; they are sent again later. It raises
-``EnvelopesRefused`` for those that it can never send; they are set aside. An error that blames what is in the
-envelopes (``InvalidRequest``, or any other) is traced to the envelope, so that the others are sent.
-"""
-
 FRAME_SIZE: Final = 1_000
-_CHUNK: Final = 100  # envelopes given to the transport at once
 _REPEATS: Final = Backoff(base=5, cap=300)
 _FAULTS: Final = (FaninError, OSError)
-
-
-@runtime_checkable
-class PayloadCheck(Protocol):
-    """A ``Transport`` that knows beforehand what it can never send, as ``SqsTransport`` does."""
-
-    def check(self, payload: bytes, content_type: str) -> None:
-        """Check that a payload can be sent.
-
-        Raises:
-            InvalidRequest: the payload can never be sent.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A message from a frame's reply channel.
-
-    Attributes:
-        kind: ``Complete Frame``, ``Frame Ended`` or ``Repeat Requested``.
-        frame: id of the frame.
-    """
-
-    kind: str
-    frame: int
-
-
-@dataclass(slots=True)
-class _NextCheck:
-    """When a frame is checked next.
-
-    Attributes:
-        due: on the repeater's clock, in seconds.
-        attempt: how often the frame was checked before.
-    """
-
-    due: float
-    attempt: int = 0
 
 
 class Repeater:
@@ -97,7 +43,7 @@ class Repeater:
     dissolved: what is missing is sent in a new frame, as a new delivery.
 
     An envelope that can never be sent holds up no other: ``put`` refuses it where the transport can tell, and
-    one that is found later is set aside in the buffer, with the reason. ``aside`` lists them;
+    one that is found later is set aside in the buffer, with the reason. ``set_aside`` lists them;
     ``buffer.put_back`` sends one again, ``buffer.discard`` drops it. Until then they count in the buffer's
     usage. A frame of which only such envelopes are missing is left to time out.
 
@@ -115,8 +61,7 @@ class Repeater:
         clock: tells the time in seconds, monotonic.
 
     Raises:
-        InvalidRequest: ``transport`` or ``notices`` cannot be called, or the template's size is not a whole
-            number from 1.
+        InvalidRequest: ``transport`` or ``notices`` cannot be called, or the template opens no frame.
     """
 
     def __init__(
@@ -135,12 +80,12 @@ class Repeater:
                 raise InvalidRequest(f"{name} must be a function, not {type(argument).__name__}")
         self._frames = frames
         self._transport = transport
+        self._sender = EnvelopeSender(transport, buffer)
         self._template = template or OpenFrame(size=FRAME_SIZE)
-        limits.whole("the template's size", self._template.size, 1, MAX_COUNT)
+        _check_template(self._template)
         self._notices = notices
         self._backoff = backoff
-        self._clock = clock
-        self._outstanding = {frame: _NextCheck(clock()) for frame in buffer.frames()}
+        self._outstanding = CheckSchedule(buffer.frames(), backoff, clock)
         self._transport_failed = False
         self._unfilled: Frame | None = None
         self.buffer = buffer
@@ -149,18 +94,18 @@ class Repeater:
         """Keep a payload for delivery.
 
         Raises:
-            InvalidRequest: the payload is not bytes, or the transport can never send it.
+            InvalidRequest: the payload is not bytes, the content type is not text that UTF-8 can carry, or
+                the transport can never send them.
             BufferFull: the buffer holds as much as it may, or its disk is full; slow down, and try again.
         """
         if not isinstance(payload, bytes):
             raise InvalidRequest(f"a payload must be bytes, not {type(payload).__name__}; encode it")
-        if not isinstance(content_type, str):
-            raise InvalidRequest(f"a content type must be text, not {type(content_type).__name__}")
+        check_content_type(content_type)
         if isinstance(self._transport, PayloadCheck):
             self._transport.check(payload, content_type)
         self.buffer.put(payload, content_type)
 
-    def aside(self) -> list[SetAside]:
+    def set_aside(self) -> list[SetAside]:
         """The envelopes that can never be sent, with the reasons, oldest first."""
         return self.buffer.aside()
 
@@ -174,12 +119,14 @@ class Repeater:
         """
         while waiting := self.buffer.waiting:
             # A frame that did not fit on the disk is filled later; otherwise each try would open another.
-            frame = self._unfilled or self._frames.open(self._sized(min(waiting, self._template.size)))
+            frame = self._unfilled or self._frames.open(
+                replace(self._template, size=min(waiting, self._template.size))
+            )
             self._unfilled = frame
             size = frame.size
             self.buffer.assign(frame.frame_id, size)
             self._unfilled = None
-            self._outstanding[frame.frame_id] = _NextCheck(self._next(0))
+            self._outstanding.add(frame.frame_id)
             self._send(frame.frame_id, [(0, size)])
 
     def tick(self) -> int:
@@ -189,11 +136,7 @@ class Repeater:
             How many frames are not complete.
         """
         self._read_notices()
-        for frame_id, next_check in list(self._outstanding.items()):
-            if next_check.due > self._clock():
-                continue
-            next_check.attempt += 1
-            next_check.due = self._next(next_check.attempt)
+        for frame_id in self._outstanding.due():
             try:
                 self._check(frame_id)
             except _FAULTS as error:
@@ -207,8 +150,7 @@ class Repeater:
 
         The repeater does this on its own when the transport works again after an error.
         """
-        for frame_id in self._outstanding:
-            self._outstanding[frame_id] = _NextCheck(self._clock())
+        self._outstanding.hasten_all()
 
     def run(self, until: Callable[[], bool] = lambda: False, *, pause: float = 1.0) -> None:
         """Flush and tick until told to stop.
@@ -225,13 +167,6 @@ class Repeater:
             self.tick()
             self._backoff.sleep(pause)
 
-    def _sized(self, size: int) -> OpenFrame:
-        plan = self._template
-        return OpenFrame(size, plan.source, plan.destination, plan.reply_to, plan.ttl, plan.user_key)
-
-    def _next(self, attempt: int) -> float:
-        return self._clock() + self._backoff.delay(attempt, self._backoff.base / 2)
-
     def _read_notices(self) -> None:
         try:
             notices = list(self._notices())
@@ -245,7 +180,7 @@ class Repeater:
             if notice.frame not in self._outstanding:
                 continue
             # Checked at this tick, even if the buffer cannot drop a complete frame now.
-            self._outstanding[notice.frame] = _NextCheck(self._clock())
+            self._outstanding.hasten(notice.frame)
             if notice.kind == names.MESSAGE_COMPLETE_FRAME:
                 with suppress(*_FAULTS):
                     self._forget(notice.frame)
@@ -263,60 +198,53 @@ class Repeater:
         if frame.state is State.COMPLETE:
             self._forget(frame_id)
         elif frame.state.terminal:
-            self.buffer.release(frame_id, self._missing(frame))
+            missing = [found for page in self._pages(frame) for found in page.missing]
+            self.buffer.release(frame_id, missing)
             self._forget(frame_id)
-        elif not self._send(frame_id, frame.missing) and frame.missing and frame.cursor is None:
+        elif not self._send_missing(frame):
             self._forget(frame_id)  # what is missing was set aside, so there is nothing left to deliver
 
-    def _missing(self, frame: Frame) -> list[IndexRange]:
-        """All ranges that are missing of a frame, from every page."""
-        ranges = list(frame.missing)
+    def _send_missing(self, frame: Frame) -> bool:
+        """Send what is missing of a frame again, page by page; what a page lists is sent before the next.
+
+        Returns:
+            Whether there is something left to deliver.
+        """
+        listed = held = False
+        for page in self._pages(frame):
+            listed = listed or bool(page.missing)
+            sending = self._send(frame.frame_id, page.missing)
+            held = held or sending.held
+            if sending.failed:
+                break
+        return held or not listed
+
+    def _pages(self, frame: Frame) -> Iterator[Frame]:
+        """A frame with each page of what is missing, read when it is asked for."""
+        yield frame
         while frame.cursor is not None:
             frame = self._frames.status(frame.frame_id, cursor=frame.cursor, limit=MAX_PAGE)
-            ranges += frame.missing
-        return ranges
+            yield frame
 
     def _forget(self, frame_id: int) -> None:
         self.buffer.drop(frame_id)
-        self._outstanding.pop(frame_id, None)
+        self._outstanding.forget(frame_id)
 
-    def _send(self, frame_id: int, ranges: Iterable[IndexRange]) -> bool:
-        """Send envelopes; what is not sent is repeated when the frame is due.
-
-        Returns:
-            Whether the buffer holds any of them.
-
-        Raises:
-            FaninError: the buffer cannot be read.
-        """
-        held = False
-        for chunk in chunks(self.buffer.read(frame_id, ranges), max_items=_CHUNK):
-            held = True
-            failures = bisect(chunk, self._send_some, on_defect=True)
-            for failed in failures:
-                logger.warning(
-                    "%d envelopes of frame %d from index %d were not sent, repeating them later: %s",
-                    len(failed.items),
-                    frame_id,
-                    failed.items[0].index,
-                    failed.error,
-                )
-            if sum(len(failed.items) for failed in failures) == len(chunk):
-                self._transport_failed = True
-                return held
-        if held and self._transport_failed:
+    def _send(self, frame_id: int, ranges: Iterable[IndexRange]) -> Sending:
+        """Send envelopes; what is not sent is repeated when the frame is due."""
+        sending = self._sender.send(frame_id, ranges)
+        if sending.failed:
+            self._transport_failed = True
+        elif sending.held and self._transport_failed:
             self._transport_failed = False
             self.reconnected()
-        return held
+        return sending
 
-    def _send_some(self, envelopes: Sequence[Envelope]) -> None:
-        """Send envelopes, and set aside those that the transport can never send."""
-        try:
-            self._transport(envelopes)
-        except OSError as error:
-            raise ServiceUnavailable(f"the transport failed: {error}") from error
-        except EnvelopesRefused as refused:
-            frame_id = envelopes[0].frame
-            for index, reason in refused.reasons.items():
-                logger.warning("envelope %d of frame %d is set aside: %s", index, frame_id, reason)
-            self.buffer.set_aside(frame_id, refused.reasons)
+
+def _check_template(template: OpenFrame) -> None:
+    """Refuse what the service would refuse whenever a frame is opened."""
+    limits.whole("the template's size", template.size, 1, MAX_COUNT)
+    limits.whole("the template's ttl", template.ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME)
+    limits.text("the template's user_key", template.user_key, limits.MAX_USER_KEY)
+    for name in (SOURCE, DESTINATION, REPLY_TO):
+        limits.text(f"the template's {name}", getattr(template, name), limits.MAX_METADATA_VALUE)

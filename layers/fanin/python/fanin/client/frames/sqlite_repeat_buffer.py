@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Final
 
-from fanin.client.frames.envelopes import OCTETS, Envelope
+from fanin.client.frames.envelopes import OCTETS, Envelope, check_content_type
 from fanin.client.frames.repeat_buffer import (
     MAX_BYTES,
     MAX_ENVELOPES,
@@ -88,6 +88,7 @@ class SqliteRepeatBuffer:
             self._database.close()
 
     def put(self, payload: bytes, content_type: str = OCTETS) -> None:
+        check_content_type(content_type)
         with self._lock:
             usage = usage_with(self._usage, len(payload), self._bounds)
             self._write(
@@ -148,7 +149,8 @@ class SqliteRepeatBuffer:
         )
         delete = "DELETE FROM envelopes WHERE frame = ? AND place = ?"
         statements: list[tuple[str, tuple[object, ...]]] = []
-        for place, reason in reasons.items():
+        for place, why in reasons.items():
+            reason = why.encode(errors="replace").decode()  # SQLite takes no half of a surrogate pair
             statements += [(move, (reason, frame, place)), (delete, (frame, place))]
         self._write(*statements)
 

@@ -14,7 +14,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.producing.sender import Sender
-from fanin.client.queues import REQUEST_BYTES, check_characters
+from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, State
@@ -224,7 +224,7 @@ def _weighed(sendable: Sendable) -> tuple[Message, int]:
     message = Message.of(sendable)
     text = message.text
     size = size_in_utf8(text)
-    check_characters(text)
+    limits.sendable("a message", text)
     return replace(message, body=text), size
 
 

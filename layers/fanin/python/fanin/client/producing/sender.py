@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
 from fanin.client.paging import chunks
-from fanin.client.queues import MOST_BYTES, REQUEST_BYTES, is_fifo, queue_errors
+from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES, is_fifo
 from fanin.domain import limits
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ITEM_ATTRIBUTE

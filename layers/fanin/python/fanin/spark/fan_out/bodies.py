@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
-from fanin.client.queues import REQUEST_BYTES
+from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.formats import DatasetFormat, load
 from fanin.spark.runtime.rejects import Reason

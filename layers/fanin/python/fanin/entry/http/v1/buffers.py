@@ -11,7 +11,7 @@ from fanin.domain import limits
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import KEY, page_of, paged
-from fanin.entry.observe import count, gauge
+from fanin.entry.observe import count, gauge, logger
 from fanin.errors import BufferNotFound, ChannelRefused, IdempotencyKeyReused, LimitReached
 from fanin.wire import buffers as wire
 from fanin.wire.json_types import TEXT
@@ -36,7 +36,11 @@ def _delete(fanin: Fanin, request: Request) -> None:
 
 
 def _list(fanin: Fanin, request: Request) -> BufferPage:
-    return fanin.buffers.list(**page_of(request))
+    page = fanin.buffers.list(**page_of(request))
+    count(names.METRIC_BUFFERS_UNREADABLE, len(page.unreadable))
+    for name in page.unreadable:
+        logger.error("buffer not listed: its record cannot be read", extra={"buffer": name})
+    return page
 
 
 def _put(fanin: Fanin, request: Request) -> Accepted:

@@ -1,7 +1,8 @@
-"""What a function can do with messages that SQS handed to it, besides handling them."""
+"""Messages that a function received from SQS: let them come again later, or copy them to another queue."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -79,16 +80,15 @@ class ReceivedMessages:
 
         Args:
             url: the other queue.
-            message: its body and those of its attributes that are text are copied.
+            message: its body and its attributes are copied unchanged, so the copy is as large as the
+                original.
             delay: seconds until the copy can be received.
 
         Raises:
             FaninError: it was not sent.
         """
         attributes: Any = {
-            name: {"DataType": value["dataType"], "StringValue": value["stringValue"]}
-            for name, value in message.get("messageAttributes", {}).items()
-            if value.get("stringValue")
+            name: _attribute(value) for name, value in message.get("messageAttributes", {}).items()
         }
         options: Any = {"DelaySeconds": delay} if delay else {}
         with translated():
@@ -106,3 +106,10 @@ class ReceivedMessages:
                 answer = self._client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
             self._urls[arn] = answer["QueueUrl"]
         return self._urls[arn]
+
+
+def _attribute(received: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute as SQS takes it; Lambda hands over binary values in base64."""
+    if received.get("binaryValue") is not None:
+        return {"DataType": received["dataType"], "BinaryValue": base64.b64decode(received["binaryValue"])}
+    return {"DataType": received["dataType"], "StringValue": received["stringValue"]}

@@ -12,7 +12,7 @@ from fanin.app.ports import Ports
 _MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
 
 
-class Waiters:
+class WaitingConsumers:
     """Counts the consumers that wait.
 
     Args:

@@ -17,14 +17,14 @@ def test_several_calls_go_at_once(connection: Connection) -> None:
         barrier.wait(timeout=10)  # passes only if all four are under way together
         return number * 2
 
-    assert connection.map(call, [1, 2, 3, 4]) == [2, 4, 6, 8]
+    assert connection.parallel.map(call, [1, 2, 3, 4]) == [2, 4, 6, 8]
 
 
 def test_one_call_needs_neither_thread_nor_client() -> None:
     connection = Connection(never)
 
-    assert connection.map(abs, [-3]) == [3]
-    assert connection.map(abs, []) == []
+    assert connection.parallel.map(abs, [-3]) == [3]
+    assert connection.parallel.map(abs, []) == []
 
 
 def test_an_error_of_one_call_reaches_the_caller(connection: Connection) -> None:
@@ -34,7 +34,7 @@ def test_an_error_of_one_call_reaches_the_caller(connection: Connection) -> None
         return number
 
     with pytest.raises(Throttled):
-        connection.map(call, [1, 2, 3])
+        connection.parallel.map(call, [1, 2, 3])
 
 
 def test_the_client_is_made_once_and_late(client: Any) -> None:
@@ -66,7 +66,7 @@ class TestAttempt:
                 raise Throttled("slow")
             return number * 2
 
-        assert connection.attempt(call, range(6)) == [0, 2, 4, 6, 8, 10]
+        assert connection.parallel.attempt(call, range(6)) == [0, 2, 4, 6, 8, 10]
         assert sorted(calls) == [0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5, 5]
         assert waits == [0.02, 0.04]
 
@@ -80,7 +80,7 @@ class TestAttempt:
             return number
 
         connection._threads = 1
-        assert connection.attempt(call, range(9, -1, -1)) == list(range(9, -1, -1))
+        assert connection.parallel.attempt(call, range(9, -1, -1)) == list(range(9, -1, -1))
 
     def test_gives_up_when_nothing_goes_through(self, connection: Connection, waits: list[float]) -> None:
         def call(number: int) -> int:
@@ -88,7 +88,7 @@ class TestAttempt:
                 raise Throttled("slow")
             return number
 
-        zero, one = connection.attempt(call, [0, 1])
+        zero, one = connection.parallel.attempt(call, [0, 1])
         assert (zero, type(one)) == (0, Throttled)
         assert len(waits) == 4
 
@@ -99,18 +99,17 @@ class TestAttempt:
             calls.append(number)
             raise ServiceUnavailable("no answer")
 
-        (answer,) = connection.attempt(call, [7])
+        (answer,) = connection.parallel.attempt(call, [7])
         assert (type(answer), calls) == (ServiceUnavailable, [7])
 
     def test_begins_nothing_when_the_time_is_up(self) -> None:
         left = [1.0, 1.0, 0.0]
         connection = Connection(never, threads=1, time_left=lambda: left.pop(0) if len(left) > 1 else left[0])
-        _ = connection._pool
         connection.__dict__["client"] = None
-        answers = connection.attempt(abs, [-1, -2, -3, -4])
+        answers = connection.parallel.attempt(abs, [-1, -2, -3, -4])
         assert answers[:2] == [1, 2]
         assert [type(answer) for answer in answers[2:]] == [Throttled, Throttled]
 
     def test_a_defect_is_raised(self, connection: Connection) -> None:
         with pytest.raises(ZeroDivisionError):
-            connection.attempt(lambda number: 1 // number, [1, 0])
+            connection.parallel.attempt(lambda number: 1 // number, [1, 0])

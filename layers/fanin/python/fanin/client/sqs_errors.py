@@ -1,4 +1,4 @@
-"""SQS for producers and consumers: its errors as errors of fanin, and what a queue's URL says."""
+"""SQS for producers and consumers: its errors as errors of fanin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
-from fanin.domain import limits
 from fanin.errors import (
     AccessDenied,
     FaninError,
@@ -25,16 +24,6 @@ from fanin.errors import (
     Throttled,
 )
 
-REQUEST_BYTES: Final = 262_144
-"""Most bytes of one message or request that every queue accepts.
-
-SQS itself has accepted 1 MiB since August 2025, but a queue's MaximumMessageSize may still be at this, the
-older limit.
-"""
-
-MOST_BYTES: Final = 1_048_576
-"""Most bytes of one message or request that SQS accepts at all."""
-
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
 _CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
@@ -42,44 +31,9 @@ _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "Signa
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
-def is_fifo(queue: str) -> bool:
-    """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
-    return queue.endswith(".fifo")
-
-
 def blames_content(code: str) -> bool:
     """Whether a failure of SQS blames what is in the message, so that it fails however often it is sent."""
     return any(part in code for part in _CONTENT)
-
-
-def check_body(body: str, most_bytes: int) -> None:
-    """Check that every queue takes a body, and hands it on as it is.
-
-    Args:
-        body: a message's text.
-        most_bytes: most bytes of a message in UTF-8.
-
-    Raises:
-        InvalidRequest: the body has a character that SQS does not allow.
-        RequestTooLarge: the body has too many bytes.
-    """
-    check_characters(body)
-    size = len(body.encode())
-    if size > most_bytes:
-        raise RequestTooLarge(
-            f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
-            "its key"
-        )
-
-
-def check_characters(body: str) -> None:
-    """Check that SQS takes every character of a body.
-
-    Raises:
-        InvalidRequest: it does not; see ``limits.not_allowed_in_messages``.
-    """
-    if bad := limits.not_allowed_in_messages(body):
-        raise InvalidRequest(f"{bad} is not allowed in a message of SQS; send such content in base64")
 
 
 @contextmanager

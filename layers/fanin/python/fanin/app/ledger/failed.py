@@ -1,0 +1,82 @@
+"""How many items of a batch have failed.
+
+The tree carries tallies up. Where these may miss some, the notes of failures are counted. A tally is exact
+unless a range was marked high in the tree, or an earlier version of fanin has written to the batch; and it
+reaches the words that a reader visits only when the words below are finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.words import Tally, WordKey
+from fanin.domain.batch import Batch, Mode
+
+
+class Failed:
+    """Counts failed items.
+
+    Args:
+        ports: the stores.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def counted(self, batch: Batch, tally: Tally, *, budget: int) -> Batch:
+        """The row with the number of its failed items.
+
+        Args:
+            batch: the row.
+            tally: of the words that were visited; whole if no failure can lie below any other word.
+            budget: how many rows may be read, at least 1.
+
+        Returns:
+            The row; ``failed_more`` if some failures may not be counted.
+        """
+        if not batch.failed_more:
+            return batch
+        if tally.whole:
+            return replace(batch, failed=tally.failed, failed_more=False)
+        notes, cursor = self._ports.parts.failures(batch.batch_id, limit=max(1, min(budget // 2, 1_000)))
+        affordable = budget - len(notes) >= len(notes)
+        found = len(self.confirmed(batch, notes)) if affordable else 0
+        if cursor is None and affordable:
+            return replace(batch, failed=found, failed_more=False)
+        return replace(batch, failed=max(found, tally.failed))
+
+    def confirmed(self, batch: Batch, notes: Sequence[FailureRow]) -> Sequence[FailureRow]:
+        """Those notes whose item has failed: a note is written first, and then another mark may have won."""
+        if batch.mode is Mode.ESTIMATED:
+            return notes
+        width, bits = self._ports.tree.width, self._ports.tree.bits
+        keys = {WordKey(batch.batch_id, 0, note.ordinal // width) for note in notes}
+        masks = self._ports.words.read_failed(keys)
+        return [
+            note
+            for note in notes
+            if masks.get(WordKey(batch.batch_id, 0, note.ordinal // width), 0) & bits[note.ordinal % width]
+        ]
+
+    def listed(self, batches: Sequence[Batch]) -> tuple[Batch, ...]:
+        """Rows with what the roots of their trees know, which is one read for each live batch."""
+        tree = self._ports.tree
+        roots = {
+            batch.batch_id: WordKey(batch.batch_id, tree.root_level(batch.items), 0)
+            for batch in batches
+            if batch.failed_more and batch.mode is Mode.EXACT
+        }
+        words = self._ports.words.read_tallied(roots.values())
+
+        def seen(batch: Batch) -> Batch:
+            root = roots.get(batch.batch_id)
+            if root is None:
+                return batch
+            tally = words[root].tally if root in words else Tally()
+            whole = tally.whole and root.level == 0
+            return replace(batch, failed=tally.failed, failed_more=not whole)
+
+        return tuple(map(seen, batches))

@@ -1,0 +1,56 @@
+"""What became of work: finished, pending, dropped by the service, or of a batch that is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.buffers.work_states import LOST, REPLACED, WorkState, WorkStates
+from fanin.domain.acks import Failure
+from tests.unit.app.conftest import World
+
+FINISHED, PENDING, DROPPED, UNKNOWN = WorkState
+
+
+@pytest.fixture
+def states(world: World) -> WorkStates:
+    return WorkStates(world.ports, world.fresh())
+
+
+def test_nothing_is_asked_for_no_items(world: World, states: WorkStates) -> None:
+    assert states.of([]) == {}
+    assert world.accesses.reads.total() == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [("no such customer", FINISHED), ("", FINISHED), (LOST, DROPPED), (REPLACED, DROPPED)],
+)
+def test_failed_work_is_finished_unless_the_service_gave_it_up(
+    world: World, states: WorkStates, reason: str, state: WorkState
+) -> None:
+    _, (group,) = world.batch(3)
+    world.ledger.fail([Failure(group[1], reason)])
+    world.ledger.ack([group[2]])
+
+    assert list(states.of(group).values()) == [PENDING, state, FINISHED]
+
+
+def test_work_that_was_done_before_it_was_given_up_is_finished(world: World, states: WorkStates) -> None:
+    _, (group,) = world.batch(1)
+    world.ledger.ack(group)
+    world.ledger.fail([Failure(group[0], LOST)])
+
+    assert states.of(group) == {group[0]: FINISHED}
+
+
+def test_work_of_several_batches_is_told_apart(world: World, states: WorkStates) -> None:
+    # Given items of a live batch, of one that was cancelled, and of one that is gone, in no order
+    _, (live,) = world.batch(70)
+    cancelled, (dropped,) = world.batch(2)
+    gone, (unknown,) = world.batch(1)
+    world.ledger.ack([live[66], dropped[1]])
+    world.ledger.cancel(cancelled.batch_id)
+    del world.memory.batches._rows[gone.batch_id]
+
+    asked = [live[65], dropped[0], live[66], unknown[0], dropped[1]]
+    assert list(states.of(asked).values()) == [PENDING, DROPPED, FINISHED, UNKNOWN, FINISHED]

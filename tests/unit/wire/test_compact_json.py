@@ -1,0 +1,35 @@
+"""JSON in few bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanin.wire.compact_json import compact
+
+ANY_TEXT = st.text(st.characters())
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | ANY_TEXT,
+    lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner),
+)
+SENDABLE = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
+"""What SQS takes, see "SendMessage" in its API Reference."""
+
+
+@given(ANY_JSON)
+def test_it_says_the_same_and_can_be_sent(value: object) -> None:
+    text = compact(value)
+
+    assert json.loads(text) == value
+    assert SENDABLE.fullmatch(text)
+
+
+def test_characters_that_cannot_be_sent_are_escaped() -> None:
+    assert compact(["\ud83d", "\ufffe\uffff"]) == '["\\ud83d","\\ufffe\\uffff"]'
+
+
+def test_other_text_has_as_many_bytes_as_in_utf8() -> None:
+    assert len(compact("é" * 100_000).encode()) == 200_002
