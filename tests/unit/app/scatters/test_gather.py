@@ -235,7 +235,6 @@ class TestEnough:
     ) -> None:
         # Given recipients who replied, failed or are missing
         crowd = Crowd()
-        quorum = min(quorum, n) if isinstance(quorum, int) else quorum
         batch = crowd.ask(n, quorum=quorum)
         replied = data.draw(st.sets(st.integers(0, n - 1)))
         failed = data.draw(st.sets(st.integers(0, n - 1))) - replied
@@ -248,8 +247,8 @@ class TestEnough:
         # When it is asked whether that is enough
         ended = crowd.gather.end_if_enough(crowd.ledger, before, crowd.plan(batch))
 
-        # Then failures do not count, and a share is of all
-        needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else quorum
+        # Then failures do not count, a number stands for all where there are fewer, and a share is of all
+        needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else min(quorum, n)
         assert ended is (len(replied) >= needed - 1e-9 and len(replied | failed) < n)
         row = crowd.row(batch)
         if ended:

@@ -93,7 +93,8 @@ class ScatterCalls:
             timeout: how long to wait until the message is sent again to those who have not replied, or until
                 they are given up; a timedelta, or seconds.
             max_retries: how often the message is sent again.
-            quorum: how many replies are enough: an integer counts them, a float from 0 to 1 is their share.
+            quorum: how many replies are enough: an integer counts them, a float from 0 to 1 is their share. A
+                number of more than there are recipients stands for all of them.
             user_key: your own name for the scatter, returned with its event.
             metadata: small map of strings, returned with its event.
             key: idempotency key: repeating the same request with the same key returns the same scatter.

@@ -33,7 +33,6 @@ def check(scatter: Scatter) -> None:
     limits.whole("timeout", scatter.timeout, limits.MIN_TIMEOUT, limits.MAX_TIMEOUT)
     limits.whole("max_retries", scatter.max_retries, 0, limits.MAX_RETRIES)
     _check_quorum(scatter.quorum)
-    _check_enough(scatter)
 
 
 def _check_message(scatter: Scatter) -> None:
@@ -57,12 +56,3 @@ def _check_quorum(quorum: float | None) -> None:
         )
     if quorum is not None and not isinstance(quorum, float):
         limits.whole("quorum", quorum, 1, limits.MAX_RECIPIENTS)
-
-
-def _check_enough(scatter: Scatter) -> None:
-    """Refuse a quorum that the listed recipients cannot reach; those of a topic are not known yet."""
-    quorum, listed = scatter.quorum, len(scatter.recipients)
-    if isinstance(quorum, int) and scatter.topic is None and quorum > listed:
-        raise InvalidRequest(
-            f"quorum {quorum} is more than the {listed} recipients; leave it out to wait for all of them"
-        )
