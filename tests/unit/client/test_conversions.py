@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from fanin.client.conversions import member, milliseconds, seconds
+from fanin.client.conversions import json_text, member, milliseconds, seconds, several
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 
 NOW = 1_600_000_000_000
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,28 @@ def test_a_value_that_no_member_has_is_refused_with_all_that_exist() -> None:
     with pytest.raises(InvalidRequest) as refused:
         member(State, "OPEN")
     assert str(refused.value) == f"'OPEN' is not one of {', '.join(state.value for state in State)}"
+
+
+@pytest.mark.parametrize("value", [{1, 2}, float("nan"), {"a": float("inf")}, b"x", NOON])
+def test_what_json_does_not_have_is_refused(value: object) -> None:
+    with pytest.raises(InvalidRequest, match=r"^payload cannot be written as JSON: .*; use text, numbers"):
+        json_text("payload", value)
+
+
+def test_json_is_written_as_it_reads() -> None:
+    assert json_text("payload", {"a": ["ü", 1.5, None, True]}) == '{"a": ["ü", 1.5, null, true]}'
+
+
+@pytest.mark.parametrize("values", [5, None, "a", b"a"])
+def test_one_value_is_not_several(values: object) -> None:
+    with pytest.raises(
+        InvalidRequest, match=rf"counts must be several, such as \[a\], not {type(values).__name__}"
+    ):
+        several("counts", values, str, "[a]")  # type: ignore[type-var, arg-type]
+
+
+def test_each_of_several_is_checked_when_it_is_read() -> None:
+    values = several("counts", iter(["a", 5]), str, "[a]")  # type: ignore[list-item]
+    assert next(values) == "a"
+    with pytest.raises(InvalidRequest, match="not of int"):
+        next(values)

@@ -32,6 +32,31 @@ def tracker(ledger) -> Tracker:
     return Tracker(SimpleNamespace(ledger=ledger))
 
 
+class TestOddInput:
+    """What a caller gets wrong is refused with what was expected and what came."""
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda t: t.ack(5), "items must be an item id, several, or a group, not 5"),
+            (lambda t: t.ack(None), "items must be an item id, several, or a group, not None"),
+            (lambda t: t.ack(counts={7: 1}), r"counts must be several, such as \[Count.*, not of int"),
+            (lambda t: t.ack(counts=Count(7, 1)), "counts must be several, .*, not Count"),
+            (lambda t: t.ack(counts=[7]), "counts must be several, .*, not of int"),
+            (lambda t: t.ack(ranges="7:g"), r"ranges must be several, such as \[ItemRange.*, not str"),
+            (lambda t: t.ack(ranges=["7:g"]), "ranges must be several, .*, not of str"),
+            (lambda t: t.fail(5), "items must be several, .*, not int"),
+            (lambda t: t.fail([5]), "items must be several, .*, not of int"),
+            (lambda t: t.fail("7:g:0", 5), "a reason must be text, not 5"),
+            (lambda t: t.fail(Failure("7:g:0", OSError("x"))), "a reason must be text, .*str\\(error\\)"),
+        ],
+    )
+    def test_it_is_refused_before_anybody_is_asked(self, tracker, ledger, call, message):
+        with pytest.raises(InvalidRequest, match=message):
+            call(tracker)
+        assert ledger.calls == []
+
+
 class TestFriendlyTypes:
     def test_times_are_taken_as_people_write_them(self, tracker, memory):
         deadline = datetime.fromtimestamp(memory.clock.now() / 1000 + 3600, UTC)

@@ -95,6 +95,12 @@ def test_a_reply_through_the_queue_is_the_body_of_a_request(
     assert wire.REPLIES.decode(json.loads(sent["MessageBody"])) == (Reply(got.item or "", {"km": 1}),)
 
 
+@pytest.mark.parametrize("payload", [{1, 2}, float("nan")])
+def test_a_payload_that_json_does_not_have_is_refused(calls: ScatterCalls, payload: object) -> None:
+    with pytest.raises(InvalidRequest, match="payload cannot be written as JSON"):
+        calls.reply("1:g:0", payload)
+
+
 def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None:
     other = ReceivedMessage("m", "x", None, {}, None, 1, {})
     with pytest.raises(InvalidRequest, match="no item id"):

@@ -98,7 +98,7 @@ class TestWhole:
 
     @pytest.mark.parametrize("value", [0, 6])
     def test_one_past_a_bound_is_refused(self, value: int) -> None:
-        with pytest.raises(InvalidRequest, match=f"^n must be a whole number from 1 to 5, not '{value}'$"):
+        with pytest.raises(InvalidRequest, match=f"^n must be a whole number from 1 to 5, not {value!r}$"):
             limits.whole("n", value, 1, 5)
 
     @pytest.mark.parametrize("value", [10**5_000, -(10**5_000), [10**5_000]], ids=["high", "low", "list"])

@@ -448,3 +448,11 @@ class TestRefusals:
     def test_a_share_is_a_part_of_one(self, service: InMemoryService) -> None:
         with pytest.raises(InvalidRequest, match="share"):
             service.deliver_twice(service.queue(), share=2)
+
+
+def test_faults_stop_when_on_call_is_taken_away() -> None:
+    service = InMemoryService(on_call=Fault("batches.create", times=100))
+    with pytest.raises(ServiceUnavailable):
+        service.tracker.open()
+    service.on_call = None
+    assert service.tracker.open().batch_id

@@ -445,9 +445,7 @@ class TestPages:
 
     @pytest.mark.parametrize("limit", [0, 101])
     def test_a_limit_out_of_bounds_is_refused(self, inbox: Inbox, limit: int) -> None:
-        with pytest.raises(
-            InvalidRequest, match=f"limit must be a whole number from 1 to 100, not '{limit}'"
-        ):
+        with pytest.raises(InvalidRequest, match=f"limit must be a whole number from 1 to 100, not {limit}"):
             inbox.receiver.page(inbox.batch_id, cursor=None, limit=limit)
 
     def test_a_plain_batch_has_no_replies(self, inbox: Inbox) -> None:
@@ -501,8 +499,8 @@ class TestClaims:
     @pytest.mark.parametrize(
         ("size", "content_type", "message"),
         [
-            (0, "t", "size must be a whole number from 1 to 5368709120, not '0'"),
-            (5 * 1024**3 + 1, "t", "size must be a whole number from 1 to 5368709120, not '5368709121'"),
+            (0, "t", "size must be a whole number from 1 to 5368709120, not 0"),
+            (5 * 1024**3 + 1, "t", "size must be a whole number from 1 to 5368709120, not 5368709121"),
             (1, "", "content_type must be text of 1 to 256 characters"),
             (1, "t" * 257, "content_type must be text of 1 to 256 characters"),
         ],

@@ -30,6 +30,14 @@ class TestSend:
             batch.send(queue, ["x" * 3_000], request_bytes=3_000)
         assert batch.status().batch.state is State.CANCELLED
 
+    def test_a_character_that_sqs_does_not_take_is_refused_before_its_block_is_added(self, tracker, queue):
+        with (
+            pytest.raises(InvalidRequest, match=r"U\+0000 at 1, which no SQS message may carry"),
+            tracker.batch() as batch,
+        ):
+            batch.send(queue, ["fine", "a\x00b"])
+        assert batch.status().batch.items == 0
+
     def test_items_are_added_block_by_block_as_the_stream_is_read(self, tracker, queue):
         # Given
         read = []

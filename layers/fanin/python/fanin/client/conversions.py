@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 from fanin.errors import InvalidRequest
 
+T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
 Duration: TypeAlias = timedelta | int
@@ -43,6 +46,43 @@ def milliseconds(moment: Moment, now: int) -> int:
             raise InvalidRequest(f"{moment} has no time zone; use datetime.now(UTC) + …, or a timedelta")
         return int(moment.timestamp() * 1000)
     return moment
+
+
+def several(what: str, values: Iterable[T], kind: type[T] | tuple[type[T], ...], example: str) -> Iterator[T]:
+    """The values of an argument that takes several, each checked when it is read.
+
+    Args:
+        what: name of the argument.
+        values: what the caller gave.
+        kind: what each of them must be.
+        example: how to write it, for the message.
+
+    Raises:
+        InvalidRequest: it is one value instead of several, or one of them is of another type.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidRequest(f"{what} must be several, such as {example}, not {type(values).__name__}")
+    return (_of_kind(what, value, kind, example) for value in values)
+
+
+def _of_kind(what: str, value: T, kind: type[T] | tuple[type[T], ...], example: str) -> T:
+    if not isinstance(value, kind):
+        raise InvalidRequest(f"{what} must be several, such as {example}, not of {type(value).__name__}")
+    return value
+
+
+def json_text(what: str, value: object) -> str:
+    """A value as JSON.
+
+    Raises:
+        InvalidRequest: JSON has no such value: NaN and infinities, sets, dates, bytes and other objects.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest(
+            f"{what} cannot be written as JSON: {error}; use text, numbers, lists, maps, true, false and null"
+        ) from error
 
 
 def member(enumeration: type[E], value: E | str) -> E:

@@ -13,14 +13,14 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
-from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds
+from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds, several
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON
+from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON, shown
 from fanin.domain.reports import (
     Batches,
     Expired,
@@ -31,7 +31,7 @@ from fanin.domain.reports import (
     Progress,
     Verdict,
 )
-from fanin.errors import ItemHasChild, OutcomeUnknown, ServiceUnavailable
+from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
 
 _REQUEST_BYTES: Final = 900_000  # the API takes 1 MiB; the rest is for the JSON around the failures
 _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
@@ -179,6 +179,10 @@ class LedgerCalls:
         """
         if isinstance(items, Group):
             ranges, items = [ItemRange(items.prefix), *ranges], ()
+        if not isinstance(items, Iterable):
+            raise InvalidRequest(f"items must be an item id, several, or a group, not {shown(items)}")
+        ranges = several("ranges", ranges, ItemRange, "[ItemRange(group.prefix, 0, 10)]")
+        counts = several("counts", counts, Count, "[Count(batch_id, 10)]")
         requests = zip_longest(
             chunks([items] if isinstance(items, str) else items, max_items=MAX_IDS),
             chunks(ranges, max_items=MAX_RANGES),
@@ -211,8 +215,12 @@ class LedgerCalls:
             InvalidItemId: an id is malformed, forged, or beyond its batch.
         """
         named = [items] if isinstance(items, str | Failure) else items
-        failures = (Failure(item, reason) if isinstance(item, str) else item for item in named)
-        kept = (Failure(failure.item, failure.reason[:MAX_REASON]) for failure in failures)
+        example = "[item, Failure(other_item, reason)]"
+        failures = (
+            Failure(item, reason) if isinstance(item, str) else item
+            for item in several("items", named, (str, Failure), example)
+        )
+        kept = (Failure(failure.item, _kept(failure.reason)) for failure in failures)
         requests = chunks(kept, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=_REQUEST_BYTES)
         return mark_all(self._mark, (Acks(failures=page) for page in requests))
 
@@ -306,6 +314,13 @@ class LedgerCalls:
             BatchNotFound: the batch does not exist, or was removed long ago.
         """
         return self.ledger.remove(batch_id)
+
+
+def _kept(reason: str) -> str:
+    """The part of a reason that is kept."""
+    if not isinstance(reason, str):
+        raise InvalidRequest(f"a reason must be text, not {shown(reason)}; write str(error) for an error")
+    return reason[:MAX_REASON]
 
 
 def _wire_bytes(failure: Failure) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from fanin.client.conversions import json_text
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 
@@ -53,10 +54,7 @@ class Message:
         """
         if isinstance(self.body, str):
             return self.body
-        try:
-            return json.dumps(self.body, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidRequest(f"a message's body cannot be written as JSON: {error}") from error
+        return json_text("a message's body", self.body)
 
 
 def attribute_value(value: Attribute) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fanin.app.api import Scatters
-from fanin.client.conversions import Duration, seconds
+from fanin.client.conversions import Duration, json_text, seconds
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import follow_cursor
 from fanin.client.sqs_errors import queue_errors
@@ -93,7 +93,8 @@ class ScatterCalls:
             timeout: how long to wait until the message is sent again to those who have not replied, or until
                 they are given up; a timedelta, or seconds.
             max_retries: how often the message is sent again.
-            quorum: how many replies are enough: an integer counts them, a float from 0 to 1 is their share.
+            quorum: how many replies are enough: an integer counts them, a float from 0 to 1 is their share. A
+                number of more than there are recipients stands for all of them.
             user_key: your own name for the scatter, returned with its event.
             metadata: small map of strings, returned with its event.
             key: idempotency key: repeating the same request with the same key returns the same scatter.
@@ -107,7 +108,7 @@ class ScatterCalls:
         waits = seconds(timeout)
         return self._service.start(
             Scatter(
-                body=body if isinstance(body, str) else json.dumps(body, ensure_ascii=False),
+                body=body if isinstance(body, str) else json_text("body", body),
                 topic=to if isinstance(to, str) else None,
                 recipients=() if isinstance(to, str) else [_recipient(one) for one in to],
                 where=where or {},
@@ -174,9 +175,10 @@ class ScatterCalls:
             Whether this reply is the one that counts (``first``), or is a repeat, or came too late.
 
         Raises:
-            InvalidRequest: the message has no item id.
+            InvalidRequest: the message has no item id, or the payload is not a JSON value.
             RequestTooLarge: the payload is too large; upload it and send its claim.
         """
+        json_text("payload", payload)
         (receipt,) = self._service.reply([Reply(_item(message), payload, claim)])
         return receipt
 
@@ -189,8 +191,10 @@ class ScatterCalls:
             claim: instead of a payload, the key of one that was uploaded; see ``claim``.
 
         Raises:
-            InvalidRequest: the message names no reply queue, or has no item id.
+            InvalidRequest: the message names no reply queue, or has no item id, or the payload is not a JSON
+                value.
         """
+        json_text("payload", payload)
         queue = message.attributes.get(ATTRIBUTE_REPLY_TO)
         if not queue:
             raise InvalidRequest(

@@ -94,7 +94,7 @@ def whole(what: str, value: object, low: int, high: int) -> int:
 def shown(value: object) -> str:
     """The beginning of a caller's value, for the message that refuses it."""
     try:
-        return repr(str(value)[:32])
+        return repr(value[:32]) if isinstance(value, str) else str(value)[:32]
     except ValueError:  # Python does not write a number of more than 4,300 digits
         return "a number of thousands of digits"
 

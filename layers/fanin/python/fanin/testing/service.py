@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from fanin.adapters.memory import OnCall, SeededRandom
+from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import Queue
 from fanin.app.api import Fanin
 from fanin.app.ports.events import Event
@@ -79,12 +80,12 @@ class InMemoryService:
 
     @property
     def on_call(self) -> OnCall:
-        """Called around each access; set it to make accesses fail from now on."""
+        """Called around each access; set it to make accesses fail from now on, and to None to stop that."""
         return self._runtime.on_call
 
     @on_call.setter
-    def on_call(self, on_call: OnCall) -> None:
-        self._runtime.on_call = on_call
+    def on_call(self, on_call: OnCall | None) -> None:
+        self._runtime.on_call = on_call or nothing
 
     @property
     def now(self) -> datetime:

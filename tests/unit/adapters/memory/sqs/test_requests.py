@@ -15,6 +15,7 @@ from tests.unit.adapters.memory.sqs.conftest import code, text
     ("call", "request_", "expected"),
     [
         ("send_message", {"MessageBody": "x" * 262_145}, "InvalidParameterValue"),
+        ("send_message", {"MessageBody": "a\x00b"}, "InvalidMessageContents"),
         ("send_message_batch", {"Entries": []}, "AWS.SimpleQueueService.EmptyBatchRequest"),
         (
             "send_message_batch",

@@ -77,6 +77,9 @@ class Consumer:
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """Poll until told to stop; while SQS does not answer, wait longer and longer.
 
+        A poll takes up to its ``wait``, and then the handling of up to ten messages. To stop at a signal,
+        set an event in its handler, and pass ``until=event.is_set``: what was received is finished first.
+
         Args:
             until: called before each poll; True stops. By default polling never stops.
 

@@ -238,7 +238,9 @@ def _weighed(sendable: Sendable) -> tuple[Message, int]:
     """A message with its body as it is sent, so that it is written once, and the bytes of that."""
     message = Message.of(sendable)
     text = message.text
-    return replace(message, body=text), size_in_utf8(text)
+    size = size_in_utf8(text)
+    limits.sendable("a message", text)
+    return replace(message, body=text), size
 
 
 def _weight(weighed: tuple[Message, int]) -> int:

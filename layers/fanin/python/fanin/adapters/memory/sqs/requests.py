@@ -9,6 +9,8 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from fanin.adapters.memory.sqs.queue import Held, Queue
+from fanin.domain import limits
+from fanin.errors import InvalidRequest
 
 MOST_ENTRIES: Final = 10
 MOST_ATTRIBUTES: Final = 10
@@ -90,6 +92,10 @@ def fault(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str] | None:
     """Why the queue refuses a message, as code and text; None if it accepts it."""
     if not entry["MessageBody"]:
         return "MissingParameter", "The request must contain the parameter MessageBody."
+    try:
+        limits.sendable("the message body", entry["MessageBody"])
+    except InvalidRequest as error:
+        return "InvalidMessageContents", str(error)
     delay, group = entry.get("DelaySeconds"), entry.get("MessageGroupId")
     if queue.fifo and group is None:
         return "MissingParameter", "The request must contain the parameter MessageGroupId."

@@ -1,0 +1,49 @@
+"""docs/consuming.md runs, and stops."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fanin import ReceivedMessage
+from fanin.testing import InMemoryService
+
+TEXT = (Path(__file__).parents[2] / "docs" / "consuming.md").read_text()
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@pytest.fixture(params=SIGNALS, ids=lambda number: number.name)
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    before = {one: signal.getsignal(one) for one in SIGNALS}
+    yield request.param
+    for one, handler in before.items():
+        signal.signal(one, handler)
+
+
+def test_a_signal_lets_the_consumer_finish_what_it_has(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a queue of more messages than one poll receives
+    service = InMemoryService()
+    queue_url = service.queue("rows")
+    with service.tracker.batch() as batch:
+        batch.send(queue_url, [str(n) for n in range(25)], workers=1)
+
+    # When the signal comes while the third message is handled
+    def import_row(message: ReceivedMessage) -> None:
+        if message.body == "2":
+            os.kill(os.getpid(), number)
+
+    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    scope = {"tracker": service.tracker, "queue_url": queue_url, "import_row": import_row}
+    exec(compile(example, "docs/consuming.md", "exec"), scope)  # noqa: S102
+
+    # Then the messages of that poll are done, and no other was received
+    assert capsys.readouterr().out == "stopped after 10 messages\n"
+    assert service.tracker.status(batch.id, exact=True).done_min == 10
+    assert service.tracker.consumer(queue_url, lambda _: None, wait=0).poll() == 10
