@@ -66,6 +66,21 @@ def desk(world: World) -> Desk:
     return Desk(world)
 
 
+def test_of_two_messages_of_one_item_that_come_together_one_is_handed_out(desk: Desk) -> None:
+    """A keyed put whose answer was lost may send its messages twice."""
+    # Given a message that was sent twice
+    (item, _) = desk.put("charge card", "b")
+    desk.send("charge card", {names.ITEM_ATTRIBUTE: item})
+
+    # When work is taken, Then it comes once, and the other message is gone
+    assert desk.payloads() == ["charge card", "b"]
+    assert desk.kept == ["charge card", "b"]
+
+    # And once more, if nobody has done it
+    desk.come_again()
+    assert desk.payloads() == ["charge card", "b"]
+
+
 def test_work_says_what_it_is_and_how_long_it_waited(world: World, desk: Desk) -> None:
     (item,) = desk.put("a")
     world.clock.advance(1_500)

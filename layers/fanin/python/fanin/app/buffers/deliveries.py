@@ -52,6 +52,9 @@ class Deliveries:
     def _sift(self, buffer: Buffer, received: Sequence[Received]) -> tuple[list[Work], list[str]]:
         """Split messages into work, and the handles of void messages.
 
+        A put that was repeated may have sent the message of an item twice. Of two that come together, one is
+        void: the other comes again if its work is not done.
+
         All others are left in the queue for those who sent them: messages without an item id, and messages
         whose items are not known to have been this buffer's.
         """
@@ -61,8 +64,12 @@ class Deliveries:
             buffer = self._records.refresh(buffer.name).buffer
         batches = {batch_id: self._batch(batch_id) for batch_id in {at.batch_id for _, _, at in ours}}
         now, work, void = self._ports.clock.now(), [], []
+        delivered: set[receipts.Ordinal] = set()
         for message, item, at in ours:
-            if self._is_pending(buffer, at, batches):
+            if at in delivered:
+                void.append(message.handle)
+            elif self._is_pending(buffer, at, batches):
+                delivered.add(at)
                 waited = max(0, now - message.sent_at)
                 work.append(Work(message.body, receipts.write(item, message.handle), waited))
             elif at.batch_id == buffer.batch_id or _was_its(buffer, batches[at.batch_id]):
