@@ -215,8 +215,8 @@ class SqliteRepeatBuffer:
     def _write(self, *statements: tuple[str, Sequence[object]]) -> None:
         """Execute statements in one transaction.
 
-        Without room for the log, the log's pages go into the file, and the log begins anew: most of the time
-        a deletion needs no more than that.
+        Without room for the log, the log's pages go into the file, and the log begins anew. On a disk that is
+        full to the last page even a deletion may fail; it is tried again later.
         """
         with self._lock, self._translated():
             try:
