@@ -86,8 +86,9 @@ def test_acks_wait_for_company(synthesize):
     assert (source["BatchSize"], source["MaximumBatchingWindowInSeconds"]) == (500, 20)
 
 
-def test_dead_messages_of_the_work_queue_go_to_their_function(fanin, tracker):
-    assert set(mappings(fanin, tracker, "dead_letters")) == {arn(fanin, tracker.work.dead_letters)}
+def test_dead_messages_of_the_work_queue_and_of_buffers_go_to_their_function(fanin, tracker):
+    queues = {arn(fanin, tracker.work.dead_letters), arn(fanin, tracker.buffers.dead_letters)}
+    assert set(mappings(fanin, tracker, "dead_letters")) == queues
     environment = fanin.properties(tracker.functions["dead_letters"].function)["Environment"]["Variables"]
     assert environment[names.ENV_RETRY_QUEUE_URL] == {"Ref": fanin.id_of(tracker.parked)}
 
@@ -195,7 +196,7 @@ def test_queues_invoke_as_often_as_the_settings_say(synthesize):
         for name in ("acks", "scatter", "replies", "dead_letters", "notifier")
     }
     assert most == {
-        "acks": [20], "scatter": [5], "replies": [5], "dead_letters": [5], "notifier": [None, None]
+        "acks": [20], "scatter": [5], "replies": [5], "dead_letters": [5, 5], "notifier": [None, None]
     }  # fmt: skip
 
 
