@@ -116,18 +116,30 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
 @app.command("list")
 def list_batches(
     ctx: typer.Context,
-    state: Annotated[State, typer.Argument(help="State of the batches to list.")] = State.OPEN,
+    *,
+    state: Annotated[
+        State | None,
+        typer.Argument(
+            help="State of the batches to list.", show_default="open; with --user-key, every state"
+        ),
+    ] = None,
+    user_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="List batches that were opened with this user key, newest first."),
+    ] = None,
     limit: PageSize = 100,
     cursor: Cursor = None,
     every: EveryPage = False,
 ) -> None:
-    """List the batches in a state."""
+    """List the batches in a state, or with a user key."""
     from fanin.cli.tables import batches_table
 
     run = session(ctx)
+    if state is None and user_key is None:
+        state = State.OPEN
     if every:
-        page = Batches(tuple(run.tracker.iter_batches(state)))
+        page = Batches(tuple(run.tracker.iter_batches(state, user_key=user_key)))
     else:
-        page = run.tracker.list(state, cursor=cursor, limit=limit)
+        page = run.tracker.list(state, user_key=user_key, cursor=cursor, limit=limit)
     run.answer(BATCHES.encode(page), batches_table(page.batches))
     run.more(page.cursor)
