@@ -33,6 +33,7 @@ class Access:
         batches: actions on the batches table, on all attributes.
         progress: attributes that UpdateItem may name there; empty grants no such update.
         listing: whether the role may query the index by state.
+        finding: whether the role may query the index by user key.
         words: actions on the words table.
         parts: actions on the parts table.
         directory: actions on the directory table.
@@ -41,6 +42,7 @@ class Access:
     batches: tuple[str, ...] = ("BatchGetItem",)
     progress: tuple[str, ...] = PROGRESS
     listing: bool = False
+    finding: bool = False
     words: tuple[str, ...] = ("BatchGetItem", "UpdateItem")
     parts: tuple[str, ...] = ()
     directory: tuple[str, ...] = ()
@@ -74,6 +76,7 @@ SERVE = Access(
     batches=("BatchGetItem", "PutItem", "UpdateItem"),
     progress=(),
     listing=True,
+    finding=True,
     words=("BatchGetItem", "UpdateItem"),
     parts=("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
@@ -83,6 +86,7 @@ PIPELINE = Access(
     batches=("BatchGetItem", "PutItem", "Scan", "UpdateItem"),
     progress=(),
     listing=True,
+    finding=True,
     words=("BatchGetItem", "Scan", "UpdateItem"),
     parts=SERVE.parts,
     directory=SERVE.directory,
@@ -99,7 +103,7 @@ class Storage(Construct):
         settings: settings of the deployment; ``removal`` and the throughputs apply to the tables.
 
     Attributes:
-        batches: the batch rows, with an index by state, and a stream of old and new images.
+        batches: the batch rows, with indexes by state and by user key, and a stream of old and new images.
         words: the words of the trees, with a stream of new images.
         parts: what else belongs to a batch: failures, idempotency keys, recipients and replies.
         directory: registrations, routes and buffers, with a stream of old and new images.
@@ -122,6 +126,15 @@ class Storage(Construct):
             sort_key=dynamodb.Attribute(name=names.DUE_AT, type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=[names.TOUCHED_AT],
+            max_write_request_units=settings.table_max_writes or None,
+            max_read_request_units=settings.table_max_reads or None,
+        )
+        # Only the keys: an acknowledgement changes none of them, so it never writes this index.
+        self.batches.add_global_secondary_index(
+            index_name=names.INDEX_BY_USER_KEY,
+            partition_key=dynamodb.Attribute(name=names.USER_SHARD, type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name=names.BATCH_ID, type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
             max_write_request_units=settings.table_max_writes or None,
             max_read_request_units=settings.table_max_reads or None,
         )
@@ -198,6 +211,8 @@ class Storage(Construct):
             allow(grantee, _actions("UpdateItem"), batches, condition)
         if access.listing:
             allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_STATE_SHARD}")
+        if access.finding:
+            allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_USER_KEY}")
         if access.words:
             allow(grantee, _actions(*access.words), words)
         if access.parts:

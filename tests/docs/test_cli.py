@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 COMMANDS = [
     "open", "add", "ack", "fail", "close", "cancel", "status", "missing", "failures", "verify",
-    "list", "watch", "fanout", "scatter", "scatter start", "scatter show", "replies",
+    "list", "expire", "watch", "fanout", "scatter", "scatter start", "scatter show", "replies",
     "directory", "directory register", "directory deregister", "directory show", "directory list",
     "route", "route put", "route show", "route list", "route delete", "route send",
     "frame", "frame open", "frame status", "frame claim",

@@ -46,7 +46,7 @@ ALLOWED = {
     },
     "api": SETTLES
     | CHANNELS
-    | {"batches PutItem", "by_shelf Query", "bus PutEvents", "DeleteSchedule"}
+    | {"batches PutItem", "by_shelf Query", "by_user_key Query", "bus PutEvents", "DeleteSchedule"}
     | {f"parts {action}" for action in ("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem")},
 }
 
@@ -77,6 +77,9 @@ def calls(stack, queues) -> Callable[[boto3.Session], dict[str, Callable[[], obj
         made: dict[str, Callable[[], object]] = {
             "by_shelf Query": lambda: dynamodb.query(
                 **some, IndexName=names.INDEX_BY_STATE_SHARD, KeyConditionExpression="shelf = :v"
+            ),
+            "by_user_key Query": lambda: dynamodb.query(
+                **some, IndexName=names.INDEX_BY_USER_KEY, KeyConditionExpression="user_shard = :v"
             ),
             "bus PutEvents": lambda: client("events").put_events(
                 Entries=[{"EventBusName": stack.bus, "Source": "test", "DetailType": "test", "Detail": "{}"}]

@@ -58,6 +58,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "api": {
         "batches": table("BatchGetItem", "PutItem", "UpdateItem"),
         "batches/index/by_shelf": table("Query"),
+        "batches/index/by_user_key": table("Query"),
         "words": table("BatchGetItem", "UpdateItem"),
         "parts": table("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
         "directory": table("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),

@@ -66,7 +66,7 @@ def test_a_job_may_do_this_and_nothing_else(made):
         "dynamodb:BatchWriteItem": [parts],
         "dynamodb:DeleteItem": [directory],
         "dynamodb:PutItem": [batches, parts],
-        "dynamodb:Query": [f"{batches}/index/by_shelf", directory, parts],
+        "dynamodb:Query": [f"{batches}/index/by_shelf", f"{batches}/index/by_user_key", directory, parts],
         "dynamodb:Scan": [batches, words],
         "dynamodb:UpdateItem": [batches, directory, parts, words],
         "iam:PassRole": ["<DeadlinesRole>"],

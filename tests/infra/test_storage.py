@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
+from infra.storage import BEGIN, PROGRESS
 
 TABLES = ("batches", "words", "parts", "directory")
 
@@ -42,7 +43,7 @@ def test_a_table_has_its_key_and_its_stream(fanin, tracker, table, key, stream):
 
 def test_batches_are_found_by_shelf_and_time(fanin, tracker):
     properties = fanin.properties(tracker.storage.batches)
-    (index,) = properties["GlobalSecondaryIndexes"]
+    index, _ = properties["GlobalSecondaryIndexes"]
     assert index == {
         "IndexName": names.INDEX_BY_STATE_SHARD,
         "KeySchema": [
@@ -53,6 +54,24 @@ def test_batches_are_found_by_shelf_and_time(fanin, tracker):
     }
     types = {a["AttributeName"]: a["AttributeType"] for a in properties["AttributeDefinitions"]}
     assert (types["shelf"], types["due_at"]) == ("S", "N")
+
+
+def test_batches_are_found_by_user_key_through_an_index_that_only_an_opening_writes(fanin, tracker):
+    # Given an index of keys that no acknowledgement changes, and of nothing else
+    properties = fanin.properties(tracker.storage.batches)
+    _, index = properties["GlobalSecondaryIndexes"]
+    assert index == {
+        "IndexName": names.INDEX_BY_USER_KEY,
+        "KeySchema": [
+            {"AttributeName": "user_shard", "KeyType": "HASH"},
+            {"AttributeName": "batch_id", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    types = {a["AttributeName"]: a["AttributeType"] for a in properties["AttributeDefinitions"]}
+    assert (types["user_shard"], types["batch_id"]) == ("S", "N")
+    # Then who moves a batch forward may not write its key
+    assert names.USER_SHARD not in {*PROGRESS, *BEGIN}
 
 
 @pytest.mark.parametrize(("removal", "policy"), [("retain", "Retain"), ("destroy", "Delete")])
@@ -84,8 +103,9 @@ def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(
         assert table["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
 
 
-def test_the_index_has_the_limit_of_its_table(synthesize):
+def test_an_index_has_the_limit_of_its_table(synthesize):
     """DynamoDB limits an index on its own; without a limit its writes may cost as much again."""
     fanin = synthesize(table_max_writes=50_000, table_max_reads=9_000)
-    (index,) = fanin.properties(fanin.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
-    assert index["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
+    indexes = fanin.properties(fanin.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
+    limit = {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
+    assert [index["OnDemandThroughput"] for index in indexes] == [limit, limit]

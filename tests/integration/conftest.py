@@ -136,6 +136,7 @@ def create_tables(connection: Connection, prefix: str) -> None:
             {"AttributeName": names.BATCH_ID, "AttributeType": "N"},
             {"AttributeName": names.STATE_SHARD, "AttributeType": "S"},
             {"AttributeName": names.DUE_AT, "AttributeType": "N"},
+            {"AttributeName": names.USER_SHARD, "AttributeType": "S"},
         ],
         GlobalSecondaryIndexes=[
             {
@@ -145,7 +146,15 @@ def create_tables(connection: Connection, prefix: str) -> None:
                     {"AttributeName": names.DUE_AT, "KeyType": "RANGE"},
                 ],
                 "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [names.TOUCHED_AT]},
-            }
+            },
+            {
+                "IndexName": names.INDEX_BY_USER_KEY,
+                "KeySchema": [
+                    {"AttributeName": names.USER_SHARD, "KeyType": "HASH"},
+                    {"AttributeName": names.BATCH_ID, "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            },
         ],
         **on_demand,
     )

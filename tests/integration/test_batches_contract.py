@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from fanin.app.ports.batches import Activity
+from fanin.app.ports.batches import Activity, ItemPlace
+from fanin.domain import limits
 from fanin.domain.batch import LIVE, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
 
@@ -123,3 +124,62 @@ class TestPage:
         stores.batches.allocate(8, 5, activity=None, room=None)
 
         assert stores.batches.page(State.OPEN).batches == [new_batch(items=5)]
+
+
+class TestPageOfUserKey:
+    @staticmethod
+    def walk(stores: Stores, user_key: str, limit: int) -> list[list[int]]:
+        pages, cursor = [], None
+        while True:
+            page = stores.batches.page_of_user_key(user_key, cursor=cursor, limit=limit)
+            pages.append([batch.batch_id for batch in page.batches])
+            assert len(page.batches) <= limit
+            if page.cursor is None:
+                return pages
+            cursor = page.cursor
+
+    def test_pages_hold_every_batch_of_the_key_once_and_the_newest_first(self, stores: Stores) -> None:
+        # Given 20 batches of one key in any state, most of them in one shard, and others
+        mine = [*range(10), *range(16, 96, 8)]
+        for batch_id in mine:
+            put(stores, batch_id, user_key="nightly", state=tuple(State)[batch_id % 6])
+        put(stores, 200, user_key="nightly#0")
+        put(stores, 201, user_key="night")
+        put(stores, 202)
+
+        for limit in (1, 3, 20, 100):
+            # When they are listed in pages
+            pages = self.walk(stores, "nightly", limit)
+
+            # Then all are there in one order over all pages, and no page is empty
+            assert list(chain(*pages)) == sorted(mine, reverse=True)
+            assert all(pages)
+        assert self.walk(stores, "nightly#0", 9) == [[200]]
+        assert self.walk(stores, "nobody's", 9) == [[]]
+
+    def test_a_batch_that_was_changed_is_shown_as_it_is_now(self, stores: Stores) -> None:
+        put(stores, user_key="k")
+        stores.batches.touch(8, Activity(NOW + 1, NOW + HOUR))
+        stores.batches.close(8, now=NOW)
+        stores.batches.end(8, State.COMPLETE, now=NOW, sources=LIVE)
+
+        assert stores.batches.page_of_user_key("k") == ([row_of(stores)], None)
+        assert row_of(stores).state is State.COMPLETE
+
+    def test_a_child_batch_is_found_too(self, stores: Stores) -> None:
+        child = new_batch(9, user_key="k")
+        stores.batches.create_child(child, ItemPlace(8, 0))
+
+        assert stores.batches.page_of_user_key("k") == ([child], None)
+
+    def test_a_batch_without_a_user_key_is_not_found(self, stores: Stores) -> None:
+        put(stores)
+
+        assert stores.batches.page_of_user_key("") == ([], None)
+
+    def test_the_longest_user_key_of_the_longest_characters_is_found(self, stores: Stores) -> None:
+        longest = "\U0001f302" * limits.MAX_USER_KEY
+        put(stores, 8, user_key=longest)
+        put(stores, 9, user_key=longest)
+
+        assert self.walk(stores, longest, 1) == [[9], [8]]

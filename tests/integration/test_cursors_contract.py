@@ -45,12 +45,15 @@ class TestCursors:
         with pytest.raises(InvalidRequest, match="cursor"):
             stores.batches.page(State.OPEN, cursor=cursor)
         with pytest.raises(InvalidRequest, match="cursor"):
+            stores.batches.page_of_user_key("k", cursor=cursor)
+        with pytest.raises(InvalidRequest, match="cursor"):
             stores.parts.failures(8, cursor=cursor)
 
     def test_a_cursor_is_good_for_its_own_listing_only(self, stores: Stores) -> None:
         for batch_id in range(3):
-            put(stores, batch_id)
+            put(stores, batch_id, user_key="k")
         batches = stores.batches.page(State.OPEN, limit=1).cursor
+        mine = stores.batches.page_of_user_key("k", limit=1).cursor
         notes = [FailureRow(n, f"8:g:{n}", "") for n in range(3)]
         stores.parts.put_failures(8, notes, expires_at=LATER)
         failures = stores.parts.failures(8, limit=1)[1]
@@ -58,6 +61,9 @@ class TestCursors:
         for use in (
             lambda: stores.batches.page(State.CLOSED, cursor=batches),
             lambda: stores.batches.page(State.OPEN, cursor=failures),
+            lambda: stores.batches.page(State.OPEN, cursor=mine),
+            lambda: stores.batches.page_of_user_key("l", cursor=mine),
+            lambda: stores.batches.page_of_user_key("k", cursor=batches),
             lambda: stores.parts.failures(9, cursor=failures),
             lambda: stores.parts.failures(8, cursor=batches),
         ):

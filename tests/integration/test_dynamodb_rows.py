@@ -238,3 +238,26 @@ def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo: Dynamo) -> N
     assert size(dynamo.word_row(KEY)) < 1024
     dynamo.words.clear([Clear(KEY, 1 << 63, ages, failed=True)])
     assert 700 < size(dynamo.word_row(KEY)) < 1024
+
+
+def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dynamo: Dynamo) -> None:
+    # Given a batch with a user key
+    put(dynamo, 8, user_key="nightly", limit=9, deadline=NOW)
+    batches, activity = dynamo.batches, Activity(NOW + 1, NOW + 2)
+    opened = dynamo.row("batches", batch_id={"N": "8"})
+
+    # When everything that can happen to it happens
+    batches.allocate(8, 1, activity=activity, room=8)
+    batches.rebound(8, items=1, pending=0)
+    batches.allocate_counted(8, 1, items=1, pending=0, activity=activity)
+    batches.allocate_once(batches.read([8])[8], 1, "key", activity=activity)
+    batches.touch(8, activity)
+    batches.postpone(8, deadline=NOW, until=NOW + 1, activity=activity)
+    batches.close(8, now=NOW, activity=activity)
+    batches.end(8, State.COMPLETE, now=NOW, sources=LIVE)
+    batches.expire(8, now=NOW)
+
+    # Then its keys there are as they were
+    ended = dynamo.row("batches", batch_id={"N": "8"})
+    assert ended["state"] != opened["state"]
+    assert ended["user_shard"] == opened["user_shard"] == {"S": "nightly#0"}

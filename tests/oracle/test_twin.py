@@ -93,12 +93,14 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: batches.count(batch_id, n, activity=activity),
         lambda: batches.touch(batch_id, activity),
         lambda: batches.page(some),
+        lambda: batches.page_of_user_key(rng.choice(("", "k", "l")), limit=rng.choice((1, 100))),
         lambda: batches.due(now + HOUR // 2),
         lambda: batches.end(batch_id, some, now=now, sources=[State.CLOSED], touched_at=row.touched_at),
         lambda: batches.expire(batch_id, now=now),
     ]
     if row is None:
-        batches.create(new_batch(batch_id, limit=rng.choice((None, 5)), mode=rng.choice(tuple(Mode))))
+        mode, user_key = rng.choice(tuple(Mode)), rng.choice(("", "k"))
+        batches.create(new_batch(batch_id, limit=rng.choice((None, 5)), mode=mode, user_key=user_key))
         return
     for call in rng.sample(calls, 5):
         call()

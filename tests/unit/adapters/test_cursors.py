@@ -135,3 +135,19 @@ def test_the_refusal_quotes_no_more_than_64_characters_of_it() -> None:
 def test_a_name_that_no_table_can_store_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="is not from this listing"):
         cursors.decode_name("there", cursors.encode_name("there", "a\ud800"))
+
+
+def test_a_listing_of_a_long_text_has_cursors_of_their_usual_length() -> None:
+    long = "☂" * 256
+    listing = cursors.listing_of("batches of", long)
+
+    assert cursors.decode(listing, cursors.encode(listing, 2**53 - 1), {1}) == (2**53 - 1,)
+    with pytest.raises(InvalidRequest, match="cursor"):
+        cursors.decode(cursors.listing_of("batches of", long + "☂"), cursors.encode(listing, 8), {1})
+
+
+def test_the_cursors_of_a_user_key_stay_as_they_are() -> None:
+    """Both releases read them while a stack is updated."""
+    listing = cursors.listing_of("batches of", "catalog-42")
+
+    assert listing == "batches of 83601cf870cb62f6910c285cb7cea921"

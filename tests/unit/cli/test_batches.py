@@ -1,4 +1,4 @@
-"""fanin open, add, close, cancel, list."""
+"""fanin open, add, close, cancel, list, expire."""
 
 from __future__ import annotations
 
@@ -83,6 +83,20 @@ def test_list_shows_one_state_only(run, tracker):
     assert "one" not in shown
 
 
+def test_list_finds_batches_by_user_key_in_every_state(run, tracker):
+    opened, cancelled = (tracker.open(user_key="nightly").batch_id for _ in range(2))
+    tracker.open(user_key="weekly")
+    tracker.cancel(cancelled)
+
+    def listed(*args):
+        return {batch["batch_id"] for batch in run("list", *args, "--json").document["batches"]}
+
+    assert listed("--user-key", "nightly") == {opened, cancelled}
+    assert listed("--user-key", "nightly", "--all") == {opened, cancelled}
+    assert listed("--user-key", "nightly", "cancelled") == {cancelled}
+    assert listed("cancelled", "--user-key", "weekly", "--all") == set()
+
+
 @pytest.mark.parametrize("command", ["close", "cancel"])
 def test_an_unknown_batch_is_not_found(run, command):
     assert run(command, 5).exit_code == ExitCode.NOT_FOUND
@@ -92,3 +106,51 @@ def test_a_batch_that_has_ended_stays_as_it_is(run, group):
     run("cancel", group.batch_id)
     assert run("cancel", group.batch_id).stdout.strip() == "cancelled"
     assert run("close", group.batch_id).stdout.strip() == "cancelled"
+
+
+class TestExpire:
+    def test_ends_live_batches_that_were_idle_and_says_how_many(self, run, tracker, group):
+        # Given an open batch of ten items, without activity from now on
+        since = encode_time(time.time_ns() // 1_000_000 + 3_600_000)
+
+        # Then it is ended if it was idle since then, and not if it had to be idle for days
+        assert run("expire", "open", "--idle-since", "7d").stdout.strip() == "batches: 0, items: 0"
+        assert run("expire", "open", "--idle-since", since).stdout.strip() == "batches: 1, items: 10"
+        assert tracker.status(group.batch_id).batch.state is State.ORPHANED
+
+    def test_removes_one_ended_batch(self, run, tracker, group):
+        tracker.cancel(group.batch_id)
+
+        assert run("expire", "--batch", group.batch_id, "--json").document == {"batches": 1, "items": 10}
+        assert run("status", group.batch_id).exit_code == ExitCode.NOT_FOUND
+        assert run("expire", "--batch", group.batch_id, "--json").document == {"batches": 0, "items": 0}
+
+    def test_refuses_to_remove_a_live_batch(self, run, tracker, group):
+        refused = run("expire", "--batch", group.batch_id)
+
+        assert refused.exit_code != ExitCode.OK
+        assert "cancel it first" in refused.stderr
+        assert tracker.status(group.batch_id).batch.state is State.OPEN
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            (),
+            ("complete",),
+            ("--idle-since", "7d"),
+            ("complete", "--batch", "5"),
+            ("--idle-since", "7d", "--batch", "5"),
+            ("complete", "--idle-since", "7d", "--batch", "5"),
+        ],
+    )
+    def test_names_either_a_state_and_a_time_or_a_batch(self, run, args):
+        refused = run("expire", *args)
+
+        assert refused.exit_code == ExitCode.USAGE
+        assert "--idle-since TIME" in refused.stderr
+
+    def test_says_how_to_write_a_time(self, run):
+        refused = run("expire", "open", "--idle-since", "yesterday")
+
+        assert refused.exit_code == ExitCode.USAGE
+        assert "7d" in refused.stderr

@@ -31,6 +31,13 @@ def test_a_moment_is_a_duration_or_a_time():
     assert parsing.moment("1970-01-01T01:00:00+01:00") == 0
 
 
+def test_a_moment_that_is_over_is_a_time_or_how_long_ago():
+    assert parsing.moment_past("7d") == timedelta(days=-7)
+    assert parsing.moment_past("1970-01-01T00:01:00Z") == 60_000
+    with pytest.raises(typer.BadParameter, match="how long ago, like 7d"):
+        parsing.moment_past("2026-11-21T09:40:00")
+
+
 def test_a_moment_without_a_zone_is_refused_with_both_forms():
     with pytest.raises(typer.BadParameter, match=r"T09:40:00Z.* 15m"):
         parsing.moment("2026-11-21T09:40:00")

@@ -156,6 +156,25 @@ class TestReading:
         opened = {tracker.open().batch_id for _ in range(20)}
         assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
 
+    def test_batches_of_a_user_key_are_followed_over_pages(self, tracker, memory, monkeypatch):
+        # Given 20 batches of a key, every second one cancelled, and pages of three
+        monkeypatch.setattr("fanin.client.ledger.MAX_PAGE", 3)
+        opened = []
+        for n in range(20):
+            memory.clock.advance(1_000)
+            opened.append(tracker.open(user_key="nightly").batch_id)
+            if n % 2:
+                tracker.cancel(opened[-1])
+        tracker.open(user_key="weekly")
+
+        # Then all are there, or those in the state, and the newest is the first
+        newest = opened[::-1]
+        assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
+        assert [batch.batch_id for batch in tracker.iter_batches("open", user_key="nightly")] == newest[1::2]
+        assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[
+            :1
+        ]
+
     def test_verify_adds_up_its_pages(self, memory):
         # Given: a ledger that verifies two items at a time
         tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))

@@ -45,6 +45,8 @@ DUE_AT: Final = "due_at"  # milliseconds: when the reaper should look at the bat
 TOUCHED_AT: Final = "touched_at"
 STATE: Final = "state"
 SHARDS: Final = 8
+USER_SHARD: Final = "user_shard"  # "<user key>#<shard>", of batches that have a user key
+INDEX_BY_USER_KEY: Final = "by_user_key"  # key: USER_SHARD, BATCH_ID
 
 # The words table.
 WORD_ID: Final = "word_id"  # "<batch>/<level>/<index>"

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.dynamodb.rows import decode, encode, state_shard, word_id, word_key
+from fanin import names
+from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard, word_id, word_key
 from fanin.app.ports.words import WordKey
+from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
 
 BATCH = Batch(
@@ -85,3 +87,25 @@ def test_a_row_is_in_the_shard_of_its_state() -> None:
 @pytest.mark.parametrize("key", [WordKey(0, 0, 0), WordKey(2**53 - 1, 6, 2**34)])
 def test_a_word_key_reads_back(key: WordKey) -> None:
     assert word_key(word_id(key)) == key
+
+
+def test_a_batch_with_a_user_key_has_the_key_of_its_index_and_no_other_has() -> None:
+    named = replace(BATCH, batch_id=19, user_key="catalog-42")
+
+    assert encode(named)["user_shard"] == {"S": "catalog-42#3"}
+    assert "user_shard" not in encode(replace(named, user_key=""))
+
+
+def test_a_row_of_the_release_before_the_index_by_user_key_is_read() -> None:
+    batch = replace(BATCH, user_key="catalog-42")
+    row = encode(batch)
+    del row["user_shard"]
+
+    assert decode(row) == batch
+
+
+def test_the_longest_user_key_fits_a_partition_key() -> None:
+    most = 2_048  # bytes, see "Quotas in Amazon DynamoDB"
+    shards = {user_shard("\U0001f302" * limits.MAX_USER_KEY, shard) for shard in range(names.SHARDS)}
+
+    assert max(len(shard.encode()) for shard in shards) <= most

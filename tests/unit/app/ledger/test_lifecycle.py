@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.domain import limits
-from fanin.domain.acks import ItemRange
+from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import FIRST_LOOK, LIVE, Batch, State
 from fanin.domain.reports import Expired
 from fanin.errors import (
@@ -183,6 +183,64 @@ class TestList:
         for state, text in ((State.CLOSED, cursor), (State.OPEN, "nonsense")):
             with pytest.raises(InvalidRequest, match="cursor"):
                 world.ledger.list(state, cursor=text)
+
+
+class TestListOfUserKey:
+    def test_shows_the_batches_of_every_state_and_the_newest_first(self, world: World) -> None:
+        older, _ = world.batch(1, user_key="nightly")
+        world.clock.advance(HOUR)
+        newer, _ = world.batch(closed=True, user_key="nightly")
+        world.batch(1, user_key="weekly")
+
+        page = world.ledger.list(user_key="nightly")
+
+        assert [batch.batch_id for batch in page.batches] == [newer.batch_id, older.batch_id]
+        assert [batch.state for batch in page.batches] == [State.COMPLETE, State.OPEN]
+        assert page.cursor is None
+
+    def test_with_a_state_shows_only_the_batches_in_it(self, world: World) -> None:
+        opened, _ = world.batch(1, user_key="nightly")
+        world.batch(closed=True, user_key="nightly")
+        world.batch(1)
+
+        page = world.ledger.list(State.OPEN, user_key="nightly")
+
+        assert [batch.batch_id for batch in page.batches] == [opened.batch_id]
+
+    def test_goes_on_behind_a_page_that_the_state_made_empty(self, world: World) -> None:
+        opened, _ = world.batch(1, user_key="nightly")
+        world.clock.advance(HOUR)
+        world.batch(closed=True, user_key="nightly")
+
+        first = world.ledger.list(State.OPEN, user_key="nightly", limit=1)
+        rest = world.ledger.list(State.OPEN, user_key="nightly", cursor=first.cursor, limit=1)
+
+        assert first.batches == ()
+        assert [batch.batch_id for batch in rest.batches] == [opened.batch_id]
+        assert rest.cursor is None
+
+    def test_leaves_out_what_is_gone(self, world: World) -> None:
+        world.batch(closed=True, user_key="nightly")
+        world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1)
+
+        assert world.ledger.list(user_key="nightly").batches == ()
+
+    def test_says_how_many_items_failed(self, world: World) -> None:
+        batch, (group,) = world.batch(3, user_key="nightly")
+        world.ledger.fail([Failure(group[0], "no")])
+
+        (row,) = world.ledger.list(user_key="nightly").batches
+
+        assert (row.batch_id, row.failed) == (batch.batch_id, 1)
+
+    def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world: World) -> None:
+        with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or both$"):
+            world.ledger.list()
+
+    @pytest.mark.parametrize("user_key", ["", "k" * (limits.MAX_USER_KEY + 1), 7, "\ud800"])
+    def test_refuses_what_no_batch_can_have_as_its_user_key(self, world: World, user_key: Any) -> None:
+        with pytest.raises(InvalidRequest, match=r"^user_key "):
+            world.ledger.list(user_key=user_key)
 
 
 class TestExpire:

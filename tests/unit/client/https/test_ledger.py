@@ -98,6 +98,18 @@ def test_every_call_sends_its_route_and_reads_its_answer(ledger_of, there):
             batches.BATCHES.encode(there.list(State.OPEN)),
         ),
         (
+            "GET",
+            "/v1/batches?user_key=a%20%26%20b%23%E2%98%82&limit=100",
+            lambda x: x.list(user_key="a & b#☂"),
+            batches.BATCHES.encode(there.list(State.OPEN)),
+        ),
+        (
+            "GET",
+            "/v1/batches?state=complete&user_key=k&cursor=c&limit=9",
+            lambda x: x.list(State.COMPLETE, user_key="k", cursor="c", limit=9),
+            batches.BATCHES.encode(there.list(State.OPEN)),
+        ),
+        (
             "DELETE",
             "/v1/batches?state=open&idle_since=1970-01-01T00%3A00%3A01.500Z",
             lambda x: x.expire(State.OPEN, idle_since=1500),

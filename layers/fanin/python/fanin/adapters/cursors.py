@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Collection
@@ -14,6 +15,11 @@ _LONGEST: Final = 1024
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 """Halves of characters, which JSON can name and no table can store."""
 _HIGHEST: Final = 2**53
+
+
+def listing_of(what: str, text: str) -> str:
+    """Name a listing after a caller's text, by its digest: the text itself may be too long for a cursor."""
+    return f"{what} {hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 def encode(listing: str, *position: int) -> str:

@@ -1,4 +1,4 @@
-"""Commands on whole batches: ``fanin open``, ``add``, ``close``, ``cancel`` and ``list``."""
+"""Commands on whole batches: ``fanin open``, ``add``, ``close``, ``cancel``, ``list`` and ``expire``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metad
 from fanin.cli.session import session
 from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.reports import Batches
-from fanin.wire.batches import BATCH, BATCHES, GROUP
+from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 
 app = typer.Typer()
 
@@ -116,18 +116,61 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
 @app.command("list")
 def list_batches(
     ctx: typer.Context,
-    state: Annotated[State, typer.Argument(help="State of the batches to list.")] = State.OPEN,
+    *,
+    state: Annotated[
+        State | None,
+        typer.Argument(
+            help="State of the batches to list.", show_default="open; with --user-key, every state"
+        ),
+    ] = None,
+    user_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="List batches that were opened with this user key, newest first."),
+    ] = None,
     limit: PageSize = 100,
     cursor: Cursor = None,
     every: EveryPage = False,
 ) -> None:
-    """List the batches in a state."""
+    """List the batches in a state, or with a user key."""
     from fanin.cli.tables import batches_table
 
     run = session(ctx)
+    if state is None and user_key is None:
+        state = State.OPEN
     if every:
-        page = Batches(tuple(run.tracker.iter_batches(state)))
+        page = Batches(tuple(run.tracker.iter_batches(state, user_key=user_key)))
     else:
-        page = run.tracker.list(state, cursor=cursor, limit=limit)
+        page = run.tracker.list(state, user_key=user_key, cursor=cursor, limit=limit)
     run.answer(BATCHES.encode(page), batches_table(page.batches))
     run.more(page.cursor)
+
+
+@app.command()
+def expire(
+    ctx: typer.Context,
+    *,
+    state: Annotated[State | None, typer.Argument(help="State of the batches to expire.")] = None,
+    idle_since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Only batches without activity since then: a duration ago (7d, 2h), or a time in RFC 3339.",
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(parser=parsing.batch_id, metavar="BATCH", help="Remove this batch, which has ended."),
+    ] = None,
+) -> None:
+    """Clean up: end idle live batches as orphaned, and remove ended ones.
+
+    Give a STATE and --idle-since, or one --batch. A batch that was removed can no longer be read.
+    """
+    run = session(ctx)
+    if batch is not None and state is None and idle_since is None:
+        expired = run.tracker.remove(batch)
+    elif batch is None and state is not None and idle_since is not None:
+        expired = run.tracker.expire(state, idle_since=parsing.moment_past(idle_since))
+    else:
+        raise typer.BadParameter("give a STATE and --idle-since TIME, or else --batch BATCH alone")
+    run.answer(EXPIRED.encode(expired), f"batches: {expired.batches}, items: {expired.items}")

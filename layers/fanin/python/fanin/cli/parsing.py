@@ -40,14 +40,23 @@ def moment(text: str) -> timedelta | int:
     Returns:
         A duration from now, or milliseconds since 1970 for a time in RFC 3339.
     """
-    if _SPAN.fullmatch(text):
-        return span(text)
+    return span(text) if _SPAN.fullmatch(text) else _time(text, "a duration from now like 15m")
+
+
+def moment_past(text: str) -> timedelta | int:
+    """Parse a point in time that is over.
+
+    Returns:
+        A duration from now, which is negative; or milliseconds since 1970 for a time in RFC 3339.
+    """
+    return -span(text) if _SPAN.fullmatch(text) else _time(text, "how long ago, like 7d")
+
+
+def _time(text: str, otherwise: str) -> int:
     try:
         return decode_time(text)
     except InvalidRequest as error:
-        raise typer.BadParameter(
-            f"{error}; write a time like 2026-11-21T09:40:00Z, or a duration from now like 15m"
-        ) from None
+        raise typer.BadParameter(f"{error}; write a time like 2026-11-21T09:40:00Z, or {otherwise}") from None
 
 
 def item_range(text: str) -> ItemRange:

@@ -283,13 +283,32 @@ class LedgerCalls:
             follow_cursor(lambda cursor: self.ledger.verify(batch_id, cursor=cursor, repair=repair))
         )
 
-    def list(self, state: State | str, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        """Read one page of the batches in a state; ``iter_batches`` gives all."""
-        return self.ledger.list(member(State, state), cursor=cursor, limit=limit)
+    def list(
+        self,
+        state: State | str | None = None,
+        *,
+        user_key: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Batches:
+        """Read one page of the batches in a state, with a user key, or both; ``iter_batches`` gives all.
 
-    def iter_batches(self, state: State | str) -> Iterator[Batch]:
-        """All batches in a state, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.list(state, cursor=cursor, limit=MAX_PAGE)):
+        Args:
+            state: only batches in this state.
+            user_key: only batches that were opened with this user key, the newest first.
+            cursor: of the page before.
+            limit: most batches of a page. A page may have fewer; only a None cursor marks the end.
+        """
+        of = None if state is None else member(State, state)
+        return self.ledger.list(of, user_key=user_key, cursor=cursor, limit=limit)
+
+    def iter_batches(
+        self, state: State | str | None = None, *, user_key: str | None = None
+    ) -> Iterator[Batch]:
+        """All batches in a state, with a user key (the newest first), or both, read a page at a time."""
+        for page in follow_cursor(
+            lambda cursor: self.list(state, user_key=user_key, cursor=cursor, limit=MAX_PAGE)
+        ):
             yield from page.batches
 
     def expire(self, state: State | str, *, idle_since: Moment) -> Expired:

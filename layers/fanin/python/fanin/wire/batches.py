@@ -29,6 +29,8 @@ from fanin.wire.json_types import (
 from fanin.wire.shapes import Inline, answer, plain, request
 
 STATE: Final = one_of(State)
+USER_KEY: Final = text(limits.MAX_USER_KEY, least=1)
+"""A user key that batches are looked for by."""
 
 OPEN_BATCH: Final = request(
     "OpenBatch",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import OpenBatch
@@ -108,6 +110,44 @@ def test_batches_are_listed_by_state_and_expired(call, memory: Memory) -> None:
     # Then both are orphaned
     assert expired.json == {"batches": 2, "items": 0}
     assert {call("GET", f"/v1/batches/{batch_id}").json["state"] for batch_id in ids} == {"orphaned"}
+
+
+def test_batches_are_listed_by_user_key_and_the_newest_first(call, memory: Memory) -> None:
+    # Given two batches of a user key, of which one is cancelled, and another
+    older, newer, _ = (_opened(call, memory, user_key) for user_key in ("a & b#☂", "a & b#☂", "c"))
+    call("POST", f"/v1/batches/{newer}/cancel")
+
+    def listed(**query: object) -> list[int]:
+        return [batch["batch_id"] for batch in call("GET", "/v1/batches", **query).json["batches"]]
+
+    # Then they are found by it, in any state or in one, in pages
+    assert listed(user_key="a & b#☂") == [newer, older]
+    assert listed(user_key="a & b#☂", state="open") == [older]
+    first = call("GET", "/v1/batches", user_key="a & b#☂", limit=1).json
+    assert listed(user_key="a & b#☂", cursor=first["cursor"]) == [older]
+    assert listed(user_key="nobody's") == []
+
+
+def _opened(call, memory: Memory, user_key: str) -> int:
+    memory.clock.advance(1_000)
+    return call("POST", "/v1/batches", {"user_key": user_key}).json["batch_id"]
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ({}, "give a state (open, closed, complete, timed_out, cancelled, orphaned), a user_key, or both"),
+        ({"limit": 5}, "give a state"),
+        ({"user_key": ""}, "user_key"),
+        ({"user_key": "k" * 257}, "user_key"),
+        ({"user_key": "k", "state": "shut"}, "state"),
+    ],
+)
+def test_a_listing_says_what_it_needs(call, query: dict[str, object], detail: str) -> None:
+    refused = call("GET", "/v1/batches", **query)
+
+    assert refused.status == 400
+    assert detail in refused.json["detail"]
 
 
 def test_cancel_and_verify(call) -> None:

@@ -11,6 +11,7 @@ from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
 from fanin.adapters.dynamodb.state_index import StateIndex
+from fanin.adapters.dynamodb.user_key_index import UserKeyIndex
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
@@ -36,6 +37,7 @@ class DynamoBatches:
         self._parts_table = parts_table
         self._connection = connection
         self._index = StateIndex(table, connection)
+        self._user_keys = UserKeyIndex(table, connection)
 
     def create(self, batch: Batch) -> Batch | None:
         done, row = self._connection.update(self._new(batch))
@@ -167,6 +169,11 @@ class DynamoBatches:
         now = self.read(found)
         batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
         return Page(batches, after)
+
+    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
+        found, after = self._user_keys.page(user_key, cursor=cursor, limit=limit)
+        now = self.read(found)
+        return Page([now[batch_id] for batch_id in found if batch_id in now], after)
 
     def due(self, before: int) -> Iterator[int]:
         return self._index.due(before)

@@ -45,12 +45,22 @@ def state_shard(state: State, batch_id: int) -> str:
     return f"{state}#{batch_id % names.SHARDS}"
 
 
+def user_shard(user_key: str, shard: int) -> str:
+    """Key of the index by user key: many batches may have the same one, so it is spread over shards too.
+
+    A user key has at most 1,024 bytes of UTF-8; a partition key of DynamoDB may have 2,048.
+    """
+    return f"{user_key}#{shard}"
+
+
 def encode(batch: Batch) -> dict[str, Any]:
-    """Encode a batch as its row, with the keys of the index."""
+    """Encode a batch as its row, with the keys of the indexes."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {name: attribute(value) for name, value in values if value is not None}
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
     row[names.DUE_AT] = attribute(batch.look_at(batch.created_at))
+    if batch.user_key:
+        row[names.USER_SHARD] = attribute(user_shard(batch.user_key, batch.batch_id % names.SHARDS))
     return row
 
 

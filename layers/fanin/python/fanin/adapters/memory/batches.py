@@ -226,6 +226,19 @@ class MemoryBatches:
         shard, due_at, _, batch_id = places[limit - 1]
         return Page(batches, cursors.encode(listing, shard, due_at, batch_id))
 
+    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
+        listing = cursors.listing_of("batches of", user_key)
+        before = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
+
+        def query() -> list[int]:
+            mine = (batch_id for batch_id, row in self._rows.items() if user_key and row.user_key == user_key)
+            return sorted((one for one in mine if before is None or one < before), reverse=True)
+
+        found = self._accesses.read("batches.page_of_user_key", query)
+        page = found[:limit]
+        batches = list(self.read(page).values())
+        return Page(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
+
     def _place(self, due_at: int, batch_id: int) -> tuple[int, int, int]:
         """Where the index lists a row within its shard."""
         return due_at, hash((self._ties, batch_id)), batch_id

@@ -113,11 +113,28 @@ class Ledger(Protocol):
         """Recompute the state from the items up, report disagreements, and with ``repair`` fix them."""
         ...
 
-    def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        """List the batches in a state, up to 1,000 a page. Only a None cursor marks the end.
+    def list(
+        self,
+        state: State | None = None,
+        *,
+        user_key: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Batches:
+        """List batches by state, by user key, or by both, up to 1,000 a page.
+
+        A page may be short or empty; only a None cursor marks the end. With a user key the newest batch is
+        first.
+
+        Args:
+            state: only batches in this state.
+            user_key: only batches that were opened with this user key.
+            cursor: of the page before.
+            limit: most batches of a page.
 
         Raises:
-            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+            InvalidRequest: neither a state nor a user key is given, the cursor is not from this listing, or
+                the limit is not from 1 to 1,000.
         """
         ...
 

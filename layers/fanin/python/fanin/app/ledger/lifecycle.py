@@ -9,6 +9,7 @@ from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import Page
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.reports import Batches, Expired
@@ -46,12 +47,23 @@ class Lifecycle:
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
 
-    def list(self, state: State, *, cursor: str | None, limit: int) -> Batches:
+    def list(self, state: State | None, *, user_key: str | None, cursor: str | None, limit: int) -> Batches:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
-        page = self._ports.batches.page(state, cursor=cursor, limit=limit)
-        there = [batch for batch in page.batches if not batch.gone(now)]
+        page = self._page(state, user_key, cursor, limit)
+        there = [batch for batch in page.batches if not batch.gone(now) and state in {None, batch.state}]
         return Batches(self._failed.listed(there), page.cursor)
+
+    def _page(self, state: State | None, user_key: str | None, cursor: str | None, limit: int) -> Page:
+        if user_key is not None:
+            limits.text("user_key", user_key, limits.MAX_USER_KEY, least=1)
+            return self._ports.batches.page_of_user_key(user_key, cursor=cursor, limit=limit)
+        if state is not None:
+            return self._ports.batches.page(state, cursor=cursor, limit=limit)
+        raise InvalidRequest(
+            f"neither state nor user_key says which batches to list; give a state ({', '.join(State)}),"
+            " a user_key, or both"
+        )
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
         now = self._ports.clock.now()

@@ -89,8 +89,15 @@ class LedgerService:
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         return self._reading.verify(batch_id, cursor=cursor, repair=repair)
 
-    def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        return self._lifecycle.list(state, cursor=cursor, limit=limit)
+    def list(
+        self,
+        state: State | None = None,
+        *,
+        user_key: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Batches:
+        return self._lifecycle.list(state, user_key=user_key, cursor=cursor, limit=limit)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:
         return self._lifecycle.expire(state, idle_since=idle_since)

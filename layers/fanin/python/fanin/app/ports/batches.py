@@ -53,7 +53,7 @@ class Adoption(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page of batches from the index, oldest ``due_at`` first within a shard."""
+    """One page of batches from an index, in the order of the listing."""
 
     batches: list[Batch]
     cursor: str | None
@@ -224,11 +224,22 @@ class BatchStore(Protocol):
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         """List batches of one state through the index (eventually consistent), shard by shard.
 
-        A page may be short, since rows that have left the state are dropped. Only a None cursor means the
-        end.
+        Within a shard the oldest ``due_at`` is first. A page may be short, since rows that have left the
+        state are dropped. Only a None cursor means the end.
 
         Raises:
             InvalidRequest: the cursor is not from a listing of this state.
+        """
+        ...
+
+    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
+        """List batches that were opened with a user key, through the index (eventually consistent).
+
+        The newest id is first. Rows that the release before this index wrote are not in it. A page may be
+        short, since rows that were deleted are dropped. Only a None cursor means the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from a listing of this user key.
         """
         ...
 

@@ -96,8 +96,16 @@ class HttpsLedger:
         query = {"cursor": cursor, "repair": "true" if repair else "false"}
         return self._api.call(batches.VERDICT, "POST", f"/batches/{batch_id}/verify", query=query)
 
-    def list(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Batches:
-        query = {"state": state.value, "cursor": cursor, "limit": limit}
+    def list(
+        self,
+        state: State | None = None,
+        *,
+        user_key: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Batches:
+        of = None if state is None else state.value
+        query = {"state": of, "user_key": user_key, "cursor": cursor, "limit": limit}
         return self._api.call(batches.BATCHES, "GET", "/batches", query=query)
 
     def expire(self, state: State, *, idle_since: int) -> Expired:

@@ -27,7 +27,8 @@ def _open(fanin: Fanin, request: Request) -> Batch:
 
 
 def _list(fanin: Fanin, request: Request) -> Batches:
-    return fanin.ledger.list(request.query["state"], **page_of(request))
+    query = request.query
+    return fanin.ledger.list(query.get("state"), user_key=query.get("user_key"), **page_of(request))
 
 
 def _expire(fanin: Fanin, request: Request) -> Expired:
@@ -86,8 +87,8 @@ ROUTES: Final = (
         body=batches.OPEN_BATCH, headers=KEY, errors=(*GONE, IdempotencyKeyReused, ItemHasChild),
     ),
     Route(
-        "GET", _ROOT, "listBatches", "List the batches of a state", _list, batches.BATCHES,
-        required={"state": batches.STATE}, optional=paged(),
+        "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both", _list, batches.BATCHES,
+        optional={"state": batches.STATE, "user_key": batches.USER_KEY, **paged()},
     ),
     Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",

@@ -1,0 +1,116 @@
+"""The listing of batches by user key: merged from all shards of the index, then the rows as they are now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+
+from fanin.adapters import cursors
+from fanin.adapters.dynamodb import DynamoBatches
+from fanin.adapters.dynamodb.rows import encode
+from fanin.app.ports.batches import Page
+from fanin.domain.batch import Batch
+from fanin.errors import InvalidRequest
+from tests.unit.adapters.dynamodb.conftest import BATCH
+
+Asked = list[dict[str, Any]]
+LISTING = cursors.listing_of("batches of", "k")
+
+
+def batch(batch_id: int) -> Batch:
+    return replace(BATCH, batch_id=batch_id, user_key="k")
+
+
+def place(batch_id: int) -> dict[str, Any]:
+    return {"user_shard": {"S": f"k#{batch_id % 8}"}, "batch_id": {"N": str(batch_id)}}
+
+
+def rows(aws: Stubber, *found: Batch) -> None:
+    aws.add_response("batch_get_item", {"Responses": {"batches": [encode(row) for row in found]}})
+
+
+def test_every_shard_is_asked_and_the_newest_batch_comes_first(
+    batches: DynamoBatches, aws: Stubber, asked: Asked
+) -> None:
+    # Given shards of which the first has the newest and the oldest batch
+    aws.add_response("query", {"Items": [place(80), place(8)]})
+    for shard in range(1, 8):
+        aws.add_response("query", {"Items": [place(shard + 16)]})
+    rows(aws, *map(batch, [8, *range(17, 24), 80]))
+
+    # When a page is listed
+    page = batches.page_of_user_key("k", limit=24)
+
+    # Then the batches are in the order of their ids, whatever the order of the rows
+    assert [row.batch_id for row in page.batches] == [80, *reversed(range(17, 24)), 8]
+    assert page.cursor is None
+    assert asked[:-1] == [
+        {
+            "TableName": "batches",
+            "IndexName": "by_user_key",
+            "KeyConditionExpression": "user_shard = :shard",
+            "ExpressionAttributeValues": {":shard": {"S": f"k#{shard}"}},
+            "ScanIndexForward": False,
+            "Limit": 4,
+        }
+        for shard in range(8)
+    ]
+
+
+def test_a_shard_with_more_than_its_share_is_asked_again(
+    batches: DynamoBatches, aws: Stubber, asked: Asked
+) -> None:
+    aws.add_response("query", {"Items": [place(24)], "LastEvaluatedKey": place(24)})
+    for _ in range(1, 8):
+        aws.add_response("query", {"Items": []})
+    aws.add_response("query", {"Items": [place(16)]})
+    rows(aws, batch(16), batch(24))
+
+    assert batches.page_of_user_key("k", limit=5) == Page([batch(24), batch(16)], None)
+
+    again = asked[8]
+    assert again["KeyConditionExpression"] == "user_shard = :shard AND batch_id < :before"
+    assert again["ExpressionAttributeValues"] == {":shard": {"S": "k#0"}, ":before": {"N": "24"}}
+
+
+def test_a_page_goes_on_below_the_last_id_in_every_shard(
+    batches: DynamoBatches, aws: Stubber, asked: Asked
+) -> None:
+    # Given a page that ends with batch 9, and a batch behind it
+    aws.add_response("query", {"Items": [place(8)]})
+    aws.add_response("query", {"Items": [place(9)]})
+    for _ in range(2, 8):
+        aws.add_response("query", {"Items": []})
+    rows(aws, batch(9))
+    first = batches.page_of_user_key("k", limit=1)
+    assert cursors.decode(LISTING, first.cursor or "", {1}) == (9,)
+
+    # When the listing goes on
+    for _ in range(8):
+        aws.add_response("query", {"Items": []})
+    assert batches.page_of_user_key("k", cursor=first.cursor) == Page([], None)
+
+    # Then every shard goes on there
+    assert {query["ExpressionAttributeValues"][":before"]["N"] for query in asked[9:]} == {"9"}
+
+
+def test_a_row_that_was_deleted_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
+    aws.add_response("query", {"Items": [place(16), place(8)]})
+    for _ in range(1, 8):
+        aws.add_response("query", {"Items": []})
+    rows(aws, batch(8))
+
+    assert batches.page_of_user_key("k") == Page([batch(8)], None)
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", cursors.encode("batches of k", 3), cursors.encode(LISTING), cursors.encode(LISTING, 3, 9)]
+)
+def test_a_cursor_that_this_listing_did_not_give_asks_nothing(
+    batches: DynamoBatches, aws: Stubber, cursor: str
+) -> None:
+    with pytest.raises(InvalidRequest, match="cursor"):
+        batches.page_of_user_key("k", cursor=cursor)
