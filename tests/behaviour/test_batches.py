@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -42,6 +43,24 @@ def test_a_producer_that_breaks_off_cancels_its_batch(world: World) -> None:
         batch.add(3)
         raise KeyError("rows")
     assert world.only_event(batch.id).detail_type == "Batch Cancelled"
+
+
+def test_batches_are_found_by_their_user_key_and_the_newest_first(world: World) -> None:
+    # Given two batches of a user key, one of them cancelled, and one of another that begins with it
+    tracker, user_key = world.tracker, f"nightly & co #{uuid.uuid4()}"
+    older = tracker.open(user_key=user_key).batch_id
+    world.until(iter((False, True)).__next__)  # time passes, since ids of one millisecond have any order
+    newer = tracker.open(user_key=user_key).batch_id
+    tracker.open(user_key=f"{user_key}#0")
+    tracker.cancel(newer)
+
+    # Then both are found, or the one in a state, as soon as the index has them
+    def found(state: str | None = None) -> list[int]:
+        return [batch.batch_id for batch in tracker.iter_batches(state, user_key=user_key)]
+
+    assert world.until(lambda: len(found()) >= 2 and found()) == [newer, older]
+    assert found("cancelled") == [newer]
+    assert found("complete") == []
 
 
 def test_a_batch_of_batches_completes_with_the_last_of_them(world: World) -> None:

@@ -380,6 +380,8 @@ class TestForm:
         [
             "/v1/batches",
             "/v1/batches?state=any",
+            "/v1/batches?user_key=",
+            "/v1/batches?user_key=nightly&cursor=guess",
             "/v1/batches?state=open&limit=0",
             "/v1/batches?state=open&limit=1001",
             "/v1/batches?state=open&cursor=guess",
