@@ -42,7 +42,7 @@ class Failed:
         if tally.whole:
             return replace(batch, failed=tally.failed, failed_more=False)
         notes, cursor = self._ports.parts.failures(batch.batch_id, limit=max(1, min(budget // 2, 1_000)))
-        affordable = budget - len(notes) >= len(notes)
+        affordable = 2 * len(notes) <= budget  # each note may take the read of a word
         found = len(self.confirmed(batch, notes)) if affordable else 0
         if cursor is None and affordable:
             return replace(batch, failed=found, failed_more=False)

@@ -148,9 +148,9 @@ class Settler:
             return batch
         self._known.remember(batch)
         if batch.mode is Mode.ESTIMATED:
-            return self._complete(batch.batch_id, None) if batch.counted_out() else batch
+            return self._complete(batch, None) if batch.counted_out() else batch
         if batch.items == 0:
-            return self._complete(batch.batch_id, Tally())
+            return self._complete(batch, Tally())
         levels = range(self._tree.root_level(batch.items) + 1)
         edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
         self._rise(self._ports.words.read_tallied(edge))
@@ -248,8 +248,8 @@ class Settler:
         marks: dict[WordKey, _Mark] = {}
         for key, tally in done.items():
             if self._is_top(key):
-                if self._row(key).state is State.CLOSED:
-                    self._complete(key.batch_id, tally)
+                if (batch := self._row(key)).state is State.CLOSED:
+                    self._complete(batch, tally)
                 continue
             parent, mask = self._parent(key)
             carried = {key.number % self._tree.width: tally}
@@ -265,24 +265,24 @@ class Settler:
         level, number, mask = self._tree.parent(key.level, key.number)
         return WordKey(key.batch_id, level, number), mask
 
-    def _complete(self, batch_id: int, tally: Tally | None) -> Batch:
+    def _complete(self, batch: Batch, tally: Tally | None) -> Batch:
         """Complete a closed batch.
 
         Args:
-            batch_id: the batch.
+            batch: the row.
             tally: of its root; None if it is estimated.
         """
-        items = self._row(WordKey(batch_id, 0, 0)).items
         row, _ = self._ports.batches.end(
-            batch_id,
+            batch.batch_id,
             State.COMPLETE,
             now=self._ports.clock.now(),
             sources=(State.CLOSED,),
-            done=None if tally is None else Done(items, tally.failed, not tally.whole),
+            done=None if tally is None else Done(batch.items, tally.failed, not tally.whole),
         )
         if row is None:
             raise BatchGone(
-                f"batch {batch_id} was removed while its last item was acknowledged; nothing is left to do"
+                f"batch {batch.batch_id} was removed while its last item was acknowledged;"
+                " nothing is left to do"
             )
         return self._known.remember(row)
 
