@@ -9,7 +9,6 @@ from typing import Final
 
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.ports.words import WordKey
 from fanin.domain import ids
 from fanin.domain.ids import Block
 from fanin.errors import BatchGone, BatchNotFound
@@ -75,14 +74,7 @@ class WorkStates:
 
     def _given_up(self, batch_id: int, ordinals: Collection[int]) -> set[int]:
         """Those that the service gave up; the note of a failure is written before its bit."""
-        tree = self._ports.tree
-        places = {ordinal: divmod(ordinal, tree.width) for ordinal in ordinals}
-        words = self._ports.words.read_failed({WordKey(batch_id, 0, number) for number, _ in places.values()})
-        failed = [
-            ordinal
-            for ordinal, (number, position) in places.items()
-            if words.get(WordKey(batch_id, 0, number), 0) & tree.bits[position]
-        ]
+        failed = self._ledger.failed_among(batch_id, ordinals)
         reasons = self._ports.parts.reasons(batch_id, failed) if failed else {}
         return {ordinal for ordinal, reason in reasons.items() if reason in {LOST, REPLACED}}
 

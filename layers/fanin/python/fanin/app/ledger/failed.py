@@ -7,7 +7,7 @@ reaches the words that a reader visits only when the words below are finished.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fanin.app.ports import Ports
@@ -52,14 +52,20 @@ class Failed:
         """Those notes whose item has failed: a note is written first, and then another mark may have won."""
         if batch.mode is Mode.ESTIMATED:
             return notes
-        width, bits = self._ports.tree.width, self._ports.tree.bits
-        keys = {WordKey(batch.batch_id, 0, note.ordinal // width) for note in notes}
-        masks = self._ports.words.read_failed(keys)
-        return [
-            note
-            for note in notes
-            if masks.get(WordKey(batch.batch_id, 0, note.ordinal // width), 0) & bits[note.ordinal % width]
-        ]
+        failed = self.among(batch.batch_id, [note.ordinal for note in notes])
+        return [note for note in notes if note.ordinal in failed]
+
+    def among(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
+        """Those ordinals of an exact batch whose bit was cleared as failed; reads their words."""
+        tree = self._ports.tree
+        places = {ordinal: divmod(ordinal, tree.width) for ordinal in ordinals}
+        numbers = sorted({number for number, _ in places.values()})
+        masks = self._ports.words.read_failed([WordKey(batch_id, 0, number) for number in numbers])
+        return {
+            ordinal
+            for ordinal, (number, position) in places.items()
+            if masks.get(WordKey(batch_id, 0, number), 0) & tree.bits[position]
+        }
 
     def listed(self, batches: Sequence[Batch]) -> tuple[Batch, ...]:
         """Rows with what the roots of their trees know, which is one read for each live batch."""

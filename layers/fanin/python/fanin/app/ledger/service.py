@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanin.app.ledger.acks import Acks
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.deadlines import meet_deadline
+from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
@@ -48,6 +49,7 @@ class LedgerService:
         self._settler = Settler(ports, known)
         self.opening = Opening(ports, known, self._settler)
         self._reading = Reading(ports, known, self._settler)
+        self._failed = Failed(ports)
         self._lifecycle = Lifecycle(ports, known, self._settler)
         self._adding = Adding(ports, known, self._reading)
         self._acks = Acks(ports, known, self._settler)
@@ -108,6 +110,10 @@ class LedgerService:
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The ordinals in start ≤ i < stop that are not done; reads their words."""
         return self._reading.pending_between(batch_id, start, stop)
+
+    def failed_among(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
+        """Those ordinals of an exact batch that were marked as failed; reads their words."""
+        return self._failed.among(batch_id, ordinals)
 
     def mark(self, shares: Mapping[int, Sequence[Mark]]) -> Sequence[Marked]:
         """Clear bits that the caller has coalesced itself; see ``Marking.mark``."""

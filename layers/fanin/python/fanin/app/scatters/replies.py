@@ -9,7 +9,6 @@ from typing import Final
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import WordKey
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan
 from fanin.app.scatters.reply_store import Kept, ReplyStore, claim_key, is_claim_of
@@ -161,14 +160,8 @@ class Replies:
     def _counted(self, batch: Batch, ordinals: range) -> list[int]:
         pending = self._ledger.pending(batch.batch_id, ordinals.start, ordinals.stop)
         done = [ordinal for ordinal in ordinals if ordinal not in pending]
-        width, bits = self._ports.tree.width, self._ports.tree.bits
-        words = sorted({ordinal // width for ordinal in done})
-        failed = self._ports.words.read_failed([WordKey(batch.batch_id, 0, word) for word in words])
-        return [
-            ordinal
-            for ordinal in done
-            if not failed.get(WordKey(batch.batch_id, 0, ordinal // width), 0) & bits[ordinal % width]
-        ]
+        failed = self._ledger.failed_among(batch.batch_id, done)
+        return [ordinal for ordinal in done if ordinal not in failed]
 
     def _gathered(self, ordinal: int, name: str, reply: Kept) -> GatheredReply:
         url = None if reply.claim is None else self._ports.claims.download(reply.claim)
