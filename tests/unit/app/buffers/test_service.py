@@ -895,3 +895,20 @@ def test_the_queue_of_a_buffer_whose_record_cannot_be_read_is_still_its_own(worl
 
     with pytest.raises(InvalidRequest, match="belongs to buffer jobs"):
         world.fresh().define("thumbnails", 2, queue=record.value["queue"])
+
+
+def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(world: World) -> None:
+    # Given a process that dies after it noted the new limit, and before it closed the batch of the old one
+    def die(call: str, moment: str) -> None:
+        if (call, moment) == ("batches.close", "before"):
+            world.on_step = lambda _call, _moment: None
+            raise Crash
+
+    world.on_step = die
+    with pytest.raises(Crash):
+        world.fresh().define("jobs", 5)
+
+    # Then as much goes in as the buffer says
+    buffers = world.fresh()
+    assert buffers.list().buffers[0].limit == 5
+    assert len(buffers.put("jobs", ["a", "b", "c", "d", "e"]).items) == 5

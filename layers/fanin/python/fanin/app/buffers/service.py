@@ -74,7 +74,9 @@ class BufferService:
                 )
             wrote = False
             if entry.buffer.limit != limit and not entry.going:
-                resized = entry._replace(buffer=replace(entry.buffer, limit=limit))
+                # Whoever puts next closes the batch of the old limit, if this call dies before it does.
+                due = self._ports.clock.now()
+                resized = entry._replace(buffer=replace(entry.buffer, limit=limit), renew_at=due)
                 entry, wrote = self._records.write(resized)
             if entry is not None and not entry.going and (wrote or entry.buffer.limit == limit):
                 self._slots.follow(entry)
