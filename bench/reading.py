@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from bench.figures import Figure, worst
 from bench.world import World
+from fanin.app.diagnosis import gathering
+from fanin.app.diagnosis.service import DiagnosisService
+from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain.batch import State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree
@@ -70,6 +73,42 @@ def _missing(ordinals: list[int]) -> Figure:
     if [(span.start, span.stop) for span in page.ranges] != [(i, i + 1) for i in ordinals] or page.cursor:
         raise AssertionError(f"the items {ordinals} are missing, but the answer is {page}")
     return Figure(f"reads to list {MISSING} missing of 10⁹", spent.reads, at_most=42)
+
+
+def diagnosis() -> list[Figure]:
+    """Why a batch of a billion is not finished, with a few items done or missing, and notes of everything."""
+    return [worst(_diagnosis(apart, done=done) for apart in (1, 64, 4_097, 10**8) for done in (True, False))]
+
+
+def _diagnosis(apart: int, *, done: bool) -> Figure:
+    world = World()
+    batch = world.batch(BILLION, closed=True)
+    ordinals = range(1, BILLION, apart)[:MISSING]
+    if done:
+        for ordinal in ordinals:
+            world.ack_range(batch, ordinal, ordinal + 1)
+    else:
+        for start, stop in zip([0, *(i + 1 for i in ordinals)], [*ordinals, BILLION], strict=True):
+            if start < stop:
+                world.ack_range(batch, start, stop)
+    for n in range(2 * gathering.SENT):
+        row = SentRow(f"https://queue/{n % 5}", 0 if n % 2 else n, BILLION, 0, 0)
+        world.memory.parts.put_sent(batch.batch_id, row, expires_at=batch.expires_at)
+    retries = [RetryRow(ordinal, 2, "", "", 0) for ordinal in range(100)]
+    world.memory.parts.put_retries(batch.batch_id, retries, expires_at=batch.expires_at)
+    looks = world.accesses.sends["inspection.look"]
+    with world.spending() as spent:
+        found = DiagnosisService(world.memory.ports()).why(batch.batch_id)
+    if not found.missing or found.done_min > BILLION - MISSING * (not done):
+        raise AssertionError(f"items are missing, but the answer is {found}")
+    # Both listings count as one access in memory, and as their rows here; a queue takes four requests.
+    listed = gathering.SENT + gathering.RETRIES - 2
+    requests = 4 * (world.accesses.sends["inspection.look"] - looks)
+    return Figure(
+        "reads and requests to queues to say why 10⁹ are not done",
+        spent.reads + listed + requests,
+        at_most=gathering.MOST_READS,
+    )
 
 
 def _batches() -> Iterator[tuple[int, tuple[int, int]]]:

@@ -1,9 +1,11 @@
 """fanin's infrastructure as CDK constructs, for its own stacks and for other CDK apps.
 
 ``FaninTracker`` is the whole service, and ``FaninStack`` a stack that contains it. ``TrackedQueue`` is a
-queue whose dead-lettered messages fail their items. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``.
+queue whose dead-lettered messages fail their items. ``FanOutAndWait`` is a state of
+Step Functions that waits for a batch. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``.
 """
 
+from infra.fan_out_and_wait import FanOutAndWait
 from infra.pipeline import Pipeline
 from infra.settings import BadSetting, Settings
 from infra.stacks import FaninStack, PipelineStack
@@ -12,6 +14,7 @@ from infra.tracker import FaninTracker
 
 __all__ = [
     "BadSetting",
+    "FanOutAndWait",
     "FaninStack",
     "FaninTracker",
     "Pipeline",

@@ -72,6 +72,12 @@ class Alarms(Construct):
             " tables throttle or time was up",
             periods=2,
         )
+        self._raise(
+            "TargetsParked",
+            _own(names.METRIC_TARGETS_PARKED, watched, PERIOD, "Sum"),
+            1,
+            "a target was tried for a day, or refuses for good: `fanin targets BATCH` says why",
+        )
         for name, function in watched.functions.items():
             errors = function.function.metric_errors(period=PERIOD, statistic="Sum")
             self._raise(f"{name}Errors", errors, 1, f"function {name} keeps failing", periods=2)
@@ -90,6 +96,13 @@ class Alarms(Construct):
             _of_the_reaper(names.METRIC_STUCK, watched),
             1,
             "closed batches were orphaned: some of their items were never acknowledged",
+        )
+        self._raise(
+            "Stalled",
+            _of_the_reaper(names.METRIC_STALLED, watched),
+            1,
+            "batches have had no activity for long, and nothing is in flight: `fanin why` and the event Batch"
+            " Stalled say why",
         )
         self._raise(
             "Unreaped",

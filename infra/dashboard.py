@@ -13,8 +13,21 @@ from infra.watched import Watched
 WIDTH = 8
 PERIOD = Duration.minutes(1)
 ENDS = (names.METRIC_ENDED, names.METRIC_SETTLED, names.METRIC_ORPHANED, names.METRIC_TIMED_OUT)
-ITEMS = (names.METRIC_FIRST, names.METRIC_DUPLICATE, names.METRIC_LATE, names.METRIC_FAILED)
-TROUBLE = (names.METRIC_STUCK, names.METRIC_UNREAPED, names.METRIC_PARKED, names.METRIC_POSTPONED)
+ITEMS = (
+    names.METRIC_FIRST,
+    names.METRIC_DUPLICATE,
+    names.METRIC_LATE,
+    names.METRIC_FAILED,
+    names.METRIC_HELD,
+    names.METRIC_RELEASED,
+)
+TROUBLE = (
+    names.METRIC_STALLED,
+    names.METRIC_STUCK,
+    names.METRIC_UNREAPED,
+    names.METRIC_PARKED,
+    names.METRIC_POSTPONED,
+)
 FRAMES = (
     names.METRIC_FRAMES_OPENED,
     names.METRIC_FRAMES_COMPLETED,
@@ -22,6 +35,7 @@ FRAMES = (
     names.METRIC_REPEATS,
 )
 SCATTERS = (names.METRIC_SENT, names.METRIC_UNREACHED, names.METRIC_REPLIES)
+TARGETS = (names.METRIC_TARGETS_DELIVERED, names.METRIC_TARGETS_FAILED, names.METRIC_TARGETS_PARKED)
 EVENTS = (names.METRIC_ROUTED, names.METRIC_UNROUTED, names.METRIC_REFUSED, names.METRIC_DROPPED)
 
 
@@ -41,7 +55,7 @@ class Dashboard(Construct):
         http, queues, tables = watched.api.api, watched.queues, watched.tables
         rows = (
             (
-                _graph("Items a minute", self._own(ITEMS)),
+                _graph("Items a minute, messages skipped", [*self._own(ITEMS), _skipped()]),
                 _graph("Batches ended", self._own(ENDS)),
                 _graph("Stuck and parked", self._own(TROUBLE)),
             ),
@@ -55,7 +69,7 @@ class Dashboard(Construct):
             ),
             (
                 _graph("Events routed, registrations dropped", self._own(EVENTS)),
-                _graph("Recipients of scatters, replies", self._own(SCATTERS)),
+                _graph("Recipients, replies, targets called back", self._own((*SCATTERS, *TARGETS))),
                 _graph("Frames, repeats requested", self._own(FRAMES)),
             ),
             (
@@ -114,6 +128,16 @@ class Dashboard(Construct):
             )
             for metric in metrics
         ]
+
+
+def _skipped() -> cloudwatch.IMetric:
+    """Consumers write it, which do not know the tracker's name."""
+    return cloudwatch.Metric(
+        namespace=names.METRICS_NAMESPACE,
+        metric_name=names.METRIC_SKIPPED,
+        dimensions_map={"service": names.CONSUMERS},
+        statistic="Sum",
+    )
 
 
 def _graph(title: str, metrics: list[cloudwatch.IMetric]) -> cloudwatch.GraphWidget:

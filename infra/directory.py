@@ -142,7 +142,7 @@ class Directory(Construct):
         )
         self.grant_routes(function.function)
         feed_from_stream(
-            function, self._storage.directory, DIRECTORY_CHANGED, retries, settings=self._settings
+            function, self._storage.directory, [DIRECTORY_CHANGED], retries, settings=self._settings
         )
         return retries
 

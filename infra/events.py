@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_dynamodb as dynamodb
@@ -27,6 +27,12 @@ BATCH_ENDED = {
     }
 }
 """Stream filter: the record in which a batch moves to a terminal state; each batch has at most one."""
+
+BATCH_REMOVED = {
+    "eventName": ["MODIFY"],
+    "dynamodb": {"OldImage": {names.STATE: {"S": list(names.TERMINAL_STATES)}}},
+}
+"""Stream filter: changes of batches that had ended, which is when they are removed."""
 
 WORD_FINISHED = {"dynamodb": {"NewImage": {names.WORD: {"N": ["0"]}}}}
 """Stream filter: records of words that are 0, after their last bit was cleared and after later writes."""
@@ -66,7 +72,7 @@ class Bus(Construct):
 def feed_from_stream(
     function: Function,
     table: dynamodb.Table,
-    only: Mapping[str, object],
+    only: Sequence[Mapping[str, object]],
     retries: RedrivenQueue,
     *,
     settings: Settings,
@@ -81,7 +87,7 @@ def feed_from_stream(
     Args:
         function: the function; it may then read the stream, and receive from and send to the queue.
         table: the table with the stream.
-        only: filter for records, as Lambda's event filtering writes it.
+        only: filters for records, as Lambda's event filtering writes them; one of them must match.
         retries: queue for records that failed once.
         settings: settings of the deployment.
         parallel: invocations at a time for each shard; records of one key stay in order.
@@ -96,7 +102,7 @@ def feed_from_stream(
             retry_attempts=STREAM_RETRIES,
             report_batch_item_failures=True,
             on_failure=sources.SqsDlq(retries.dead_letters),
-            filters=[lambda_.FilterCriteria.filter(only)],
+            filters=[lambda_.FilterCriteria.filter(one) for one in only],
         )
     )
     feed_from_queue(function, retries.queue)

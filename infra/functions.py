@@ -79,8 +79,9 @@ class Function(Construct):
         accept(
             role,
             "IAM5[Resource::*]",
-            "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams, events:TestEventPattern"
-            " do not take resources, and queues of users are known by their tag fanin:channel only",
+            "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams, events:TestEventPattern,"
+            " states:SendTask* and lambda:SendDurableExecutionCallback* do not take resources that are known,"
+            " and queues of users are known by their tags fanin:channel and fanin:tracked only",
         )
         self.function = lambda_.Function(
             self,

@@ -1,4 +1,4 @@
-"""The patterns of one tracker: directory and routing, scatter-gather, and bounded buffers."""
+"""The patterns of one tracker: directory and routing, scatter-gather, bounded buffers, and redrives."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from constructs import Construct
 
 from infra.buffers import Buffers
 from infra.directory import Directory
+from infra.failures import Redrives
 from infra.functions import Functions
-from infra.permissions import allow, allow_channels
+from infra.permissions import allow, allow_channels, allow_redriving
 from infra.queues import RedrivenQueue
 from infra.scatter import ScatterGather
 from infra.settings import Settings
@@ -26,6 +27,7 @@ class Patterns:
         directory: registrar, router, and permissions on the rules of routes.
         scatter: worker, reply queue and claims bucket of scatters.
         buffers: permissions on the queues of buffers, and their dead-letter queue.
+        redrives: worker that sends failed items again, and its queue.
         environment: variables of a function that serves the patterns.
         retries: name of the function that reads a stream → queue of stream records that failed once.
         dead_ends: name → queue in which a single message raises an alarm; those of ``retries`` come on top.
@@ -69,10 +71,14 @@ class Patterns:
         self.buffers = Buffers(
             scope, "Buffers", settings=settings, dead_letters_function=functions.made["dead_letters"]
         )
+        self.redrives = Redrives(
+            scope, "Redrives", settings=settings, make=functions.make, scatter=self.scatter, tries=tries
+        )
         self.environment = {
             **self.directory.environment,
             **self.scatter.environment,
             **self.buffers.environment,
+            **self.redrives.environment,
         }
         self.retries: dict[str, RedrivenQueue] = {"directory": self.directory.retries}
         self.dead_ends: dict[str, sqs.IQueue] = {
@@ -80,10 +86,12 @@ class Patterns:
             "router": self.directory.router_dead_letters,
             "scatter": self.scatter.jobs.dead_letters,
             "replies": self.scatter.replies.dead_letters,
+            "redriver": self.redrives.jobs.dead_letters,
         }
         self.drained: dict[str, sqs.IQueue] = {
             "scatter jobs": self.scatter.jobs.queue,
             "scatter replies": self.scatter.replies.queue,
+            "redrive jobs": self.redrives.jobs.queue,
             "buffer dead messages": self.buffers.dead_letters,
         }
 
@@ -91,10 +99,12 @@ class Patterns:
         """Allow a role to serve all calls of the API about the patterns.
 
         It may create routes and test event patterns, send to queues with the tag ``fanin:channel``, serve
-        buffers, start scatters, and sign URLs of claims.
+        buffers, start scatters, sign URLs of claims, and redrive failed items to tagged queues.
         """
         self.directory.grant_routes(grantee)
         allow(grantee, ["events:TestEventPattern"], "*")
         allow_channels(grantee, settings=self._settings)
         self.buffers.grant(grantee)
         self.scatter.grant_start(grantee)
+        self.redrives.grant_hand_over(grantee)
+        allow_redriving(grantee, settings=self._settings)

@@ -30,6 +30,29 @@ def allow_channels(grantee: iam.IGrantable, *, settings: Settings) -> None:
     allow(grantee, [*actions, *batches], "*", tagged)
 
 
+def allow_redriving(grantee: iam.IGrantable, *, settings: Settings) -> None:
+    """Allow a role to send to all queues with the tag ``fanin:tracked``: failed messages go back to them.
+
+    The tag allows less than ``fanin:channel``: no scatter, route or registration sends to such a queue.
+    """
+    actions = ["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"]
+    batches = ["sqs:SendMessageBatch"] if settings.local else []
+    tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{names.TRACKED_TAG}": "*"}}
+    allow(grantee, [*actions, *batches], "*", tagged)
+
+
+def allow_inspection(grantee: iam.IGrantable, *, settings: Settings) -> None:
+    """Allow a role to look at tracked queues and at how their consumers do; it reads no message.
+
+    Lambda and CloudWatch know no resources for these two actions. A queue is tracked if it carries the tag
+    ``fanin:tracked`` or ``fanin:channel``; the emulator does not check tags.
+    """
+    for tag in (names.TRACKED_TAG, names.CHANNEL_TAG):
+        tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
+        allow(grantee, ["sqs:GetQueueAttributes"], "*", tagged)
+    allow(grantee, ["lambda:ListEventSourceMappings", "cloudwatch:GetMetricData"], "*")
+
+
 def allow(
     grantee: iam.IGrantable,
     actions: Sequence[str],

@@ -83,9 +83,21 @@ class ScatterGather(Construct):
         self.grant_resend(grantee)
         self._allow_claims(grantee, "s3:GetObject", "s3:PutObject")
 
+    def grant_read(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to read claims: large messages of failed items are there, too."""
+        self._allow_claims(grantee, "s3:GetObject")
+
     def grant_resend(self, grantee: iam.IGrantable) -> None:
         """Allow a role to send jobs to the worker."""
         allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)
+
+    def grant_keep(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to store messages of failed items that are too large for a row."""
+        self._allow_claims(grantee, "s3:PutObject")
+
+    def grant_forget(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to delete the messages of failed items."""
+        self._allow_claims(grantee, "s3:DeleteObject")
 
     def grant_reply(self, grantee: iam.IGrantable) -> None:
         """Allow a role to send replies to the reply queue."""
@@ -140,6 +152,5 @@ class ScatterGather(Construct):
     def _allow_claims(self, grantee: iam.IGrantable, *actions: str) -> None:
         allow(grantee, actions, self.claims.arn_for_objects("*"))
         if isinstance(role := grantee.grant_principal, iam.Role):
-            accept_below(
-                role, self.claims, self.claims.bucket_arn, "/*", "the objects have the names of replies"
-            )
+            reason = "the objects have the names of replies and of failed items"
+            accept_below(role, self.claims, self.claims.bucket_arn, "/*", reason)

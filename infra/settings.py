@@ -48,6 +48,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "open_idle_ttl": (60, 365 * 86_400),
     "closed_idle_ttl": (60, 365 * 86_400),
     "lifetime": (60, 365 * 86_400),
+    "stall_after": (0, 365 * 86_400),
     "reaper_rate_minutes": (1, 1440),
     "registrar_rate_minutes": (1, 1440),
     "ack_batch_size": (1, 10_000),
@@ -65,10 +66,15 @@ RANGES: dict[str, tuple[int, int]] = {
     "pipeline_max_vcpu": (2, 4_000),
     "pipeline_audit_hours": (0, 720),
 }
+_HOST = r"(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:([0-9]{1,5}|\*))?"
 PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
+    "webhook_hosts": (
+        rf"({_HOST}(\s*,\s*{_HOST})*)?",
+        "hosts such as hooks.example.com, *.example.org or api.example.net:8443, separated by commas",
+    ),
     "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
     "pipeline_inputs": (
         r"(s3://[a-z0-9.-]+(/[^\s,*?]+)?/?(,(?=s)|$))*",
@@ -77,6 +83,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
 }
 WITH_JWT = ("jwt_issuer", "jwt_audience")
 AT_LEAST = {
+    "stall_after": 10,
     "ack_max_concurrency": 2,
     "worker_max_concurrency": 2,
     "words_warm_writes": 4_000,
@@ -106,6 +113,7 @@ class Settings:
         open_idle_ttl: seconds without activity after which an open batch is orphaned.
         closed_idle_ttl: seconds without activity after which a closed batch is orphaned.
         lifetime: default lifetime of a batch in seconds.
+        stall_after: seconds without activity after which a batch is told as stalled; 0 for never.
         reaper_rate_minutes: minutes between two runs of the reaper.
         registrar_rate_minutes: minutes between two runs of the registrar.
         unrouted: what happens to events on the bus that match no route: ``ignore``, ``count`` or ``keep``.
@@ -126,6 +134,7 @@ class Settings:
         table_max_writes: most write units per second of each table; 0 for no limit.
         table_max_reads: the same for read units.
         alarm_topic_arn: SNS topic that alarms notify; empty for none.
+        webhook_hosts: hosts that webhooks may call, separated by commas; empty allows none.
         pipeline: whether to deploy the stack of the Spark jobs, ``<prefix>-pipeline``.
         pipeline_release: EMR release that runs the jobs.
         pipeline_max_vcpu: most vCPUs that all jobs together use at a time.
@@ -141,6 +150,7 @@ class Settings:
     open_idle_ttl: int = 2 * 3600
     closed_idle_ttl: int = 7 * 86_400
     lifetime: int = 30 * 86_400
+    stall_after: int = 1_800
     reaper_rate_minutes: int = 5
     registrar_rate_minutes: int = 5
     unrouted: str = "count"
@@ -161,6 +171,7 @@ class Settings:
     table_max_writes: int = 0
     table_max_reads: int = 0
     alarm_topic_arn: str = ""
+    webhook_hosts: str = ""
     pipeline: bool = False
     pipeline_release: str = "emr-spark-8.1.0"
     pipeline_max_vcpu: int = 64
@@ -206,6 +217,8 @@ class Settings:
             names.ENV_OPEN_IDLE_TTL: str(self.open_idle_ttl),
             names.ENV_CLOSED_IDLE_TTL: str(self.closed_idle_ttl),
             names.ENV_LIFETIME: str(self.lifetime),
+            names.ENV_STALL_AFTER: str(self.stall_after),
+            **({names.ENV_WEBHOOK_HOSTS: self.webhook_hosts} if self.webhook_hosts else {}),
         }
 
     @property

@@ -14,7 +14,7 @@ from infra.settings import Settings
 
 PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
-    *("acked", "ended_at", "failed", "failed_more", "mode", "partial"),
+    *("acked", "cause", "ended_at", "failed", "failed_more", "failing", "mode", "partial"),
     *("deadline", "kind", "retries"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.
@@ -52,18 +52,32 @@ SETTLE = Access()
 """The settler: finish words and end batches."""
 WAKE = Access(parts=("BatchGetItem", "Query"))
 """The timer: the same at a deadline, which a pattern may postpone."""
-REAP = Access(listing=True, parts=("BatchGetItem", "Query"))
-"""The reaper: the same for batches that it finds by state."""
-ACK = Access(parts=("BatchWriteItem",))
-"""Consumers: mark items done or failed, and note why they failed."""
-NOTIFY = Access(parts=("BatchGetItem", "BatchWriteItem", "Query"), directory=("BatchGetItem", "DeleteItem"))
-"""The notifier: announce ends with their failures, mark parent items, release correlation ids."""
+REAP = Access(listing=True, progress=(*PROGRESS, "stall_told"), parts=("BatchGetItem", "Query"))
+"""The reaper: the same for batches that it finds by state, and the mark that a stall was told."""
+ACK = Access(parts=("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem"))
+"""Consumers, and the function for dead letters: mark items done or failed, note why they failed and when
+their attempts did, keep their messages, and count the failures of a batch that tolerates only some."""
+NOTIFY = Access(
+    parts=("BatchGetItem", "BatchWriteItem", "DeleteItem", "Query", "UpdateItem"),
+    directory=("BatchGetItem", "DeleteItem"),
+)
+"""The notifier: announce ends with their failures, mark parent items, release correlation ids.
+
+It also deletes the messages of failed items of batches that were removed.
+"""
 SCATTER = Access(
     progress=BEGIN,
     parts=("BatchGetItem", "BatchWriteItem", "UpdateItem"),
     directory=("Query",),
 )
 """The worker of scatters: list recipients, read the message, fail recipients that cannot be reached."""
+REDRIVE = Access(
+    batches=("BatchGetItem", "PutItem", "UpdateItem"),
+    progress=(),
+    parts=("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
+    directory=("BatchGetItem", "UpdateItem"),
+)
+"""The worker of redrives: open batches and add items, read failures and their messages, take them."""
 GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
 """The function for replies: store replies, mark their items done, and count them."""
 FOLLOW = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
@@ -72,6 +86,8 @@ ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Qu
 """The router: the same, and note who has an event while others wait for it."""
 REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
 """The registrar: add and remove registrations."""
+DELIVER = Access(batches=(), progress=(), words=(), parts=("BatchGetItem", "UpdateItem"))
+"""The function of targets: read where they are, and note how far they are."""
 SERVE = Access(
     batches=("BatchGetItem", "PutItem", "UpdateItem"),
     progress=(),

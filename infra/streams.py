@@ -6,7 +6,7 @@ from aws_cdk import aws_events as events
 from constructs import Construct
 
 from fanin import names
-from infra.events import BATCH_ENDED, MOST_PARALLEL, WORD_FINISHED, feed_from_stream
+from infra.events import BATCH_ENDED, BATCH_REMOVED, MOST_PARALLEL, WORD_FINISHED, feed_from_stream
 from infra.functions import TIMEOUT, Functions
 from infra.permissions import allow, allow_channels
 from infra.queues import RedrivenQueue, six_runs
@@ -65,11 +65,11 @@ def stream_readers(
     allow(notifier.function, ["events:PutEvents"], bus.event_bus_arn)
     allow_channels(notifier.function, settings=settings)
     deadlines.grant_clear(notifier.function)
-    # Each record is the one end of a batch, so their order does not matter.
+    # A batch ends once and is removed once, and both are announced alike in any order.
     feed_from_stream(
         notifier,
         storage.batches,
-        BATCH_ENDED,
+        [BATCH_ENDED, BATCH_REMOVED],
         retries["notifier"],
         settings=settings,
         parallel=MOST_PARALLEL,
@@ -80,5 +80,5 @@ def stream_readers(
         SETTLE,
         environment={names.ENV_RETRY_QUEUE_URL: retries["settler"].queue.queue_url},
     )
-    feed_from_stream(settler, storage.words, WORD_FINISHED, retries["settler"], settings=settings)
+    feed_from_stream(settler, storage.words, [WORD_FINISHED], retries["settler"], settings=settings)
     return retries

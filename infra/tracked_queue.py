@@ -8,6 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from fanin import names
+from fanin.domain.failures import Keep
 from infra.functions import TIMEOUT
 from infra.queues import RedrivenQueue, six_runs
 
@@ -16,6 +17,8 @@ CONSUME = (
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",
     "sqs:GetQueueUrl",
+    "sqs:ListQueueTags",
+    "sqs:ListDeadLetterSourceQueues",
     "sqs:ReceiveMessage",
 )
 
@@ -27,6 +30,8 @@ class TrackedQueue(RedrivenQueue):
     the dead-letter queue, where a function of the tracker marks its item failed; the batch then completes
     with this failure. Each message must carry its item id as an attribute, as ``batch.send(queue_url,
     messages)`` does.
+
+    The queue carries the tag ``fanin:tracked``, so that a redrive may send failed messages to it again.
 
     The queue may be in another stack than the tracker; the tracker's stack does not depend on it. The role of
     the function may receive from and delete in the dead-letter queue.
@@ -55,6 +60,7 @@ class TrackedQueue(RedrivenQueue):
         dead_letters_max_concurrency: int = 0,
         enforce_ssl: bool = True,
         channel: bool = False,
+        keep: Keep | str = Keep.MESSAGE,
     ) -> None:
         """Create both queues, and feed the function from the dead-letter queue.
 
@@ -70,9 +76,12 @@ class TrackedQueue(RedrivenQueue):
             enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``.
             channel: tag the queue ``fanin:channel``: the service may then send to it and receive from it, so
                 that it can be registered in the directory or belong to a buffer.
+            keep: what is kept of items whose messages die: ``message`` keeps each message with its batch, in
+                the tracker's table or bucket, ``reason`` the reason alone. Consumers have an option of their
+                own, and so has a batch.
 
         Raises:
-            ValueError: the function was imported without its role.
+            ValueError: the function was imported without its role, or ``keep`` is another word.
         """
         super().__init__(
             scope,
@@ -87,8 +96,12 @@ class TrackedQueue(RedrivenQueue):
                 "dead_letters_function has no role; import the function with its role, "
                 "by Function.from_function_attributes"
             )
+        for queue in (self.queue, self.dead_letters):
+            Tags.of(queue).add(names.TRACKED_TAG, "work")
         if channel:
             Tags.of(self.queue).add(names.CHANNEL_TAG, "work")
+        if Keep(keep) is Keep.REASON:
+            Tags.of(self.dead_letters).add(names.KEEP_TAG, Keep.REASON.value)
         # The policy belongs to this construct, so that the stack of the function does not depend on the
         # queue.
         policy = iam.Policy(

@@ -14,12 +14,13 @@ from infra.events import Bus, feed_from_queue
 from infra.functions import ONE_PROCESSOR, Function, Functions
 from infra.layers import Layers
 from infra.patterns import Patterns
-from infra.permissions import allow_channels, allow_sending
+from infra.permissions import allow, allow_channels, allow_inspection, allow_sending
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
 from infra.storage import ACK, REAP, SERVE, WAKE, Storage
 from infra.streams import stream_readers
+from infra.targets import Targets
 from infra.tracked_queue import TrackedQueue
 from infra.watched import Watched
 
@@ -72,8 +73,10 @@ class FaninTracker(Construct):
             for dead letters of buffers.
         api: the service over HTTPS.
         directory: registrar, router, and permissions on the rules of routes.
+        targets: queue and function that call back at the end of batches, and the secret of webhooks.
         scatter: worker, reply queue and claims bucket of scatters.
         buffers: permissions on the queues of buffers, and their dead-letter queue.
+        redrives: worker that sends failed items again, and its queue.
         deadlines: group and role of the schedules for deadlines.
         timer_dead_letters: queue for calls of the timer that failed.
         reaper_dead_letters: queue for invocations of the reaper that failed for good.
@@ -95,6 +98,7 @@ class FaninTracker(Construct):
         self._tls = not self.settings.local
         self.deadlines, self.timer_dead_letters = self._deadlines()
         self.acks, self.work, self.parked = self._queues()
+        self.targets = Targets(self, "Targets", settings=self.settings, make=self._functions.make)
         self.retries = stream_readers(
             self,
             settings=self.settings,
@@ -116,16 +120,24 @@ class FaninTracker(Construct):
         self.directory = self._patterns.directory
         self.scatter = self._patterns.scatter
         self.buffers = self._patterns.buffers
+        self.redrives = self._patterns.redrives
         self.retries |= self._patterns.retries
+        for name in ("acks", "dead_letters", "scatter"):
+            self._keep_messages(self.functions[name])
+        self.scatter.grant_forget(self.functions["notifier"].function)
+        self.functions["notifier"].function.add_environment(*self._bucket)
         for name in ("timer", "scatter"):
             self.scatter.grant_postpone(self.functions[name], self.deadlines)
         self.api = self._api()
+        for name in ("api", "notifier"):
+            self.targets.feed_by(self.functions[name])
         self.reaper_dead_letters = self._reaper()
         self.environment = {
             **self.storage.environment,
             **self.deadlines.environment,
             **self.settings.environment,
             **self._patterns.environment,
+            **self.targets.environment,
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
@@ -140,26 +152,40 @@ class FaninTracker(Construct):
         """Allow a role everything about batches and scatters, over the API or directly on the tables.
 
         It may call all routes of the API, read and write the tables, set deadlines, send jobs to the worker
-        of scatters, and read and write claims.
+        of scatters and to that of redrives, read and write claims, and have targets told again.
         """
         self.api.grant_invoke(grantee)
         self.storage.grant(grantee, SERVE)
         self.deadlines.grant_set(grantee)
         self.scatter.grant_start(grantee)
+        self.redrives.grant_hand_over(grantee)
+        self.targets.grant_redeliver(grantee)
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
         """Allow a role to claim, acknowledge, fail and reply: over the API, on the tables, or through queues.
 
-        It may call ``POST /v1/acks``, ``claims``, ``failures`` and ``replies``, read batches, update the
-        progress of batches and words, write notes of failures, and send to the ack queue and the reply queue.
+        It may call ``POST /v1/acks``, ``claims``, ``failures``, ``replies`` and ``retries``, read batches,
+        update the progress of batches and words, write notes of failures and their messages, to the table and
+        to the bucket, and send to the ack queue and the reply queue.
         """
-        routes = ("acks", "claims", "failures", "replies")
+        routes = ("acks", "claims", "failures", "replies", "retries")
         self.api.grant_invoke(grantee, *(f"POST/v1/{route}" for route in routes))
         # After a lost answer the library asks whether a batch is estimated, and would count a repeat.
         self.api.grant_invoke(grantee, "GET/v1/batches/*")
         self.scatter.grant_reply(grantee)
         self.storage.grant(grantee, ACK)
+        self.scatter.grant_keep(grantee)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
+
+    @property
+    def _bucket(self) -> tuple[str, str]:
+        """The variable that names the bucket, and its name."""
+        return names.ENV_CLAIMS_BUCKET, self.scatter.claims.bucket_name
+
+    def _keep_messages(self, function: Function) -> None:
+        """Let a function keep messages of failed items that are too large for a row."""
+        function.function.add_environment(*self._bucket)
+        self.scatter.grant_keep(function.function)
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
         missed = dead_end(self, "TimerDeadLetters", enforce_ssl=self._tls)
@@ -224,6 +250,7 @@ class FaninTracker(Construct):
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
         self._patterns.grant_serve(function.function)
+        allow_inspection(function.function, settings=self.settings)
         return Api(self, "Api", settings=self.settings, function=function)
 
     def _reaper(self) -> sqs.Queue:
@@ -232,9 +259,12 @@ class FaninTracker(Construct):
             "reaper",
             "settles and ends batches that are idle or overdue",
             REAP,
+            environment={names.ENV_BUS: self.bus.event_bus_name},
             timeout=300,
             on_failure=dead_letters,
         )
+        allow(reaper.function, ["events:PutEvents"], self.bus.event_bus_arn)
+        allow_inspection(reaper.function, settings=self.settings)
         self.scatter.grant_postpone(reaper, self.deadlines)
         allow_channels(reaper.function, settings=self.settings)
         minutes = self.settings.reaper_rate_minutes
@@ -244,13 +274,18 @@ class FaninTracker(Construct):
     def _watch(self) -> None:
         dead_ends = {
             "acks": self.acks.dead_letters,
+            "targets": self.targets.jobs.dead_letters,
             "parked": self.parked,
             "timer": self.timer_dead_letters,
             "reaper": self.reaper_dead_letters,
             **self._patterns.dead_ends,
             **{name: retries.dead_letters for name, retries in self.retries.items()},
         }
-        postponing = {"acks": self.acks.queue, "dead messages": self.work.dead_letters}
+        postponing = {
+            "acks": self.acks.queue,
+            "dead messages": self.work.dead_letters,
+            "targets": self.targets.jobs.queue,
+        }
         watched = Watched(
             settings=self.settings,
             api=self.api,

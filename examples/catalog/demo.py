@@ -1,4 +1,4 @@
-"""Fans a catalog out on the local stack, shows its progress, and checks that all counts agree.
+"""Fans a catalog out on the local stack, mends what failed, and checks that all counts agree.
 
     make demo            5,000 airports
     make demo ITEMS=all  all 28,000
@@ -15,6 +15,8 @@ import signal
 import sys
 import threading
 import time
+import uuid
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -26,10 +28,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from examples.catalog.mending import mend, opened, wake
 from examples.catalog.report import Counts, Outcome, metrics, report
 from examples.catalog.rows import Catalog, comes_again
 from examples.catalog.site import Site, metered, site
-from fanin import FaninError, Tracker
+from fanin import Diagnosis, FaninError, TrackedBatch, Tracker
 from fanin.local import CHECKOUT
 
 HOME = CHECKOUT / ".fanin" / "demo"
@@ -71,28 +74,25 @@ class Listener(threading.Thread):
         self.join()
 
 
-def fan_out(tracker: Tracker, queue_url: str, catalog: Catalog, sent: Callable[[int], None]) -> int:
-    """Send the catalog as one batch, with every twentieth message twice.
-
-    Returns:
-        The batch id.
-    """
+def fan_out(
+    batch: TrackedBatch, sqs: Any, queue_url: str, catalog: Catalog, sent: Callable[[int], None]
+) -> None:
+    """Send the catalog as one batch, with every twentieth message twice, and close it."""
     entries: list[dict[str, Any]] = []
     hook = "provide-client-params.sqs.SendMessageBatch"
-    tracker.sqs.meta.events.register(hook, lambda params, **_: entries.extend(params["Entries"]))
-    with tracker.batch(user_key="airports") as batch:
-        batch.send(queue_url, catalog.messages(), progress=sent)
-        again = [
-            {key: value for key, value in entry.items() if key != "Id"}
-            for entry in entries
-            if comes_again(int(entry["MessageAttributes"]["row"]["StringValue"]))
+    sqs.meta.events.register(hook, lambda params, **_: entries.extend(params["Entries"]))
+    batch.send(queue_url, catalog.messages(), progress=sent)
+    again = [
+        {key: value for key, value in entry.items() if key != "Id"}
+        for entry in entries
+        if comes_again(int(entry["MessageAttributes"]["row"]["StringValue"]))
+    ]
+    for start in range(0, len(again), 10):
+        ten: list[Any] = [
+            {"Id": str(number), **entry} for number, entry in enumerate(again[start : start + 10])
         ]
-        for start in range(0, len(again), 10):
-            ten: list[Any] = [
-                {"Id": str(number), **entry} for number, entry in enumerate(again[start : start + 10])
-            ]
-            tracker.sqs.send_message_batch(QueueUrl=queue_url, Entries=ten)
-    return batch.id
+        sqs.send_message_batch(QueueUrl=queue_url, Entries=ten)
+    batch.close()
 
 
 def settled_counts(place: Site, catalog: Catalog) -> Counts:
@@ -122,7 +122,7 @@ def imported(place: Site) -> int:
 
 
 def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
-    """Fan out, wait for the event, and print the results.
+    """Fan out, wait for the event, redrive what failed, and print the results.
 
     Returns:
         Whether all counts agree.
@@ -141,15 +141,25 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
     )
     with metered(place) as meter:
         listener.start()
+        user_key = f"airports-{uuid.uuid4().hex[:8]}"
+        execution = wake(place, user_key)
+        batch_id = opened(tracker, user_key)
+        console.print(f"[dim]· an execution of Step Functions waits for the end of batch {batch_id}")
+        asked: Diagnosis | None = None
         started = time.monotonic()
         try:
             with bar:
                 sending = bar.add_task("sent", total=len(catalog.rows))
                 doing = bar.add_task("done", total=len(catalog.rows))
-                batch_id = fan_out(
-                    tracker, place.outputs["RowsQueueUrl"], catalog, lambda n: bar.advance(sending, n)
+                fan_out(
+                    tracker.attach(batch_id),
+                    tracker.sqs,
+                    place.outputs["RowsQueueUrl"],
+                    catalog,
+                    lambda n: bar.advance(sending, n),
                 )
                 while not listener.heard:
+                    asked = asked or tracker.why(batch_id)
                     bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
                     if time.monotonic() - started > LONGEST:
                         raise TimeoutError(f"batch {batch_id} has not ended after {LONGEST} s")
@@ -157,6 +167,8 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
                 bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
             took = time.monotonic() - started
             counts = settled_counts(place, catalog)
+            writes, first_imported = Counter(meter.writes), imported(place)
+            mended = mend(place, tracker, batch_id, execution, console)
         finally:
             listener.stop()
         (heard_at, event), *_ = listener.heard
@@ -165,12 +177,15 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
             catalog=catalog,
             progress=tracker.status(batch_id, exact=True),
             verdict=tracker.verify(batch_id),
-            events=[event for _, event in listener.heard],
+            events=[event for _, event in listener.heard if event["detail"]["batch_id"] == batch_id],
             event_ms=heard_at - round(ended_at.timestamp() * 1000),
             counts=counts,
-            writes=meter.writes,
-            imported=imported(place),
+            writes=writes,
+            imported=first_imported,
             seconds=took,
+            asked=asked,
+            mended=mended,
+            imported_at_last=imported(place),
         )
     return report(outcome, place.stack, console)
 

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from examples.catalog.mending import Mended
 from examples.catalog.rows import Catalog
-from fanin import Progress, State, Verdict, names
+from fanin import Diagnosis, Progress, Severity, State, Verdict, names
 from fanin.local import Stack
 
 SHOWN = 3  # number of the event's failures that are printed
@@ -66,6 +67,9 @@ class Outcome:
         writes: table → rows written by fanin.
         imported: rows in the table of the example.
         seconds: seconds from the first message to the event.
+        asked: why the batch was not finished, asked while it ran; None if it was too fast for that.
+        mended: what became of the failed rows.
+        imported_at_last: rows in the table after the redrive.
     """
 
     catalog: Catalog
@@ -77,6 +81,9 @@ class Outcome:
     writes: Counter[str]
     imported: int
     seconds: float
+    asked: Diagnosis | None
+    mended: Mended
+    imported_at_last: int
 
     def checks(self) -> Iterator[tuple[str, bool]]:
         """Each promise, and whether it holds."""
@@ -113,6 +120,12 @@ class Outcome:
             (self.counts.failed == spoilt == detail["failed"]),
         )
         yield f"{items - spoilt:,} airports are in the table", self.imported == items - spoilt
+        yield (
+            "asked while it ran, fanin found no error",
+            self.asked is None or all(one.severity is not Severity.ERROR for one in self.asked.findings),
+        )
+        yield from self.mended.checks(batch.batch_id, spoilt)
+        yield f"after the redrive, {items:,} airports are in the table", self.imported_at_last == items
 
 
 def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
@@ -128,6 +141,10 @@ def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
     console.print_json(json.dumps(shown))
     if len(failures) > SHOWN:
         console.print(f"[dim]… and {len(failures) - SHOWN} failures more")
+    if outcome.asked is not None:
+        console.rule("fanin why, while it ran")
+        for finding in outcome.asked.findings:
+            console.print(f"[bold]{escape(finding.title)}[/]: {escape(finding.detail)}")
     console.rule("figures")
     console.print(_figures(outcome, stack))
     console.rule("checks")

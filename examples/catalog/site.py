@@ -12,7 +12,7 @@ from examples.deployed import deployed
 from fanin.local import Stack
 
 HERE = Path(__file__).parent
-SOURCES = ("app.py", "stack.py", "consumer")
+SOURCES = ("app.py", "stack.py", "consumer", "opener")
 
 
 @dataclass(frozen=True)

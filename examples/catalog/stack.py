@@ -1,4 +1,4 @@
-"""What an application adds to fanin: a queue, a consumer, a table, and a rule for the completion event."""
+"""What an application adds: a queue, a consumer, a table, a rule for the event, a state that waits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from fanin import names
-from infra import FaninTracker, TrackedQueue
+from infra import FaninTracker, FanOutAndWait, TrackedQueue
 from infra.layers import RUNTIME, architecture
 
 CONSUMER = Path(__file__).with_name("consumer")
+OPENER = Path(__file__).with_name("opener")
 
 
 class CatalogStack(Stack):
@@ -39,18 +41,7 @@ class CatalogStack(Stack):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        consumer = lambda_.Function(
-            self,
-            "Consumer",
-            code=lambda_.Code.from_asset(str(CONSUMER), exclude=["__pycache__"]),
-            handler="handler.handler",
-            runtime=RUNTIME,
-            architecture=architecture(tracker.settings),
-            layers=tracker.layers.both,
-            timeout=Duration.seconds(30),
-            memory_size=512,
-            environment={**tracker.environment, "AIRPORTS_TABLE": table.table_name},
-        )
+        consumer = self._function("Consumer", CONSUMER, tracker, AIRPORTS_TABLE=table.table_name)
         consumer.add_event_source(sources.SqsEventSource(rows.queue, report_batch_item_failures=True))
         table.grant(consumer, "dynamodb:PutItem")
         tracker.acks.queue.grant_send_messages(consumer)
@@ -63,9 +54,45 @@ class CatalogStack(Stack):
             event_pattern=events.EventPattern(source=[names.EVENT_SOURCE]),
             targets=[targets.SqsQueue(told)],
         )
+        machine = self._machine(tracker)
         for name, value in {
             "RowsQueueUrl": rows.queue.queue_url,
             "ToldQueueUrl": told.queue_url,
             "AirportsTable": table.table_name,
+            "ConsumerName": consumer.function_name,
+            "StateMachineArn": machine.state_machine_arn,
         }.items():
             CfnOutput(self, name, value=value)
+
+    def _machine(self, tracker: FaninTracker) -> sfn.StateMachine:
+        """A workflow that waits for the end of an import, and goes on with its counts."""
+        opener = self._function("Opener", OPENER, tracker)
+        tracker.grant_producer(opener)
+        waiting = FanOutAndWait(self, "Import", producer=opener, timeout=Duration.days(1))
+        # The cause of a failed task is a text with the detail of the event.
+        counts = sfn.Pass(
+            self,
+            "SomeRowsFailed",
+            parameters={"detail": sfn.JsonPath.string_to_json(sfn.JsonPath.string_at("$.Cause"))},
+            output_path="$.detail",
+        )
+        waiting.add_catch(counts, errors=["fanin.ItemsFailed"])
+        return sfn.StateMachine(
+            self,
+            "Nightly",
+            definition_body=sfn.DefinitionBody.from_chainable(waiting.next(sfn.Succeed(self, "AllImported"))),
+        )
+
+    def _function(self, name: str, code: Path, tracker: FaninTracker, **environment: str) -> lambda_.Function:
+        return lambda_.Function(
+            self,
+            name,
+            code=lambda_.Code.from_asset(str(code), exclude=["__pycache__"]),
+            handler="handler.handler",
+            runtime=RUNTIME,
+            architecture=architecture(tracker.settings),
+            layers=tracker.layers.both,
+            timeout=Duration.seconds(30),
+            memory_size=512,
+            environment={**tracker.environment, **environment},
+        )

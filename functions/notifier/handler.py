@@ -1,17 +1,18 @@
-"""Reads the stream of the batches table: announces every batch that ends."""
+"""Reads the stream of the batches table: announces every batch that ends, and forgets those removed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from fanin.app.kept.forgetting import forget
 from fanin.entry import streams, wiring
 from fanin.entry.observe import count_end, observed
 
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return streams.consume(event, _announce, wiring.park)
+    return streams.consume(streams.ends_first(event), _announce, wiring.park)
 
 
 def _announce(records: Sequence[streams.Record]) -> None:
@@ -19,3 +20,5 @@ def _announce(records: Sequence[streams.Record]) -> None:
         if batch := streams.ended_batch(record):
             wiring.ledger().announce(batch)
             count_end(batch)
+        elif (removed := streams.removed_batch(record)) is not None:
+            forget(wiring.ports(), removed)

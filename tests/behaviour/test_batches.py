@@ -133,7 +133,7 @@ def test_a_deadline_ends_a_batch_and_what_is_missing_is_named(
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
 def test_a_batch_that_nobody_goes_on_with_is_orphaned(world: World, closed: bool) -> None:
     tracker = world.tracker
-    batch = tracker.attach(tracker.open(idle_ttl=HOUR).batch_id)
+    batch = tracker.attach(tracker.open(idle_ttl=HOUR, stall_after=0).batch_id)
     batch.add(4)
     if closed:
         batch.close()

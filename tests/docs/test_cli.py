@@ -14,6 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 COMMANDS = [
     "open", "add", "ack", "fail", "close", "cancel", "status", "missing", "failures", "verify",
+    "redrive", "why", "targets",
     "list", "expire", "watch", "fanout", "scatter", "scatter start", "scatter show", "replies",
     "directory", "directory register", "directory deregister", "directory show", "directory list",
     "route", "route put", "route show", "route list", "route delete", "route send",
@@ -21,7 +22,7 @@ COMMANDS = [
     "buffer", "buffer define", "buffer status", "buffer list", "buffer put",
     "buffer take", "buffer done", "buffer delete",
     "spark", "spark submit", "spark status", "spark cancel", "spark dashboard",
-    "plan", "openapi", "local", "local up", "local down", "local status", "local env",
+    "release", "plan", "openapi", "local", "local up", "local down", "local status", "local env",
 ]  # fmt: skip
 
 

@@ -64,9 +64,9 @@ class TestConsumers:
 
         # When the messages come again, to another consumer
         handled = []
-        tracker.consumer(queue_url, lambda message: handled.append(message.body), wait=5).run(
-            until=lambda: len(handled) == 3
-        )
+        tracker.consumer(
+            queue_url, lambda message: handled.append(message.body), wait=5, skip_ended=False
+        ).run(until=lambda: len(handled) == 3)
 
         # Then the batch is complete, the queue is empty, and there is one event
         assert sorted(handled) == ["one", "three", "two"]

@@ -25,25 +25,18 @@ KEYS = {
 
 READS = {"batches BatchGetItem", "words BatchGetItem"}
 SETTLES = READS | {"batches UpdateItem", "words UpdateItem"}
+NOTES = {f"parts {action}" for action in ("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem")}
 # On AWS only queues with the tag ``fanin:channel``, see ``tests/infra``; the emulator does not know tags.
 CHANNELS = {
     f"{queue} SendMessage" for queue in ("work", "acks", "parked", "notifier retries", "settler retries")
 }
 ALLOWED = {
-    "acks": SETTLES | {"parts BatchWriteItem", "acks SendMessage"},
-    "dead_letters": SETTLES | {"parts BatchWriteItem", "parked SendMessage"},
+    "acks": SETTLES | NOTES | {"acks SendMessage"},
+    "dead_letters": SETTLES | NOTES | {"parked SendMessage"},
     "settler": SETTLES | {"settler retries SendMessage"},
     "timer": SETTLES | {"parts BatchGetItem", "parts Query"},
-    "reaper": SETTLES | CHANNELS | {"by_shelf Query", "parts BatchGetItem", "parts Query"},
-    "notifier": SETTLES
-    | CHANNELS
-    | {
-        "parts BatchGetItem",
-        "parts BatchWriteItem",
-        "parts Query",
-        "bus PutEvents",
-        "DeleteSchedule",
-    },
+    "reaper": SETTLES | CHANNELS | {"by_shelf Query", "parts BatchGetItem", "parts Query", "bus PutEvents"},
+    "notifier": SETTLES | CHANNELS | NOTES | {"parts DeleteItem", "bus PutEvents", "DeleteSchedule"},
     "api": SETTLES
     | CHANNELS
     | {"batches PutItem", "by_shelf Query", "by_user_key Query", "bus PutEvents", "DeleteSchedule"}

@@ -10,7 +10,7 @@ from fanin import names
 from fanin.app.directory import routing
 from fanin.app.directory import service as directory
 from fanin.domain.batch import LIVE, State
-from infra.events import DIRECTORY_CHANGED, LIVE_STATES
+from infra.events import BATCH_REMOVED, DIRECTORY_CHANGED, LIVE_STATES
 
 
 def mappings(fanin, tracker, name):
@@ -49,8 +49,8 @@ def test_a_stream_wakes_its_function_only_for_what_matters(fanin, tracker, name,
     # Given the mapping of the table's stream
     source = mappings(fanin, tracker, name)[arn(fanin, tracker.storage.tables[table], "StreamArn")]
     # Then it filters, starts at the oldest record, and leaves a note of each record that it gives up
-    (given,) = source["FilterCriteria"]["Filters"]
-    assert json.loads(given["Pattern"]) == pattern
+    given = [json.loads(one["Pattern"]) for one in source["FilterCriteria"]["Filters"]]
+    assert given == [pattern, *([BATCH_REMOVED] if name == "notifier" else [])]
     assert source["StartingPosition"] == "TRIM_HORIZON"
     assert source["BisectBatchOnFunctionError"] is True
     assert source["MaximumRetryAttempts"] > 0

@@ -26,7 +26,14 @@ def checked(outdir: Path, **settings) -> tuple[cdk.App, FaninStack]:
     return app, stack
 
 
-@pytest.mark.parametrize("settings", [JWT, {"auth": "none"}, {"local": True}], ids=["jwt", "none", "local"])
+HOOKS = {"webhook_hosts": "hooks.example.com"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [JWT, {"auth": "none"}, {"local": True}, HOOKS],
+    ids=["jwt", "none", "local", "webhooks"],
+)
 def test_cdk_nag_finds_nothing(tmp_path, settings):
     app, _ = checked(tmp_path, **settings)
     app.synth()

@@ -15,7 +15,7 @@ from infra.layers import ROOT, Layers, PipInstall
 
 FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
-    *("directory", "registrar", "router", "scatter", "replies"),
+    *("directory", "registrar", "router", "scatter", "replies", "redriver", "targets"),
 )
 TABLES = (
     names.ENV_BATCHES_TABLE,
@@ -34,28 +34,45 @@ OWN = {
     "api": {
         *SCHEDULES,
         *SCATTER,
+        names.ENV_REDRIVE_QUEUE_URL,
         names.ENV_BUS,
         names.ENV_ROUTER_ARN,
         names.ENV_BUFFER_PREFIX,
         names.ENV_BUFFER_DEAD_LETTERS_ARN,
+        names.ENV_TARGETS_QUEUE_URL,
     },
-    "notifier": {*SCHEDULES, names.ENV_BUS, names.ENV_RETRY_QUEUE_URL},
+    "notifier": {
+        *SCHEDULES,
+        names.ENV_BUS,
+        names.ENV_RETRY_QUEUE_URL,
+        names.ENV_TARGETS_QUEUE_URL,
+        names.ENV_CLAIMS_BUCKET,
+    },
     "settler": {names.ENV_RETRY_QUEUE_URL},
-    "acks": {names.ENV_RETRY_QUEUE_URL},
-    "dead_letters": {names.ENV_RETRY_QUEUE_URL, names.ENV_BUFFER_DEAD_LETTERS_ARN},
+    "acks": {names.ENV_RETRY_QUEUE_URL, names.ENV_CLAIMS_BUCKET},
+    "dead_letters": {
+        names.ENV_RETRY_QUEUE_URL,
+        names.ENV_BUFFER_DEAD_LETTERS_ARN,
+        names.ENV_CLAIMS_BUCKET,
+    },
     "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
     "registrar": {names.ENV_RETRY_QUEUE_URL},
     "router": {names.ENV_BUS},
     "timer": {*SCHEDULES, names.ENV_SCATTER_QUEUE_URL},
-    "reaper": {*SCHEDULES, names.ENV_SCATTER_QUEUE_URL},
+    "reaper": {*SCHEDULES, names.ENV_BUS, names.ENV_SCATTER_QUEUE_URL},
     "scatter": {*SCATTER, *SCHEDULES},
     "replies": {*SCATTER},
+    "redriver": {names.ENV_REDRIVE_QUEUE_URL, names.ENV_CLAIMS_BUCKET},
 }
 
 
 def test_there_is_a_function_for_every_folder(tracker):
     assert set(tracker.functions) == set(FUNCTIONS)
-    assert {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()} == set(FUNCTIONS)
+    folders = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()}
+    assert folders - {"fan_out"} == set(FUNCTIONS)  # that one belongs to FanOutAndWait
+
+
+DEFAULTS = {names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETIME, names.ENV_STALL_AFTER}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -69,7 +86,7 @@ def test_a_function_is_traced_logged_and_told_what_it_needs(synthesize, name):
     log = fanin.of_type("AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
     assert log["RetentionInDays"] == 7
     environment = function["Environment"]["Variables"]
-    common = {*TABLES, names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETIME}
+    common = {*TABLES, *DEFAULTS}
     powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_LOG_LEVEL"}
     assert set(environment) == common | powertools | OWN.get(name, set())
     assert environment[names.ENV_OPEN_IDLE_TTL] == "600"

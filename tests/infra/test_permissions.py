@@ -12,7 +12,7 @@ import fanin as package
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
 from fanin.app.ports.batches import Activity, Done
-from fanin.domain.batch import LIVE, State
+from fanin.domain.batch import LIVE, Cause, State
 from infra import storage
 from infra.storage import BEGIN, PROGRESS
 
@@ -27,6 +27,7 @@ CONSUME = {
 }
 DESTINATION = {"sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"}
 CHANNELS = {"sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"}
+LOOK = {"sqs:GetQueueAttributes"}
 TAKE = {"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
 RULES = {
     "rules of routes": {"events:DeleteRule", "events:PutRule", "events:RemoveTargets"},
@@ -44,7 +45,10 @@ SETTLES = {
     "batches, some attributes": table("UpdateItem"),
     "words": table("BatchGetItem", "UpdateItem"),
 }
-NOTES = {"parts": table("BatchWriteItem")}
+NOTES = {
+    "parts": table("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem"),
+    "claims/*": {"s3:PutObject"},
+}
 
 PUTS_OFF = {
     "parts": table("BatchGetItem", "Query"),
@@ -67,6 +71,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "bus": {"events:PutEvents"},
         **RULES,
         "tagged queues": CHANNELS | TAKE,
+        "tracked queues": LOOK | CHANNELS,
         "queues of buffers": {
             "sqs:CreateQueue",
             "sqs:DeleteQueue",
@@ -75,7 +80,24 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
             "sqs:TagQueue",
         },
         "scatter jobs": {"sqs:SendMessage"},
+        "redrive jobs": {"sqs:SendMessage"},
+        "target jobs": {"sqs:SendMessage"},
         "claims/*": {"s3:GetObject", "s3:PutObject"},
+    },
+    "redriver": {
+        "batches": table("BatchGetItem", "PutItem", "UpdateItem"),
+        "words": table("BatchGetItem", "UpdateItem"),
+        "parts": table("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
+        "directory": table("BatchGetItem", "UpdateItem"),
+        "redrive jobs": CONSUME | {"sqs:SendMessage"},
+        "tagged queues": CHANNELS,
+        "tracked queues": CHANNELS,
+        "claims/*": {"s3:GetObject", "s3:PutObject"},
+    },
+    "targets": {
+        "parts": table("BatchGetItem", "UpdateItem"),
+        "tagged queues": CHANNELS,
+        "target jobs": CONSUME,
     },
     "acks": SETTLES
     | NOTES
@@ -85,12 +107,14 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "notifier": SETTLES
     | {
-        "parts": table("BatchGetItem", "BatchWriteItem", "Query"),
+        "parts": table("BatchGetItem", "BatchWriteItem", "DeleteItem", "Query", "UpdateItem"),
+        "claims/*": {"s3:DeleteObject"},
         "directory": table("BatchGetItem", "DeleteItem"),
         "batches stream": STREAM,
         "bus": {"events:PutEvents"},
         "schedules": {"scheduler:DeleteSchedule"},
         "tagged queues": CHANNELS,
+        "target jobs": {"sqs:SendMessage"},
         "notifier retries": CONSUME | {"sqs:SendMessage"},
         "notifier dead letters": DESTINATION,
     },
@@ -105,6 +129,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         **{place: actions for place, actions in SETTLES.items() if place != "batches, some attributes"},
         "batches, some attributes and the number of items": table("UpdateItem"),
         "parts": table("BatchGetItem", "BatchWriteItem", "UpdateItem"),
+        "claims/*": {"s3:PutObject"},
         "directory": table("Query"),
         "tagged queues": CHANNELS,
         "schedules": PUTS_OFF["schedules"],
@@ -117,17 +142,20 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "scatter replies": CONSUME,
         "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
-    "reaper": SETTLES
-    | PUTS_OFF
-    | {
+    "reaper": {
+        **{place: actions for place, actions in SETTLES.items() if place != "batches, some attributes"},
+        **PUTS_OFF,
+        "batches, some attributes and the mark of a stall": table("UpdateItem"),
         "batches/index/by_shelf": table("Query"),
-        "tagged queues": CHANNELS,
+        "tagged queues": CHANNELS | LOOK,
+        "tracked queues": LOOK,
+        "bus": {"events:PutEvents"},
         "reaper dead letters": DESTINATION,
     },
     "dead_letters": SETTLES
     | NOTES
     | {
-        "work dead letters": CONSUME,
+        "work dead letters": CONSUME | {"sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"},
         "buffer dead letters": CONSUME,
         "parked": {"sqs:SendMessage"},
     },
@@ -157,14 +185,28 @@ NAMED = {
     ":fanin-buffer-*": "queues of buffers",
 }
 """End of an ARN with a wildcard → what it stands for."""
+INSPECT = {"cloudwatch:GetMetricData", "lambda:ListEventSourceMappings"}
 EVERYWHERE = {
     "notifier": {"dynamodb:ListStreams"},
     "settler": {"dynamodb:ListStreams"},
     "directory": {"dynamodb:ListStreams"},
-    "api": {"events:TestEventPattern"},
+    "api": {"events:TestEventPattern", *INSPECT},
+    "reaper": INSPECT,
     "router": {"events:TestEventPattern"},
+    "targets": {
+        "states:SendTaskFailure",
+        "states:SendTaskSuccess",
+        "lambda:SendDurableExecutionCallbackFailure",
+        "lambda:SendDurableExecutionCallbackSuccess",
+    },
 }
 """Actions on all resources, since these actions do not take a resource."""
+MORE = {
+    frozenset(PROGRESS): "",
+    frozenset(BEGIN): " and the number of items",
+    frozenset({*PROGRESS, "stall_told"}): " and the mark of a stall",
+}
+"""Attributes of a batch that a role may write → what they are besides its progress."""
 EVERY_FUNCTION = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 
 
@@ -183,6 +225,8 @@ def nicknames(fanin, tracker) -> dict[str, str]:
         "router dead letters": tracker.directory.router_dead_letters,
         "scatter jobs": tracker.scatter.jobs.queue,
         "scatter replies": tracker.scatter.replies.queue,
+        "redrive jobs": tracker.redrives.jobs.queue,
+        "target jobs": tracker.targets.jobs.queue,
     }
     for name, retries in tracker.retries.items():
         queues |= {f"{name} retries": retries.queue, f"{name} dead letters": retries.dead_letters}
@@ -222,12 +266,13 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case None:
                 pass
             case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}}:
-                begins = set(attributes) == set(BEGIN)
-                assert begins or set(attributes) == set(PROGRESS)
-                where += ", some attributes and the number of items" if begins else ", some attributes"
+                where += ", some attributes" + MORE[frozenset(attributes)]
             case {"StringLike": {"aws:ResourceTag/fanin:channel": "*"}}:
                 assert where == "everything"
                 where = "tagged queues"
+            case {"StringLike": {"aws:ResourceTag/fanin:tracked": "*"}}:
+                assert where == "everything"
+                where = "tracked queues"
             case {"ArnEquals": {"events:TargetArn": target}}:
                 where += f", to the {place(target, nicknames)}"
             case {"StringEquals": {"iam:PassedToService": service}}:
@@ -298,6 +343,8 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.touch(1, activity)
     store.count(1, 5, activity=activity)
     store.postpone(1, deadline=1, until=2, activity=activity)
+    store.hint_failures(1, 3)
+    store.end(1, State.CANCELLED, now=1, sources=LIVE, cause=Cause.FAILURES)
     # Then the attributes that it named are exactly those that the policy allows
     assert asked == set(PROGRESS)
     # And likewise for the worker of scatters, which also writes the number of recipients

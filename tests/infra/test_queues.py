@@ -152,8 +152,33 @@ def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(most, scaling):
             "ScalingConfig": scaling or Match.absent(),
         },
     )
-    # And the queue carries the tag that lets the service use it
-    template.has_resource_properties("AWS::SQS::Queue", {"Tags": [{"Key": "fanin:channel", "Value": "work"}]})
+    # And the queue carries the tags that let the service use it, and look at it
+    tags = [{"Key": "fanin:channel", "Value": "work"}, {"Key": "fanin:tracked", "Value": "work"}]
+    template.has_resource_properties("AWS::SQS::Queue", {"Tags": tags})
+
+
+@pytest.mark.parametrize(("keep", "tagged"), [("message", False), ("reason", True)])
+def test_a_queue_may_say_that_the_messages_of_failed_items_are_not_kept(keep: str, *, tagged: bool):
+    # Given a queue of a stack beside the tracker's
+    stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": []}), "shop")
+    code = lambda_.Code.from_inline("def handler(event, context): pass")
+    dead = lambda_.Function(
+        stack, "Dead", runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code
+    )
+
+    # When it says what is kept
+    queue = TrackedQueue(stack, "Renders", dead_letters_function=dead, keep=keep)
+
+    # Then its dead-letter queue, and no other, carries the tag that the function reads
+    queues = Template.from_stack(stack).find_resources("AWS::SQS::Queue")
+    kept = {
+        name: tag["Value"]
+        for name, one in queues.items()
+        for tag in one["Properties"]["Tags"]
+        if tag["Key"] == "fanin:keep"
+    }
+    dead_letters = stack.get_logical_id(queue.dead_letters.node.default_child)
+    assert kept == ({dead_letters: "reason"} if tagged else {})
 
 
 def test_the_dead_letters_of_buffers_free_their_slots(fanin):

@@ -46,8 +46,9 @@ def test_a_producer_may_open_batches_and_set_deadlines(shop):
 def test_a_consumer_may_ack_and_fail_but_not_open(shop):
     assert actions(shop, "consumer") == {
         "execute-api:Invoke",
+        "s3:PutObject",
         "sqs:SendMessage",
-        *(f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "UpdateItem")),
+        *(f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem")),
     }
 
 
@@ -63,7 +64,7 @@ def test_a_consumer_may_call_only_the_routes_that_handle_items(shop):
             statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
         )
     ]
-    posts = [f"/$default/POST/v1/{route}" for route in ("acks", "claims", "failures", "replies")]
+    posts = [f"/$default/POST/v1/{route}" for route in ("acks", "claims", "failures", "replies", "retries")]
     assert arns == [*posts, "/$default/GET/v1/batches/*"]
 
 
@@ -72,7 +73,8 @@ def test_the_environment_is_what_the_library_reads(shop):
     known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
     # Some belong to functions, the profile to a person; and the API would take precedence over the tables.
     own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
-    others = {*own, names.ENV_PROFILE, names.ENV_API_URL}
+    webhooks = {names.ENV_WEBHOOK_HOSTS, names.ENV_WEBHOOK_SECRET_ARN, names.ENV_WEBHOOK_LOOPBACK}
+    others = {*own, *webhooks, names.ENV_PROFILE, names.ENV_API_URL}
     assert set(tracker.environment) == known - others
 
 

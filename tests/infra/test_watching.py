@@ -39,12 +39,14 @@ def test_one_message_in_a_dead_end_raises_an_alarm(fanin, tracker):
     ends = [
         tracker.acks.dead_letters,
         tracker.parked,
+        tracker.targets.jobs.dead_letters,
         tracker.timer_dead_letters,
         tracker.reaper_dead_letters,
         tracker.directory.registrar_dead_letters,
         tracker.directory.router_dead_letters,
         tracker.scatter.jobs.dead_letters,
         tracker.scatter.replies.dead_letters,
+        tracker.redrives.jobs.dead_letters,
     ]
     ends += [retries.dead_letters for retries in tracker.retries.values()]
     metric = "ApproximateNumberOfMessagesVisible"
@@ -73,16 +75,17 @@ def test_messages_that_keep_being_postponed_raise_an_alarm(synthesize):
 
 def test_messages_in_flight_raise_an_alarm_before_sqs_hands_out_no_more(fanin, tracker):
     metric = "ApproximateNumberOfMessagesNotVisible"
-    queues = (tracker.acks.queue, tracker.work.dead_letters)
+    queues = (tracker.acks.queue, tracker.work.dead_letters, tracker.targets.jobs.queue)
     assert watched(fanin, metric) == {fanin.id_of(queue) for queue in queues}
     assert {alarm["Threshold"] for alarm in alarms(fanin, MetricName=metric)} == {100_000}
 
 
 def test_queues_whose_function_does_not_keep_up_raise_an_alarm(fanin, tracker):
     queues = (
-        *(tracker.acks.queue, tracker.work.dead_letters),
+        *(tracker.acks.queue, tracker.work.dead_letters, tracker.targets.jobs.queue),
         *(tracker.scatter.jobs.queue, tracker.scatter.replies.queue),
         tracker.buffers.dead_letters,
+        tracker.redrives.jobs.queue,
     )
     late = alarms(fanin, MetricName="ApproximateAgeOfOldestMessage")
     assert watched(fanin, "ApproximateAgeOfOldestMessage") == {fanin.id_of(queue) for queue in queues}

@@ -19,7 +19,8 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoRecords, DynamoWords
 from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.ports.batches import BatchStore, PartStore
+from fanin.app.ports.batches import BatchStore
+from fanin.app.ports.parts import PartStore
 from fanin.app.ports.records import Records
 from fanin.app.ports.words import WordKey, WordStore
 from fanin.domain.tree import Tree

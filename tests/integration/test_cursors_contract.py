@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 

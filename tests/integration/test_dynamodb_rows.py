@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from fanin.adapters.dynamodb.metering import Meter
-from fanin.app.ports.batches import Activity, FailureRow
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import NotConfigured, ServiceUnavailable

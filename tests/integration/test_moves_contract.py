@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.batches import Activity
-from fanin.domain.batch import LIVE, Kind, Mode, State
+from fanin.domain.batch import LIVE, Cause, Kind, Mode, OnFailure, State
+from fanin.domain.tolerance import Tolerance
 
 from .conftest import Stores
-from .given import NOW, TERMINAL, new_batch, put, row_of
+from .given import HOUR, NOW, TERMINAL, new_batch, put, row_of
 
 
 class TestMoves:
@@ -205,3 +206,56 @@ class TestMoves:
 
         assert not stores.batches.expire(8, now=NOW)
         assert row_of(stores) == batch
+
+
+class TestTellStall:
+    def test_the_mark_is_the_activity_that_the_stall_followed(self, stores: Stores) -> None:
+        batch = put(stores)
+
+        for _ in range(2):  # the SDK may send it twice
+            assert stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR))
+
+        row = stores.batches.read([batch.batch_id])[batch.batch_id]
+        assert (row.stall_told, row.touched_at) == (batch.touched_at, batch.touched_at)
+        assert batch.batch_id not in list(stores.batches.due(NOW + HOUR))
+        assert batch.batch_id in list(stores.batches.due(NOW + HOUR + 1))
+
+    def test_activity_since_or_an_end_refuses_it(self, stores: Stores) -> None:
+        batch = put(stores)
+        stores.batches.touch(batch.batch_id, Activity(NOW + 5, NOW + HOUR))
+        assert not stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR))
+
+        stores.batches.end(batch.batch_id, State.CANCELLED, now=NOW, sources=(State.OPEN,))
+        assert not stores.batches.tell_stall(batch.batch_id, Activity(NOW + 5, NOW + HOUR))
+        assert stores.batches.read([batch.batch_id])[batch.batch_id].stall_told is None
+
+
+class TestFailures:
+    def test_what_becomes_of_failures_is_kept(self, stores: Stores) -> None:
+        tolerance = Tolerance(count=7, percent=0.5, min_sample=20)
+        put(stores, on_failure=OnFailure.HOLD, held_more=True, tolerated_failures=tolerance)
+        put(stores, 9, tolerated_failures=Tolerance(percent=5))
+
+        assert row_of(stores).tolerated_failures == tolerance
+        assert (row_of(stores).on_failure, row_of(stores).held_more) == (OnFailure.HOLD, True)
+        assert stores.batches.read([9])[9].tolerated_failures == Tolerance(percent=5)
+
+    def test_failures_add_up_as_a_hint_while_the_batch_lives(self, stores: Stores) -> None:
+        put(stores)
+        first, second = (stores.batches.hint_failures(8, n) for n in (3, 4))
+        assert (first and first.failing, second and second.failing, row_of(stores).failing) == (3, 7, 7)
+
+        stores.batches.end(8, State.CANCELLED, now=NOW, sources=LIVE)
+
+        assert stores.batches.hint_failures(8, 1) is None
+        assert stores.batches.hint_failures(99, 1) is None
+        assert row_of(stores).failing == 7
+
+    def test_an_end_has_the_cause_of_whoever_was_first(self, stores: Stores) -> None:
+        put(stores)
+        row, moved = stores.batches.end(8, State.CANCELLED, now=NOW, sources=LIVE, cause=Cause.FAILURES)
+        assert (row and row.cause, moved) == (Cause.FAILURES, True)
+
+        _, moved = stores.batches.end(8, State.CANCELLED, now=NOW, sources=LIVE)
+
+        assert (row_of(stores).cause, moved) == (Cause.FAILURES, False)

@@ -1,8 +1,9 @@
-"""What every store of parts promises: notes of failed items."""
+"""What every store of parts promises: notes of items that failed, were sent, or are tried again."""
 
 from __future__ import annotations
 
-from fanin.app.ports.batches import Activity, FailureRow
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven, RetryRow, SentRow
 from fanin.domain.ids import MAX_ITEMS
 
 from .conftest import Stores
@@ -53,3 +54,156 @@ class TestFailures:
         stores.parts.put_failures(8, [], expires_at=LATER)
 
         assert stores.parts.failures(8) == ([], None)
+
+    def test_a_note_keeps_what_is_known_of_a_failure(self, stores: Stores) -> None:
+        known = FailureRow(3, "8:g:3", "why", attempts=5, failed_at=NOW, source="arn:q", kept=IN_ROW)
+        unknown = FailureRow(4, "8:g:4", "")
+        stores.parts.put_failures(8, [known, unknown], expires_at=LATER)
+
+        assert stores.parts.failures(8)[0] == [known, unknown]
+
+    def test_a_note_without_a_message_leaves_the_one_that_was_kept(self, stores: Stores) -> None:
+        kept = FailureRow(3, "8:g:3", "why", attempts=5, failed_at=NOW, source="arn:q", kept=IN_ROW)
+        stores.parts.put_failures(8, [kept], expires_at=LATER)
+        again = FailureRow(3, "8:g:3", "by hand", failed_at=NOW + 1)
+        other = FailureRow(4, "8:g:4", "", attempts=2)
+
+        for _ in range(2):  # also when it is repeated
+            stores.parts.update_failures(8, [again, other], expires_at=LATER)
+
+        assert stores.parts.notes(8, [3, 4, 5]) == {3: again._replace(kept=IN_ROW), 4: other}
+        assert stores.parts.failures(8)[0] == [again._replace(kept=IN_ROW), other]
+
+    def test_an_update_leaves_a_later_note_alone_and_may_say_where_the_message_is(
+        self, stores: Stores
+    ) -> None:
+        first = FailureRow(3, "8:g:3", "first", failed_at=NOW, source="arn:q", kept="key")
+        later = FailureRow(3, "8:g:3", "later", attempts=2, failed_at=NOW + 1, kept=IN_ROW)
+        stores.parts.update_failures(8, [first], expires_at=LATER)
+        stores.parts.update_failures(8, [later], expires_at=LATER)
+
+        stores.parts.update_failures(8, [first], expires_at=LATER)
+
+        assert stores.parts.notes(8, [3]) == {3: later}
+
+    def test_a_later_note_without_a_message_learns_where_that_of_an_earlier_one_is(
+        self, stores: Stores
+    ) -> None:
+        later = FailureRow(3, "8:g:3", "later", failed_at=NOW + 1)
+        stores.parts.update_failures(8, [later], expires_at=LATER)
+
+        for kept in (IN_ROW, "key"):
+            earlier = FailureRow(3, "8:g:3", "earlier", failed_at=NOW, kept=kept)
+            stores.parts.update_failures(8, [earlier], expires_at=LATER)
+
+        assert stores.parts.notes(8, [3]) == {3: later._replace(kept=IN_ROW)}
+
+    def test_no_notes_to_update_is_no_write(self, stores: Stores) -> None:
+        stores.parts.update_failures(8, [], expires_at=LATER)
+
+        assert stores.parts.notes(8, []) == {}
+
+
+class TestMessages:
+    def test_messages_are_read_by_ordinal_of_their_batch(self, stores: Stores) -> None:
+        messages = {n: f"body {n} ☂".encode() for n in (0, 1, 16, 17, MAX_ITEMS - 1)}
+        stores.parts.put_messages(8, messages, expires_at=LATER)
+        stores.parts.put_messages(9, {1: b"of another batch"}, expires_at=LATER)
+        stores.parts.put_messages(8, {16: b"again"}, expires_at=LATER)
+
+        asked = [MAX_ITEMS - 1, 16, 5, 1]
+        assert stores.parts.messages(8, asked) == {1: messages[1], 16: b"again", asked[0]: messages[asked[0]]}
+        assert stores.parts.failures(8) == ([], None)
+
+    def test_deleted_messages_are_gone_and_others_stay(self, stores: Stores) -> None:
+        stores.parts.put_messages(8, {1: b"one", 2: b"two"}, expires_at=LATER)
+
+        stores.parts.delete_messages(8, [1, 7])
+        stores.parts.delete_messages(8, [1])
+
+        assert stores.parts.messages(8, [1, 2]) == {2: b"two"}
+
+
+class TestRedriven:
+    def test_a_failure_is_taken_by_one_redrive_and_a_repeat_takes_it_again(self, stores: Stores) -> None:
+        first = stores.parts.mark_redriven(8, "a", {1: NOW, 20: NOW}, again=False, expires_at=LATER)
+        other = stores.parts.mark_redriven(8, "b", {1: NOW + 9, 2: NOW}, again=False, expires_at=LATER)
+        repeat = stores.parts.mark_redriven(8, "a", {1: NOW, 2: NOW, 20: NOW}, again=False, expires_at=LATER)
+
+        assert (first, other, repeat) == ({1, 20}, {2}, {1, 20})
+        assert stores.parts.redriven(8, [1, 2, 3, 20]) == {
+            1: Redriven("a", NOW),
+            2: Redriven("b", NOW),
+            20: Redriven("a", NOW),
+        }
+        assert stores.parts.redriven(9, [1]) == {}
+
+    def test_what_failed_again_may_be_taken_again(self, stores: Stores) -> None:
+        stores.parts.mark_redriven(8, "a", {1: NOW, 2: NOW}, again=True, expires_at=LATER)
+
+        taken = stores.parts.mark_redriven(8, "b", {1: NOW, 2: NOW + 1}, again=True, expires_at=LATER)
+
+        assert taken == {2}
+        assert stores.parts.redriven(8, [1, 2]) == {1: Redriven("a", NOW), 2: Redriven("b", NOW + 1)}
+
+    def test_a_mark_that_comes_late_undoes_no_later_one(self, stores: Stores) -> None:
+        stores.parts.mark_redriven(8, "a", {1: NOW + 9}, again=True, expires_at=LATER)
+
+        late = stores.parts.mark_redriven(8, "a", {1: NOW}, again=True, expires_at=LATER)
+        other = stores.parts.mark_redriven(8, "b", {1: NOW + 1}, again=True, expires_at=LATER)
+
+        assert (late, other) == ({1}, set())
+        assert stores.parts.redriven(8, [1]) == {1: Redriven("a", NOW + 9)}
+
+
+class TestSent:
+    def test_notes_are_listed_from_an_ordinal_down(self, stores: Stores) -> None:
+        rows = [SentRow("q", start, start + 5, NOW, NOW) for start in (0, 9, 10, 100, MAX_ITEMS - 5)]
+        for row in rows:
+            stores.parts.put_sent(8, row, expires_at=LATER)
+        stores.parts.put_sent(9, SentRow("q", 3, 4, NOW, NOW), expires_at=LATER)
+
+        assert stores.parts.sent(8, upto=MAX_ITEMS, limit=9) == (rows[::-1], False)
+        assert stores.parts.sent(8, upto=100, limit=2) == (rows[3:1:-1], True)
+        assert stores.parts.sent(8, upto=9, limit=9) == (rows[1::-1], False)
+        assert stores.parts.sent(7, upto=9, limit=9) == ([], False)
+
+    def test_a_note_grows_and_a_shorter_one_that_comes_late_is_refused(self, stores: Stores) -> None:
+        for stop, at in ((5, NOW), (20, NOW + 7), (20, NOW + 9), (10, NOW + 11)):
+            stores.parts.put_sent(8, SentRow("q", 0, stop, at, at), expires_at=LATER)
+
+        assert stores.parts.sent(8, upto=0, limit=9) == ([SentRow("q", 0, 20, NOW, NOW + 9)], False)
+
+    def test_each_queue_has_a_note_of_its_own_however_long_its_url(self, stores: Stores) -> None:
+        for queue in ("q" * 1_024, "é" * 1_024, "https://sqs/1/work"):
+            stores.parts.put_sent(8, SentRow(queue, 3, 4, NOW, NOW), expires_at=LATER)
+
+        rows, _ = stores.parts.sent(8, upto=3, limit=9)
+        assert {row.queue for row in rows} == {"q" * 1_024, "é" * 1_024, "https://sqs/1/work"}
+
+
+class TestRetries:
+    def test_notes_are_read_by_ordinal_and_listed_from_one_on(self, stores: Stores) -> None:
+        rows = {n: RetryRow(n, 2, f"why {n} ☂", "work", NOW) for n in (0, 9, 10, 100, MAX_ITEMS - 1)}
+        stores.parts.put_retries(8, rows.values(), expires_at=LATER)
+        stores.parts.put_retries(9, [RetryRow(3, 2, "of another batch", "", NOW)], expires_at=LATER)
+
+        assert stores.parts.retries(8, [9, 100, 3]) == {9: rows[9], 100: rows[100]}
+        assert stores.parts.retries(8, []) == {}
+        assert stores.parts.retries_from(8, 10, limit=2) == [rows[10], rows[100]]
+        assert stores.parts.retries_from(8, MAX_ITEMS, limit=2) == []
+
+    def test_the_last_note_of_an_item_stays(self, stores: Stores) -> None:
+        for attempt in (2, 3):
+            stores.parts.put_retries(8, [RetryRow(4, attempt, "", "", NOW)] * 2, expires_at=LATER)
+
+        assert stores.parts.retries(8, [4])[4].attempt == 3
+
+    def test_notes_of_one_kind_are_not_those_of_another(self, stores: Stores) -> None:
+        stores.parts.put_failures(8, [FailureRow(4, "8:g:4", "")], expires_at=LATER)
+        stores.parts.put_sent(8, SentRow("q", 4, 5, NOW, NOW), expires_at=LATER)
+        stores.parts.put_retries(8, [RetryRow(4, 2, "", "", NOW)], expires_at=LATER)
+
+        assert len(stores.parts.failures(8)[0]) == 1
+        assert len(stores.parts.sent(8, upto=9, limit=9)[0]) == 1
+        assert len(stores.parts.retries_from(8, 0, limit=9)) == 1

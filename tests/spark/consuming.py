@@ -60,7 +60,7 @@ def consumers(tracker: Tracker, queue: str, number: int = 2) -> Iterator[Handled
     handled, ended = Handled(), threading.Event()
 
     def consume() -> None:
-        consumer = tracker.consumer(queue, handled, wait=1)
+        consumer = tracker.consumer(queue, handled, wait=1, skip_ended=False)
         while not (consumer.poll() == 0 and ended.is_set()):
             pass
 

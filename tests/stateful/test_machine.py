@@ -40,9 +40,8 @@ def assert_found_out(machine: type[RuleBasedStateMachine], steps: int) -> None:
 def written(memory: Memory) -> int:
     """Rows written so far; a write that its condition refused wrote none."""
     accesses = memory.accesses
-    plain = sum(
-        accesses.writes[call] - accesses.refused[call] for call in ("words.clear", "parts.put_failures")
-    )
+    calls = ("words.clear", "parts.put_failures", "parts.update_failures", "parts.put_messages")
+    plain = sum(accesses.writes[call] - accesses.refused[call] for call in calls)
     return len(memory.batches.changes) + plain
 
 

@@ -20,6 +20,7 @@ CODES = {
     "BatchNotFound": "batch-not-found",
     "BufferFull": "buffer-full",
     "BufferNotFound": "buffer-not-found",
+    "FailureNotFound": "failure-not-found",
     "ChannelRefused": "channel-refused",
     "CorrelationIdAlive": "correlation-id-alive",
     "EnvelopesRefused": "envelopes-refused",
@@ -40,6 +41,7 @@ CODES = {
     "RequestTooLarge": "request-too-large",
     "RouteNotFound": "route-not-found",
     "SendFailed": "send-failed",
+    "TargetRefused": "target-refused",
     "ServiceUnavailable": "service-unavailable",
     "Throttled": "throttled",
 }

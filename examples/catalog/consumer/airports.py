@@ -21,6 +21,11 @@ HUBS: Final = {
     "SYD": (-33.9461, 151.1770),
 }
 
+_NEUTRAL: Final = {"iata": "", "country": "ZZ", "lat": "0", "lon": "0", "elevation": "0"}
+"""A valid value for each column; its item has none of what is computed from it."""
+_PLACE: Final = {"latitude", "longitude", "hub", "hub_km"}
+_DEPENDENT: Final = {"lat": _PLACE, "lon": _PLACE, "elevation": {"elevation_ft"}}
+
 
 class Malformed(ValueError):
     """A row that fails each time, however often it is tried; the message says which column is wrong."""
@@ -44,7 +49,7 @@ def parse(row: Mapping[str, Any]) -> dict[str, Any]:
         key=lambda found: found[1],
     )
     return {
-        "icao": _code(row, "icao", r"[A-Z0-9_][A-Z0-9]{3}"),
+        "icao": _code(row, "icao", r"[A-Z0-9_][A-Z0-9]{3}|row-[0-9]+"),
         "iata": _code(row, "iata", r"|[A-Z0-9]{3}"),
         "name": row.get("name", ""),
         "country": _code(row, "country", r"[A-Z]{2}"),
@@ -54,6 +59,27 @@ def parse(row: Mapping[str, Any]) -> dict[str, Any]:
         "hub": hub,
         "hub_km": round(distance),
     }
+
+
+def parse_what_is_there(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Like ``parse``, but a column that is missing or invalid is left out of the item.
+
+    Args:
+        row: as for ``parse``.
+        name: the key of an item whose row has no valid ``icao``.
+    """
+    usable = dict(row)
+    left_out: set[str] = set()
+    while True:
+        try:
+            item = parse(usable)
+        except Malformed as error:
+            column = str(error).split(maxsplit=1)[0]
+            usable[column] = name if column == "icao" else _NEUTRAL[column]
+            left_out |= _DEPENDENT.get(column, {column})
+        else:
+            kept = {key: value for key, value in item.items() if key not in left_out}
+            return kept | {"icao": item["icao"]}
 
 
 def distance_km(latitude: float, longitude: float, to_latitude: float, to_longitude: float) -> float:

@@ -5,11 +5,12 @@ from functools import cache
 from typing import Any
 
 import boto3
-from airports import Malformed, parse
+from airports import Malformed, parse, parse_what_is_there
 
 from fanin import ItemFailed, ReceivedMessage, Tracker
 
 tracker = Tracker.from_env()
+LENIENT = os.environ.get("LENIENT") == "yes"  # import malformed rows, too, without what is malformed
 
 
 @cache
@@ -20,7 +21,13 @@ def table() -> Any:
 @tracker.sqs_handler(via="queue")
 def handler(message: ReceivedMessage) -> None:
     try:
-        airport = parse(message.json())
+        airport = parsed(message)
     except Malformed as error:
         raise ItemFailed(str(error)) from error  # the row is wrong for good: SQS need not send it again
     table().put_item(Item=airport)  # after any other error SQS sends the message again
+
+
+def parsed(message: ReceivedMessage) -> dict[str, Any]:
+    if LENIENT:
+        return parse_what_is_there(message.json(), f"row-{message.attributes['row']}")
+    return parse(message.json())

@@ -360,7 +360,7 @@ def test_age_and_rate_come_from_the_row(case: Case) -> None:
 
     # When it is audited, then it is a day old, and its rate is over the time in which it can have been active
     assert row["age"] == DAY / 1000
-    assert row["rate"] == pytest.approx(64 / 640)
+    assert row["rate"] == pytest.approx(64 / 100)
     assert row["pending"] == 0
 
 

@@ -12,6 +12,7 @@ from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels
 from fanin.app.ports.channels import Offered, Outgoing
+from fanin.domain.failures import MessageAttribute
 from fanin.errors import ChannelRefused, InvalidRequest, Throttled
 
 MISSING = "https://sqs.eu-west-1.amazonaws.com/123456789012/missing"
@@ -257,3 +258,65 @@ def test_a_request_is_measured_in_bytes_as_sqs_does(sqs: Any) -> None:
     messages = [Outgoing(url, "€" * 40_000, {"kind": "€" * 10_000}) for _ in range(2)]
 
     assert channels(sqs).offer(messages) == Offered({}, {})
+
+
+def redriven(sqs: Any, name: str) -> str:
+    attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+    return sqs.create_queue(QueueName=name, Attributes=attributes, tags={names.TRACKED_TAG: ""})["QueueUrl"]
+
+
+def test_a_queue_with_the_tag_for_redrives_takes_messages_again_and_no_others(sqs: Any) -> None:
+    attributes = {"FifoQueue": "true"}
+    url = sqs.create_queue(QueueName="work.fifo", Attributes=attributes, tags={names.TRACKED_TAG: ""})[
+        "QueueUrl"
+    ]
+    plain = redriven(sqs, "work")
+
+    assert channels(sqs).resolve(url, again=True) == url
+    with pytest.raises(ChannelRefused, match=names.CHANNEL_TAG):
+        channels(sqs).resolve(plain)
+    with pytest.raises(ChannelRefused, match=names.TRACKED_TAG):
+        channels(sqs).resolve(MISSING, again=True)
+
+
+def test_a_fifo_queue_gets_groups_in_order_and_drops_repeats(sqs: Any) -> None:
+    attributes = {"FifoQueue": "true"}
+    url = sqs.create_queue(QueueName="work.fifo", Attributes=attributes, tags={names.TRACKED_TAG: ""})[
+        "QueueUrl"
+    ]
+    messages = [Outgoing(url, f"{n}", {}, "g", f"once-{n}") for n in range(25)]
+
+    for _ in range(2):
+        assert channels(sqs).offer(messages) == Offered({}, {})
+
+    answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["All"])
+    assert [message["Body"] for message in answer["Messages"]] == [f"{n}" for n in range(10)]
+    assert {message["Attributes"]["MessageGroupId"] for message in answer["Messages"]} == {"g"}
+    state = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    assert (
+        int(state["ApproximateNumberOfMessages"]) + int(state["ApproximateNumberOfMessagesNotVisible"]) == 25
+    )
+
+
+def test_attributes_keep_their_types(sqs: Any) -> None:
+    url = tagged(sqs)
+    attributes = {"a": "text", "b": MessageAttribute("Binary", b"\x00"), "c": MessageAttribute("Number", "7")}
+
+    channels(sqs).offer([Outgoing(url, "x", attributes)])
+
+    (message,) = received(sqs, url)
+    found = message["MessageAttributes"]
+    assert found["a"]["StringValue"] == "text"
+    assert found["b"]["BinaryValue"] == b"\x00"
+    assert (found["c"]["DataType"], found["c"]["StringValue"]) == ("Number", "7")
+
+
+def test_one_message_at_fault_spares_those_of_its_request(sqs: Any) -> None:
+    # Given a message with an attribute of a type that SQS does not have, which fails its whole request
+    url = tagged(sqs)
+    bad = Outgoing(url, "bad", {"a": MessageAttribute("Odd", "x")})
+
+    offered = channels(sqs).offer([Outgoing(url, "one", {}), bad, Outgoing(url, "two", {})])
+
+    assert (set(offered.refused), dict(offered.waiting)) == ({1}, {})
+    assert sorted(message["Body"] for message in received(sqs, url)) == ["one", "two"]

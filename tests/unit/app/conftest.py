@@ -63,7 +63,7 @@ class World:
     def written(self) -> int:
         """Rows written so far, and alarms set; a write that its condition refused wrote none."""
         accesses = self.accesses
-        kinds = ("words.clear", "parts.put_failures")
+        kinds = ("words.clear", "parts.put_failures", "parts.update_failures", "parts.put_messages")
         plain = sum(accesses.writes[kind] - accesses.refused[kind] for kind in kinds)
         return len(self.memory.batches.changes) + plain + accesses.sends["timers.set"]
 

@@ -60,8 +60,17 @@ def answer(call: Callable[..., Any]) -> str:
     return str(inspect.signature(call).return_annotation).replace("list[", "Sequence[")
 
 
-def test_there_are_six_services() -> None:
-    assert set(FACES) == {"ledger", "scatters", "frames", "buffers", "directory", "routing"}
+def test_there_are_seven_services() -> None:
+    assert set(FACES) == {
+        "ledger",
+        "diagnostics",
+        "redrives",
+        "scatters",
+        "frames",
+        "buffers",
+        "directory",
+        "routing",
+    }
     protocols = {
         protocol
         for protocol in vars(api).values()

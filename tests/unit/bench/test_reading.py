@@ -33,6 +33,12 @@ def test_bounds_read_at_most_a_word_and_its_children():
     assert 1 <= reading._bounds(4_095, 1, 4_095).measured <= 66
 
 
+def test_a_diagnosis_takes_at_most_a_hundred_reads():
+    (figure,) = reading.diagnosis()
+
+    assert 50 < figure.measured <= 100
+
+
 def test_missing_items_are_found_by_their_paths():
     near = reading._missing(list(range(0, 20, 2)))
     apart = reading._missing(list(range(1, 10**9, 10**8)))

@@ -10,6 +10,8 @@ import typer
 from fanin.cli import parsing
 from fanin.domain.acks import Count, ItemRange
 from fanin.domain.ids import MAX_BATCH_ID
+from fanin.domain.selection import OrdinalRange
+from fanin.domain.tolerance import Tolerance
 
 
 @pytest.mark.parametrize(
@@ -92,3 +94,26 @@ def test_the_value_of_a_pair_may_be_empty_or_have_equals_signs():
     for text in ("a", "=b", ""):
         with pytest.raises(typer.BadParameter, match="write KEY=VALUE"):
             parsing.pair(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sample", "tolerance"),
+    [
+        ("10", None, Tolerance(count=10)),
+        ("5%", None, Tolerance(percent=5.0)),
+        ("0.5%", 20, Tolerance(percent=0.5, min_sample=20)),
+        (None, None, None),
+    ],
+)
+def test_a_tolerance_is_a_number_or_a_share(text, sample, tolerance):
+    assert parsing.tolerated(text, sample) == tolerance
+
+
+@pytest.mark.parametrize(("text", "sample"), [("-1", None), ("5 %", None), ("ten", None), (None, 5)])
+def test_what_is_no_tolerance_is_refused(text, sample):
+    with pytest.raises(typer.BadParameter, match=r"is not a tolerance|needs --tolerate-failures"):
+        parsing.tolerated(text, sample)
+
+
+def test_a_range_of_ordinals():
+    assert parsing.ordinals("0..100") == OrdinalRange(0, 100)

@@ -70,3 +70,23 @@ def test_verify_exits_with_1_where_something_disagrees(run, tracker, group):
     assert run("verify", group.batch_id, "--json").document["repaired"]
     assert run("verify", group.batch_id).exit_code == 0
     assert tracker.status(group.batch_id).batch.state is State.COMPLETE
+
+
+def test_failures_are_counted_by_error_and_their_messages_shown(run, tracker, group):
+    tracker.fail(group[:2], "row 7 is torn", message="the body")
+    tracker.fail(group[2], "lost")
+
+    found = run("failures", group.batch_id, "--by-error", "--json").document["errors"]
+    assert [(one["error"], one["failed"], one["kept"]) for one in found] == [
+        ("row <n> is torn", 2, 2),
+        ("lost", 1, 0),
+    ]
+    assert run("failures", group.batch_id, "--message", group[1]).stdout.strip() == "the body"
+    assert run("failures", group.batch_id, "--message", "0", "--json").document["message"]["body"] == (
+        "the body"
+    )
+
+
+def test_a_message_that_was_not_kept_exits_with_1(run, tracker, group):
+    tracker.fail(group[2], "lost")
+    assert run("failures", group.batch_id, "--message", group[2]).exit_code == ExitCode.WRONG

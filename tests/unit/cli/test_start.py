@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,16 @@ run()
     return subprocess.run(  # noqa: S603
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
+
+
+def test_an_answer_that_finds_no_space_is_told_in_one_line():
+    code = "import sys; from fanin.cli import run; sys.argv = ['fanin', 'plan', '1000']; run()"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == ExitCode.WRONG
+    assert done.stderr == "fanin: the answer could not be written: no space is left where it goes\n"
 
 
 def test_version():

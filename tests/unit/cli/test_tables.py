@@ -79,9 +79,12 @@ def test_receipts_have_a_row_for_each_batch(tracker):
     tracker.ack(one[0])
     receipts = tracker.ack([one[0], one[1], two[2]])
     head, *rows = shown(receipts_table(receipts))
-    assert head.split() == ["batch", "state", "first", "duplicates", "ranged", "late"]
+    assert head.split() == ["batch", "state", "first", "duplicates", "ranged", "late", "held"]
     found = {row.split()[0]: row.split()[2:] for row in rows}
-    assert found == {str(one.batch_id): ["1", "1", "0", "0"], str(two.batch_id): ["1", "0", "0", "0"]}
+    assert found == {
+        str(one.batch_id): ["1", "1", "0", "0", "0"],
+        str(two.batch_id): ["1", "0", "0", "0", "0"],
+    }
 
 
 def test_batches_have_a_row_each(tracker, batch):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
-from fanin.client.conversions import json_text, member, milliseconds, seconds, several
+from fanin.client.conversions import member, milliseconds, seconds, several, targets
 from fanin.domain.batch import State
+from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 
 NOW = 1_600_000_000_000
@@ -58,16 +60,6 @@ def test_a_value_that_no_member_has_is_refused_with_all_that_exist() -> None:
     assert str(refused.value) == f"'OPEN' is not one of {', '.join(state.value for state in State)}"
 
 
-@pytest.mark.parametrize("value", [{1, 2}, float("nan"), {"a": float("inf")}, b"x", NOON])
-def test_what_json_does_not_have_is_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match=r"^payload cannot be written as JSON: .*; use text, numbers"):
-        json_text("payload", value)
-
-
-def test_json_is_written_as_it_reads() -> None:
-    assert json_text("payload", {"a": ["ü", 1.5, None, True]}) == '{"a": ["ü", 1.5, null, true]}'
-
-
 @pytest.mark.parametrize("values", [5, None, "a", b"a"])
 def test_one_value_is_not_several(values: object) -> None:
     with pytest.raises(
@@ -81,3 +73,34 @@ def test_each_of_several_is_checked_when_it_is_read() -> None:
     assert next(values) == "a"
     with pytest.raises(InvalidRequest, match="not of int"):
         next(values)
+
+
+class TestTargets:
+    def test_objects_and_targets_become_targets_of_the_right_types(self) -> None:
+        given = [
+            {"type": "sqs", "when": "complete", "queue_url": "https://q"},
+            Target("webhook", "failed", url="https://a.example"),  # type: ignore[arg-type]
+            Target(TargetType.STEP_FUNCTIONS, task_token="t"),  # noqa: S106
+        ]
+        found = targets(given)
+        assert [(one.type, one.when) for one in found] == [
+            (TargetType.SQS, When.COMPLETE),
+            (TargetType.WEBHOOK, When.FAILED),
+            (TargetType.STEP_FUNCTIONS, When.ANY),
+        ]
+        assert all(isinstance(one.type, TargetType) and isinstance(one.when, When) for one in found)
+
+    @pytest.mark.parametrize(
+        ("given", "why"),
+        [
+            ({"type": "sqs"}, "must be several"),
+            ([5], "must be several"),
+            ([{"queue_url": "https://q"}], "needs a type"),
+            ([{"type": "pager"}], "not one of step_functions"),
+            ([{"type": "sqs", "when": "later"}], "not one of complete"),
+            ([{"type": "sqs", "queue": "https://q"}], "has no 'queue'"),
+        ],
+    )
+    def test_anything_else_is_refused_and_the_message_says_why(self, given: Any, why: str) -> None:
+        with pytest.raises(InvalidRequest, match=why):
+            targets(given)

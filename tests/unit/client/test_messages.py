@@ -91,3 +91,18 @@ def test_anything_that_can_be_sent_becomes_a_message(sendable: Any, text: str) -
 def test_a_message_is_taken_as_it_is() -> None:
     message = Message("x", delay=60)
     assert Message.of(message) is message
+
+
+@pytest.mark.parametrize(
+    ("item", "batch_id", "index"),
+    [
+        ("7:g:12", 7, 12),
+        (None, None, None),
+        ("x:g:12", None, None),
+        ("7", None, None),
+        ("7:g:-1", None, None),
+    ],
+)
+def test_a_message_knows_its_batch_and_its_place(item, batch_id, index):
+    message = ReceivedMessage("m", "body", item, {}, None, 1, {})
+    assert (message.batch_id, message.index) == (batch_id, index)

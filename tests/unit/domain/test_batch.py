@@ -172,3 +172,39 @@ def test_progress_is_exact_when_its_bounds_meet() -> None:
 
 def test_a_row_does_not_show_its_salt() -> None:
     assert "salt" not in repr(BATCH)
+
+
+class TestStalls:
+    STALLING = replace(BATCH, open_idle_ttl=7_200, expires_at=NOW // 1000 + 30 * 86_400, stall_after=400)
+    STEP = 100_000
+
+    def test_a_step_is_a_quarter_of_the_time_or_a_tenth_of_the_idle_time(self) -> None:
+        assert self.STALLING.step == self.STEP
+        assert replace(self.STALLING, stall_after=86_400).step == 720_000
+        assert replace(self.STALLING, stall_after=0).step == 720_000
+
+    def test_activity_is_rounded_down_to_a_step(self) -> None:
+        assert self.STALLING.rounded(self.STEP * 7 + 99_999) == self.STEP * 7
+        assert self.STALLING.rounded(self.STEP * 8) == self.STEP * 8
+
+    def test_it_is_stalled_once_even_the_latest_possible_activity_is_old(self) -> None:
+        at = NOW + self.STEP + 400_000
+
+        assert self.STALLING.stall_at == at
+        assert [self.STALLING.stalled(now) for now in (at - 1, at)] == [False, True]
+        assert self.STALLING.active_until(at) + 400_000 == at
+
+    def test_it_is_due_then_unless_that_was_told(self) -> None:
+        told = replace(self.STALLING, stall_told=NOW)
+
+        assert self.STALLING.due_at == self.STALLING.stall_at
+        assert told.due_at == told.idle_at
+        assert not told.stalled(told.idle_at)
+        assert told.active(NOW + 7 * self.STEP).stalled(told.idle_at)
+
+    def test_rows_of_the_release_before_and_batches_of_patterns_never_stall(self) -> None:
+        patterns = [replace(self.STALLING, kind=kind) for kind in Kind if kind is not Kind.BATCH]
+
+        assert BATCH.stall_after == 0
+        assert [one.stall_at for one in (BATCH, *patterns)] == [None] * 4
+        assert {one.step for one in patterns} == {720_000}

@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from fanin.domain.directory import (
-    GRACE,
-    Left,
-    Register,
-    Registration,
-    Registrations,
-    change,
-    check_channel,
-)
+from fanin.domain.directory import GRACE, Left, Register, Registration, Registrations, change
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
-from fanin.errors import ChannelRefused, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.wire import directory as wire
 
 ONE = Registration("cars", "a", "q1", {"colour": "red"}, 60, 1_790_000_000_123, 1_790_000_061_000)
@@ -75,13 +67,6 @@ def test_a_change_is_told_as_what_it_is() -> None:
     assert change(ONE, None) == (names.INSTANCE_DEREGISTERED, over)
     assert change(gone, None) is None
     assert change(gone, gone) is None
-
-
-def test_a_fifo_queue_is_no_channel() -> None:
-    check_channel("https://sqs/fifo")
-    for channel in ("https://sqs/q.fifo", "arn:aws:sqs:eu-west-1:123456789012:q.fifo"):
-        with pytest.raises(ChannelRefused, match="use a standard queue"):
-            check_channel(channel)
 
 
 def test_rows_and_events_have_these_words() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Kind, State
-from fanin.domain.scatter import ClaimCheckRequest, Gathered, Reply, ReplyReceipt, Scatter, Scattered
+from fanin.domain.claim_checks import ClaimCheckRequest
+from fanin.domain.scatter import Gathered, Reply, ReplyReceipt, Scatter, Scattered
 
 BATCH = Batch(
     batch_id=7,

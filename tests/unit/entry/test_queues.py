@@ -13,6 +13,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
+from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.ids import Group
 from fanin.entry import queues, unhandled
 from fanin.errors import Throttled
@@ -663,3 +664,72 @@ def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(
     assert parked == [mine]
     assert failed(answer) == ["d1"]
     assert len(ledger.failures(batch.batch_id).failures) == 2
+
+
+class TestMessagesOfFailures:
+    def test_a_dead_letter_is_kept_with_its_batch(self, ledger: LedgerService, group: Group) -> None:
+        dead_lettered({"Records": [letter(group[1], "d1")]}, ledger, refuse)
+
+        found = ledger.failure(group.batch_id, 1)
+        assert found.message == KeptMessage("private")
+        assert (found.failure.attempts, found.failure.source) == (
+            4,
+            "arn:aws:sqs:eu-west-1:000000000000:work",
+        )
+
+    def test_a_queue_may_keep_reasons_alone(self, ledger: LedgerService, group: Group) -> None:
+        queues.fail_dead_letters(
+            {"Records": [letter(group[1], "d1")]}, ledger, refuse, lambda _: None, keep=lambda _: Keep.REASON
+        )
+
+        found = ledger.failure(group.batch_id, 1)
+        assert (found.message, found.failure.attempts) == (None, 4)
+
+    def test_while_nobody_knows_what_may_be_kept_messages_come_again(
+        self, ledger: LedgerService, group: Group
+    ) -> None:
+        def busy(_arn: str) -> Keep:
+            raise Throttled("busy")
+
+        answer = queues.fail_dead_letters(
+            {"Records": [letter(group[1], "d1")]}, ledger, refuse, lambda _: None, keep=busy
+        )
+
+        assert failed(answer) == ["d1"]
+        assert ledger.failures(group.batch_id).failures == ()
+
+    def test_messages_of_the_ack_queue_bring_them(self, ledger: LedgerService, group: Group) -> None:
+        body = {"failures": [{"item": group[1], "reason": "torn", "message": {"body": "private"}}]}
+
+        assert failed(acknowledged(event(body), ledger)) == []
+        assert ledger.failure(group.batch_id, 1).message == KeptMessage("private")
+
+    def test_windows_hold_no_more_bytes_than_a_call_takes(self, ledger: LedgerService, group: Group) -> None:
+        letters = [letter(group[n], f"d{n}") | {"body": "x" * 1_000_000} for n in range(6)]
+
+        assert failed(dead_lettered({"Records": letters}, ledger, refuse)) == []
+        assert all(ledger.failure(group.batch_id, n).message for n in range(6))
+
+
+def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
+    ledger: LedgerService, batch: Batch
+) -> None:
+    # Given dead letters of which one does not say its source, and the last error of the other
+    group = ledger.add(batch.batch_id, 2)
+    event = {"Records": [letter(group[0], "d1"), letter(group[1], "d2", source=False)]}
+
+    # When the function gets them
+    queues.fail_dead_letters(
+        event,
+        ledger,
+        refuse,
+        lambda _: None,
+        source_of=lambda arn: "arn:aws:sqs:eu-west-1:1:rows" if arn.endswith(":work-dead") else None,
+        last_errors=lambda items: {items[0]: "no such customer"},
+    )
+
+    # Then their items have these reasons
+    assert [failure.reason for failure in ledger.failures(batch.batch_id).failures] == [
+        "dead letter: received 4 times from work: no such customer",
+        "dead letter: received 4 times from rows",
+    ]

@@ -26,6 +26,7 @@ TEXTS = {
     "retry_queue_url": names.ENV_RETRY_QUEUE_URL,
     "router_arn": names.ENV_ROUTER_ARN,
     "scatter_queue_url": names.ENV_SCATTER_QUEUE_URL,
+    "redrive_queue_url": names.ENV_REDRIVE_QUEUE_URL,
     "claims_bucket": names.ENV_CLAIMS_BUCKET,
     "buffer_prefix": names.ENV_BUFFER_PREFIX,
 }
@@ -54,10 +55,20 @@ def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str)
 
 
 def test_durations_have_defaults() -> None:
-    assert Settings({}).defaults == Defaults()
+    assert Settings({}).defaults == Defaults(targets=False)
     assert Settings({names.ENV_LIFETIME: "3600", names.ENV_OPEN_IDLE_TTL: "60"}).defaults == Defaults(
-        open_idle_ttl=60, lifetime=3600
+        open_idle_ttl=60, lifetime=3600, targets=False
     )
+
+
+def test_who_opens_batches_knows_whether_targets_are_told_and_which_hosts_are_allowed() -> None:
+    told = Settings({names.ENV_TARGETS_QUEUE_URL: "https://q", names.ENV_WEBHOOK_HOSTS: "a.example"})
+    assert told.defaults == Defaults(webhook_hosts="a.example")
+    assert told.targets_queue_url == "https://q"
+    assert not told.webhook_loopback
+    assert Settings({names.ENV_WEBHOOK_LOOPBACK: "true"}).webhook_loopback
+    with pytest.raises(NotConfigured, match=names.ENV_WEBHOOK_SECRET_ARN):
+        _ = told.webhook_secret_arn
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "1.5", "2h", "٣"])

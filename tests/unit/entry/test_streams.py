@@ -168,3 +168,14 @@ def test_the_log_names_a_bad_record_and_keeps_its_content(caplog, batch: Batch) 
     (logged,) = caplog.records
     assert logged.records == ["event-9"]
     assert secret["salt"]["B"] not in caplog.text
+
+
+def test_a_removal_is_told_from_every_other_change() -> None:
+    ended = Batch(7, b"s" * 16, 1, 1, expires_at=900, open_idle_ttl=60, closed_idle_ttl=60, state="cancelled")
+    live = replace(ended, state=State.OPEN)
+    removed = replace(ended, expires_at=5)
+
+    assert streams.removed_batch(record(image(removed), image(ended))) == 7
+    for new, old in ((ended, ended), (ended, live), (removed, removed)):
+        assert streams.removed_batch(record(image(new), image(old))) is None
+    assert streams.removed_batch(record(None, image(removed))) is None

@@ -49,6 +49,7 @@ def test_tables_must_be_named_and_the_rest_may_wait() -> None:
         (names.ENV_BUS, lambda ports: ports.rules.put("a", {})),
         (names.ENV_BUS, lambda ports: ports.rules.delete("a")),
         (names.ENV_SCATTER_QUEUE_URL, lambda ports: ports.jobs.send([{}])),
+        (names.ENV_REDRIVE_QUEUE_URL, lambda ports: ports.redrives.send([{}])),
         (names.ENV_CLAIMS_BUCKET, lambda ports: ports.claims.upload("a", size=1, content_type="b")),
         (names.ENV_CLAIMS_BUCKET, lambda ports: ports.claims.download("a")),
         (names.ENV_CLAIMS_BUCKET, lambda ports: ports.claims.exists("a")),

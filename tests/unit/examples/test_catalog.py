@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from examples.catalog.consumer.airports import Malformed, distance_km, parse
+from examples.catalog.consumer.airports import Malformed, distance_km, parse, parse_what_is_there
 from examples.catalog.meter import rows_written
 from examples.catalog.rows import SPOILT_EVERY, Catalog, comes_again
 
@@ -45,6 +45,24 @@ def test_a_malformed_row_says_which_column(column, value, said):
         parse(HEATHROW | {column: value})
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "left_out"),
+    [
+        ("icao", "?", set()),
+        ("iata", "L", {"iata"}),
+        ("lat", "912.4", {"latitude", "longitude", "hub", "hub_km"}),
+        ("elevation", "high", {"elevation_ft"}),
+    ],
+)
+def test_what_is_malformed_can_be_left_out(column, value, left_out):
+    good = parse(HEATHROW)
+    key = "row-7" if column == "icao" else "EGLL"
+
+    airport = parse_what_is_there(HEATHROW | {column: value}, "row-7")
+
+    assert airport == {name: good[name] for name in good if name not in left_out} | {"icao": key}
+
+
 def test_distance_is_that_of_a_great_circle():
     assert distance_km(0, 0, 0, 180) == pytest.approx(20_015, abs=1)  # half the equator
     assert distance_km(*(51.4706, -0.4619), *(40.6399, -73.7787)) == pytest.approx(5_540, rel=0.005)
@@ -61,6 +79,7 @@ def test_every_real_row_is_good_and_every_spoilt_one_is_not():
             parse(row)
         except Malformed:
             refused.append(number)
+            assert parse_what_is_there(row, f"row-{number}")["name"]
 
     # Then just the spoilt ones are refused, and none of them is sent twice
     assert refused == list(range(0, len(catalog.rows), SPOILT_EVERY))

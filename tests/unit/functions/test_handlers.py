@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,13 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, WordKey
 from fanin.app.services import Services
+from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.failures import Keep, KeptMessage
+from fanin.domain.targets import Target, TargetType
 from fanin.entry import wiring
 from fanin.entry.http import application
+from fanin.testing import InMemoryService
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.entry.test_queues import letter, message
 from tests.unit.entry.test_streams import image, record, word
@@ -34,6 +39,13 @@ def ledger(memory: Memory, monkeypatch) -> LedgerService:
     monkeypatch.setattr(wiring, "ledger", lambda: ledger)
     monkeypatch.setattr(wiring, "services", lambda: Services(ledger.ports))
     return ledger
+
+
+class Tags:
+    """Queues without tags."""
+
+    def keep(self, _arn: str) -> Keep:
+        return Keep.MESSAGE
 
 
 def ended(ledger: LedgerService) -> Batch:
@@ -56,6 +68,9 @@ def test_every_function_has_a_handler_and_every_handler_is_short() -> None:
         "router",
         "replies",
         "scatter",
+        "targets",
+        "fan_out",
+        "redriver",
     }
     for path in FUNCTIONS.glob("*/handler.py"):
         assert len(path.read_text().splitlines()) <= 30
@@ -94,7 +109,8 @@ def test_acks(ledger: LedgerService, capsys) -> None:
     assert (written[names.METRIC_FIRST], written[names.METRIC_DUPLICATE]) == ([2.0], [1.0])
 
 
-def test_dead_letters(ledger: LedgerService, set_aside: list[Any], capsys) -> None:
+def test_dead_letters(ledger: LedgerService, set_aside: list[Any], monkeypatch, capsys) -> None:
+    monkeypatch.setattr(wiring, "queue_tags", Tags)
     # Given a dead message of an item, and one that is large, not ASCII, and has no item
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
     large = letter(None, "d2") | {"body": "é" * 100_000}
@@ -102,7 +118,8 @@ def test_dead_letters(ledger: LedgerService, set_aside: list[Any], capsys) -> No
     # When the function gets them
     answer = load("dead_letters").handler({"Records": [letter(group[0], "d1"), large]}, CONTEXT)
 
-    # Then the item failed, and the other message is parked as it is
+    # Then the item failed with its message, and the other message is parked as it is
+    assert ledger.failure(group.batch_id, 0).message == KeptMessage("private")
     assert answer == {"batchItemFailures": []}
     assert set_aside == [large]
     written = metrics(capsys)
@@ -129,6 +146,28 @@ def test_notifier(ledger: LedgerService, memory: Memory, retries: Queue, capsys)
     assert len(retries.sent) == 1
     written = metrics(capsys)
     assert (written[names.METRIC_ENDED], written[names.METRIC_PARKED]) == ([1.0], [1.0])
+
+
+def test_ends_are_announced_before_removed_batches_are_forgotten(
+    ledger: LedgerService, memory: Memory, retries: Queue, monkeypatch
+) -> None:
+    """Deleting the messages of one batch takes seconds, and a hundred may be removed together."""
+    # Given an end behind a removal, which waits until the end was announced
+    batch = ended(ledger)
+    gone = replace(batch, expires_at=batch.expires_at - 1)
+    handler = load("notifier")
+    announced: list[int] = []
+    monkeypatch.setattr(wiring, "ports", lambda: ledger.ports)
+    monkeypatch.setattr(handler, "forget", lambda *_: announced.append(len(memory.events.published)))
+
+    # When the stream brings both, with a malformed record between them
+    malformed = record({"state": {"S": "complete"}})
+    event = {"Records": [record(image(gone), image(batch)), malformed, record(image(batch))]}
+    handler.handler(event, CONTEXT)
+
+    # Then the end comes first, and no record is left out
+    assert announced == [1]
+    assert len(retries.sent) == 1
 
 
 def test_settler(ledger: LedgerService, memory: Memory, retries: Queue) -> None:
@@ -178,7 +217,11 @@ def test_reaper(ledger: LedgerService, memory: Memory, capsys) -> None:
     # none
     assert (first["orphaned"], first["stuck"]) == (2, 1)
     assert (written[names.METRIC_ORPHANED], written[names.METRIC_STUCK]) == ([2.0], [1.0])
-    assert metrics(capsys) == {names.METRIC_STUCK: [0.0], names.METRIC_UNREAPED: [0.0]}
+    assert metrics(capsys) == {
+        names.METRIC_STALLED: [0.0],
+        names.METRIC_STUCK: [0.0],
+        names.METRIC_UNREAPED: [0.0],
+    }
 
 
 def test_the_reaper_counts_and_names_what_it_cannot_handle(
@@ -220,3 +263,28 @@ def test_the_reaper_begins_no_batch_in_the_last_fifth_of_its_time(
     reaped = load("reaper").handler({}, CONTEXT)
 
     assert (reaped["seen"], reaped["more"]) == (2, True)
+
+
+def test_targets(memory: Memory, ledger: LedgerService, monkeypatch, capsys) -> None:
+    # Given a batch that has ended, and the job for its target
+    target = Target(TargetType.STEP_FUNCTIONS, task_token="t" * 40)
+    batch = ledger.open(OpenBatch(on_end=[target]))
+    ledger.announce(ledger.close(batch.batch_id))
+    (job,) = memory.target_jobs.waiting
+    monkeypatch.setattr(wiring, "ports", lambda: ledger.ports)
+    arrival = {"messageId": "m", "receiptHandle": "h", "body": json.dumps(job), "attributes": {}}
+    # When
+    answer = load("targets").handler({"Records": [arrival]}, CONTEXT)
+    # Then it was told
+    assert answer == {"batchItemFailures": []}
+    assert [told.target for told in memory.callbacks.told] == [target]
+    assert metrics(capsys)[names.METRIC_TARGETS_DELIVERED] == [1.0]
+
+
+def test_fan_out(monkeypatch) -> None:
+    service = InMemoryService()
+    queue = service.queue("work")
+    monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)
+    on_end = [{"type": "step_functions", "task_token": "t" * 40}]
+    event = {"on_end": on_end, "queue_url": queue, "messages": ["a", "b"]}
+    assert load("fan_out").handler(event, CONTEXT)["sent"] == 2

@@ -147,7 +147,7 @@ class TestQueues:
         service.advance(HOUR)
         assert tries == [1, 2, 3]
         (failure,) = service.tracker.failures(batch.id).failures
-        assert failure.reason == "dead letter: received 4 times from rows"
+        assert failure.reason == "dead letter: received 4 times from rows: RuntimeError"
         assert kinds(service) == ["Batch Completed"]
 
     def test_a_dead_letter_of_no_batch_is_kept(self, service: InMemoryService) -> None:

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.entry.http.validation import checked
-from fanin.wire import batches, buffers, directory, frames, items, scatters
+from fanin.wire import batches, buffers, directory, frames, items, messages, redrives, scatters, selections
 from fanin.wire.components import COMPONENTS, components
 from fanin.wire.json_types import NATURAL
 from fanin.wire.shapes import plain
 from tests.unit.wire.values import CASES
 
 PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
-    "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
+    "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
+    "OrdinalRange", "Redriving",
     "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "DoneWork", "TakeWork"}
@@ -37,7 +38,7 @@ def test_what_is_written_is_of_the_schema_and_read_the_same(name: str, data: st.
 def test_every_shape_of_ours_is_among_the_cases() -> None:
     ours = {
         shape.component
-        for module in (batches, buffers, directory, frames, items, scatters)
+        for module in (batches, buffers, directory, frames, items, messages, redrives, scatters, selections)
         for shape in module.SHAPES
     }
     assert ours == set(CASES) | PARTS | PLAIN | GIVEN
@@ -45,9 +46,17 @@ def test_every_shape_of_ours_is_among_the_cases() -> None:
 
 
 def test_names_say_whose_they_are() -> None:
-    assert not {"Put", "Take", "Taken", "Done", "Level", "Accepted", "Released", "Claims", "Claimed"} & set(
-        COMPONENTS
-    )
+    assert not {
+        "Put",
+        "Take",
+        "Taken",
+        "Done",
+        "Level",
+        "Accepted",
+        "Released",
+        "Claims",
+        "Claimed",
+    } & set(COMPONENTS)
 
 
 def test_two_shapes_of_one_name_are_an_error() -> None:

@@ -7,12 +7,26 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fanin.domain import acks, buffer, directory, frames, reports, routing, scatter
+from fanin.domain import (
+    acks,
+    buffer,
+    claim_checks,
+    directory,
+    frames,
+    redrives,
+    reports,
+    routing,
+    scatter,
+    selection,
+    tolerance,
+)
 from fanin.domain import batch as b
+from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.ids import Group, issue
-from fanin.wire import batches, buffers, items, scatters
+from fanin.wire import batches, buffers, items, scatters, selections
 from fanin.wire import directory as directory_shapes
 from fanin.wire import frames as frame_shapes
+from fanin.wire import redrives as redrive_shapes
 from fanin.wire.shapes import Shape
 
 times = st.integers(0, 4_102_444_800_000)
@@ -23,6 +37,12 @@ json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=4,
+)
+a_tolerance = st.builds(
+    tolerance.Tolerance,
+    count=st.none() | numbers,
+    percent=st.none() | st.floats(0, 100),
+    min_sample=st.none() | st.integers(1, 2**40),
 )
 batch = st.builds(
     b.Batch,
@@ -42,7 +62,35 @@ batch = st.builds(
     metadata=strings,
     pending_bound=st.just(0),
     retries=st.just(0),
-).map(lambda row: replace(row, touched_at=row.active_at))
+    failing=st.just(0),
+    on_failure=st.sampled_from(b.OnFailure),
+    tolerated_failures=st.none() | a_tolerance,
+    cause=st.none() | st.sampled_from(b.Cause),
+    held=numbers,
+).map(lambda row: replace(row, touched_at=row.active_at, held_more=row.may_hold_more))
+kept = st.builds(
+    KeptMessage,
+    body=st.text(max_size=9),
+    attributes=st.dictionaries(
+        st.text(min_size=1, max_size=5),
+        st.builds(MessageAttribute, st.just("String"), st.text(max_size=5))
+        | st.builds(MessageAttribute, st.just("Binary"), st.binary(max_size=5)),
+        max_size=3,
+    ),
+    group_id=st.none() | st.text(min_size=1, max_size=5),
+)
+failure = st.builds(
+    acks.Failure, reason=st.text(max_size=9), message=st.none() | kept, attempts=st.integers(0, 9)
+)
+failed_item = st.builds(
+    reports.FailedItem,
+    ordinal=numbers,
+    attempts=numbers,
+    failed_at=maybe_times,
+    kept=st.booleans(),
+    redriven=st.none() | st.text(max_size=5),
+    held=st.booleans(),
+)
 a_buffer = st.builds(buffer.Buffer, limit=st.integers(1, 1_000_000), batch_id=numbers)
 registration = st.builds(directory.Registration, attributes=strings, lease=numbers, since=times, until=times)
 route = st.builds(
@@ -55,6 +103,24 @@ route = st.builds(
 
 def tuples(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(values, max_size=3).map(tuple)
+
+
+redriving = st.builds(
+    redrives.Redriving,
+    retry_of=numbers,
+    batch_id=st.none() | numbers,
+    items=numbers,
+    already=numbers,
+    not_kept=numbers,
+    not_kept_items=tuples(numbers),
+    refused=st.dictionaries(st.text(max_size=9), numbers, max_size=3),
+    errors=tuples(st.text(min_size=1, max_size=9)),
+    ranges=tuples(
+        st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
+    ),
+    queue_url=st.none() | st.text(min_size=1, max_size=9),
+    started_at=maybe_times,
+)
 
 
 @st.composite
@@ -74,6 +140,8 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             deadline=maybe_times,
             limit=st.none() | st.integers(1, 1_000_000),
             metadata=strings,
+            on_failure=st.sampled_from(b.OnFailure),
+            tolerated_failures=st.none() | a_tolerance,
             kind=st.just(b.Kind.BATCH),
             size=st.none(),
         ),
@@ -92,6 +160,23 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "Verdict": (
         batches.VERDICT,
         st.builds(reports.Verdict, batch=batch, pending=numbers, disagreements=tuples(st.text(max_size=5))),
+    ),
+    "Tolerance": (batches.TOLERANCE, a_tolerance),
+    "Selection": (
+        selections.SELECTION,
+        st.builds(
+            selection.Selection,
+            errors=tuples(st.text(min_size=1, max_size=9)),
+            ranges=tuples(
+                st.builds(selection.OrdinalRange, start=numbers, stop=st.integers(1, 2**40)),
+            ),
+        ),
+    ),
+    "ReleasedItems": (
+        batches.RELEASED,
+        st.builds(
+            reports.ReleasedItems, batch=batch, released=numbers, cursor=st.none() | st.text(max_size=9)
+        ),
     ),
     "Acks": (
         items.ACKS,
@@ -116,10 +201,29 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             items=tuples(st.text(max_size=9)),
             ranges=st.just(()),
             counts=st.just(()),
-            failures=tuples(st.builds(acks.Failure, reason=st.text(max_size=9))),
+            failures=tuples(failure),
         ),
     ),
-    "FailItems": (items.FAILURES, tuples(st.builds(acks.Failure, reason=st.text(max_size=9)))),
+    "FailItems": (items.FAILURES, tuples(failure)),
+    "FailedMessage": (
+        items.FAILED_MESSAGE,
+        st.builds(reports.FailedMessage, failure=failed_item, message=st.none() | kept),
+    ),
+    "FailureErrors": (
+        items.ERRORS,
+        st.builds(
+            reports.Errors,
+            errors=tuples(
+                st.builds(
+                    reports.ErrorGroup,
+                    failed=numbers,
+                    first=numbers,
+                    kept=numbers,
+                    last_failed_at=maybe_times,
+                )
+            ),
+        ),
+    ),
     "Receipts": (
         items.RECEIPTS,
         tuples(
@@ -129,6 +233,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
                 first=numbers,
                 ranged=numbers,
                 late=numbers,
+                held=numbers,
                 duplicates=tuples(st.text(max_size=9)),
             )
         ),
@@ -137,6 +242,21 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "FailedItems": (
         items.FAILED_ITEMS,
         st.builds(reports.Failures, failures=tuples(st.builds(reports.FailedItem, ordinal=numbers))),
+    ),
+    "Redrive": (
+        redrive_shapes.REDRIVE,
+        st.builds(
+            redrives.Redrive,
+            errors=tuples(st.text(min_size=1, max_size=9)),
+            ranges=tuples(
+                st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
+            ),
+            queue_url=st.none() | st.text(min_size=1, max_size=9),
+        ),
+    ),
+    "Redrivings": (
+        redrive_shapes.REDRIVINGS,
+        st.builds(redrives.Redrivings, redrives=tuples(redriving)),
     ),
     "Buffer": (buffers.BUFFER, a_buffer),
     "Buffers": (buffers.BUFFERS, st.builds(buffer.BufferPage, buffers=tuples(a_buffer))),
@@ -272,13 +392,13 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "ClaimCheckRequest": (
         scatters.CLAIM_CHECK_REQUEST,
         st.builds(
-            scatter.ClaimCheckRequest,
+            claim_checks.ClaimCheckRequest,
             size=st.integers(1, 2**30),
             content_type=st.text(min_size=1, max_size=9),
         ),
     ),
     "ClaimCheck": (
         scatters.CLAIM_CHECK,
-        st.builds(scatter.ClaimCheck, headers=strings, expires_at=times),
+        st.builds(claim_checks.ClaimCheck, headers=strings, expires_at=times),
     ),
 }

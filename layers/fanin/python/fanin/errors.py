@@ -9,6 +9,7 @@
     │   └── ItemHasChild        the parent item has another child batch already
     ├── BatchNotFound           the batch does not exist, or its row was deleted
     ├── BatchGone               the batch was removed, or is past its lifetime
+    ├── FailureNotFound         the item has not failed
     ├── BufferNotFound          the buffer does not exist
     ├── BatchClosed             the batch takes no more items
     ├── ChannelRefused          the queue does not exist, or does not carry the tag fanin:channel
@@ -24,6 +25,7 @@
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── OutcomeUnknown          the call may have taken effect, and a repeat would take effect again
     ├── NotConfigured           a setting of this process is missing
+    ├── TargetRefused           a target of a batch will never take what it is told
     ├── SendFailed              a queue refused some of a producer's messages
     ├── ExportDamaged           an export of a table does not match its manifest
     ├── ItemFailed              raised by a consumer: this item failed, do not retry it
@@ -109,6 +111,10 @@ class BatchNotFound(FaninError):
 
 class BatchGone(FaninError):
     code = "batch-gone"
+
+
+class FailureNotFound(FaninError):
+    code = "failure-not-found"
 
 
 class BufferNotFound(FaninError):
@@ -214,6 +220,12 @@ class OutcomeUnknown(FaninError):
 
 class NotConfigured(FaninError):
     code = "not-configured"
+
+
+class TargetRefused(FaninError):
+    """A target of a batch will never take what it is told, however often it is repeated."""
+
+    code = "target-refused"
 
 
 class SendFailed(FaninError):

@@ -16,6 +16,11 @@ ENV_BUS: Final = "FANIN_BUS"
 ENV_ACK_QUEUE_URL: Final = "FANIN_ACK_QUEUE_URL"
 ENV_RETRY_QUEUE_URL: Final = "FANIN_RETRY_QUEUE_URL"
 ENV_SCATTER_QUEUE_URL: Final = "FANIN_SCATTER_QUEUE_URL"
+ENV_REDRIVE_QUEUE_URL: Final = "FANIN_REDRIVE_QUEUE_URL"
+ENV_TARGETS_QUEUE_URL: Final = "FANIN_TARGETS_QUEUE_URL"
+ENV_WEBHOOK_HOSTS: Final = "FANIN_WEBHOOK_HOSTS"  # separated by commas; empty: no webhooks
+ENV_WEBHOOK_SECRET_ARN: Final = "FANIN_WEBHOOK_SECRET_ARN"  # noqa: S105  where the secret is
+ENV_WEBHOOK_LOOPBACK: Final = "FANIN_WEBHOOK_LOOPBACK"  # "true" only on a stack on one's own machine
 ENV_REPLY_QUEUE_URL: Final = "FANIN_REPLY_QUEUE_URL"
 ENV_CLAIMS_BUCKET: Final = "FANIN_CLAIMS_BUCKET"
 ENV_SCHEDULE_GROUP: Final = "FANIN_SCHEDULE_GROUP"
@@ -31,6 +36,7 @@ ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
 ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that are created for buffers
 ENV_BUFFER_DEAD_LETTERS_ARN: Final = "FANIN_BUFFER_DEAD_LETTERS_ARN"  # of the queues made for buffers
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
+ENV_STALL_AFTER: Final = "FANIN_STALL_AFTER"  # seconds; 0 for never
 
 # Environment of the library and the command line.
 ENV_API_URL: Final = "FANIN_API_URL"
@@ -55,7 +61,7 @@ DONE: Final = "done"
 FAILED: Final = "failed"
 
 # The parts table.
-PART: Final = "part"  # "add/<idempotency key>", "failure/<ordinal>", "child/<ordinal>"
+PART: Final = "part"  # "add/<key>", "child/<ordinal>", "failure/…", "retry/…", "sent/…", "target/<number>"
 
 # The directory table.
 TOPIC: Final = "topic"
@@ -89,7 +95,14 @@ ACK_TRIES: Final = 200
 Its pauses grow to a quarter of an hour, so this is about a day in which the tables throttle. Messages that
 are at fault do not wait for it.
 """
+KEEP_TAG: Final = "fanin:keep"  # "reason" on a dead-letter queue: messages of failed items are not stored
+TARGET_TRIES: Final = 500
+"""How often a job for a target is received before it becomes a dead letter.
+
+After a day the target is parked, which takes some sixty tries.
+"""
 CHANNEL_TAG: Final = "fanin:channel"  # carried by queues to which fanin may send
+TRACKED_TAG: Final = "fanin:tracked"  # carried by queues that fanin may look at, and return messages to
 ROUTE_RULE: Final = "fanin-route-"  # prefix of the name of a route's rule on the bus
 
 # Events on the bus.
@@ -100,6 +113,7 @@ DETAIL_TYPES: Final = {
     "cancelled": "Batch Cancelled",
     "orphaned": "Batch Orphaned",
 }
+BATCH_STALLED: Final = "Batch Stalled"
 GATHER_READY: Final = "Gather Ready"
 INSTANCE_REGISTERED: Final = "Instance Registered"
 INSTANCE_MOVED: Final = "Instance Moved"
@@ -108,12 +122,16 @@ INSTANCE_DEREGISTERED: Final = "Instance Deregistered"
 INSTANCE_CREATED: Final = "Instance Created"
 INSTANCE_DESTROYED: Final = "Instance Destroyed"
 
-# Metrics of the functions; their only dimension is ``service``.
+# Metrics of the functions and of consumers; their only dimension is ``service``.
 METRICS_NAMESPACE: Final = "fanin"
 METRIC_FIRST: Final = "ItemsFirst"
 METRIC_DUPLICATE: Final = "ItemsDuplicate"
 METRIC_LATE: Final = "ItemsLate"
 METRIC_FAILED: Final = "ItemsFailed"
+METRIC_HELD: Final = "ItemsHeld"
+METRIC_RELEASED: Final = "ItemsReleased"
+METRIC_SKIPPED: Final = "MessagesSkipped"  # written by consumers
+CONSUMERS: Final = "consumers"  # value of the dimension of what consumers write
 METRIC_ENDED: Final = "BatchesEnded"
 METRIC_PARKED: Final = "RecordsParked"
 METRIC_POSTPONED: Final = "MessagesPostponed"
@@ -132,10 +150,14 @@ METRIC_SENT: Final = "RecipientsSent"
 METRIC_UNREACHED: Final = "RecipientsUnreached"
 METRIC_REPLIES: Final = "Replies"
 METRIC_STUCK: Final = "BatchesStuck"
+METRIC_STALLED: Final = "BatchesStalled"
 METRIC_UNREAPED: Final = "BatchesUnreaped"
 METRIC_DROPPED: Final = "RegistrationsDropped"
 METRIC_ROUTED: Final = "EventsRouted"
 METRIC_UNROUTED: Final = "EventsUnrouted"
+METRIC_TARGETS_DELIVERED: Final = "TargetsDelivered"
+METRIC_TARGETS_FAILED: Final = "TargetsFailed"
+METRIC_TARGETS_PARKED: Final = "TargetsParked"
 METRIC_REFUSED: Final = "MessagesRefused"
 
 # The API.
@@ -155,6 +177,8 @@ OUTPUT_BUS: Final = "Bus"
 OUTPUT_WORK_QUEUE: Final = "WorkQueueUrl"
 OUTPUT_ACK_QUEUE: Final = "AckQueueUrl"
 OUTPUT_SCATTER_QUEUE: Final = "ScatterQueueUrl"
+OUTPUT_REDRIVE_QUEUE: Final = "RedriveQueueUrl"
+OUTPUT_TARGETS_QUEUE: Final = "TargetsQueueUrl"
 OUTPUT_REPLY_QUEUE: Final = "ReplyQueueUrl"
 OUTPUT_CLAIMS_BUCKET: Final = "ClaimsBucket"
 OUTPUT_SCHEDULE_GROUP: Final = "ScheduleGroup"

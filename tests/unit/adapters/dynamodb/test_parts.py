@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb import Connection, DynamoParts
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import InvalidRequest, Throttled
 

@@ -8,7 +8,9 @@ from fanin import names
 from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
+from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
+from fanin.domain.failures import Keep
+from fanin.domain.tolerance import Tolerance
 
 BATCH = Batch(
     batch_id=2**53 - 1,
@@ -38,6 +40,16 @@ BATCH = Batch(
     failed_more=False,
     partial=True,
     retries=2,
+    keep=Keep.REASON,
+    on_failure=OnFailure.HOLD,
+    tolerated_failures=Tolerance(count=3, percent=0.5, min_sample=13),
+    cause=Cause.FAILURES,
+    failing=14,
+    held=15,
+    held_more=True,
+    stall_after=13,
+    stall_told=14,
+    targets=3,
 )
 
 
@@ -46,6 +58,13 @@ def test_the_sample_has_a_value_of_its_own_in_every_field() -> None:
 
     assert None not in values
     assert all(getattr(BATCH, field.name) != field.default for field in fields(Batch))
+
+
+def test_a_batch_without_targets_has_no_bytes_for_them() -> None:
+    row = encode(replace(BATCH, targets=0))
+
+    assert "targets" not in row
+    assert decode(row) == replace(BATCH, targets=0)
 
 
 def test_a_row_decodes_to_what_it_encodes() -> None:
@@ -109,3 +128,20 @@ def test_the_longest_user_key_fits_a_partition_key() -> None:
     shards = {user_shard("\U0001f302" * limits.MAX_USER_KEY, shard) for shard in range(names.SHARDS)}
 
     assert max(len(shard.encode()) for shard in shards) <= most
+
+
+def test_a_batch_without_hold_and_tolerance_has_no_attribute_of_theirs() -> None:
+    plain = replace(
+        BATCH,
+        on_failure=OnFailure.DONE,
+        tolerated_failures=None,
+        cause=None,
+        failing=0,
+        held=0,
+        held_more=False,
+    )
+    row = encode(plain)
+
+    # So a row of the release before reads the same
+    assert not row.keys() & {"on_failure", "tolerated_failures", "cause", "failing", "held", "held_more"}
+    assert decode(row) == plain

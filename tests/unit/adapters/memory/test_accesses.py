@@ -11,7 +11,8 @@ import pytest
 
 from fanin.adapters.memory import Accesses, Delayed, LostAnswer, Memory, OnCall
 from fanin.adapters.memory.accesses import SENDS
-from fanin.app.ports.batches import Activity, FailureRow
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, State
 from fanin.errors import OutcomeUnknown, ServiceUnavailable

@@ -4,7 +4,7 @@ import pytest
 
 from fanin.adapters import cursors
 from fanin.adapters.memory import Memory
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.errors import InvalidRequest
 
 

@@ -312,7 +312,7 @@ class TestAfterRetention:
         world.clock.advance(SEND_MS + 1)
 
         # When a consumer does the work just before a repeat gives it up
-        world.at("parts.put_failures", "before", lambda: taken.extend(town.take()))
+        world.at("parts.update_failures", "before", lambda: taken.extend(town.take()))
         taken = list[str]()
         town.process().put("jobs", ["a"], key="order-7")
 

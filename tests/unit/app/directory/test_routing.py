@@ -341,6 +341,15 @@ def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, rout
         routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))
 
 
+@pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"x"])
+def test_a_detail_that_json_cannot_write_is_refused(
+    world: World, routing: RoutingService, value: object
+) -> None:
+    with pytest.raises(InvalidRequest, match=r"^detail cannot be written as JSON"):
+        routing.publish(PutEvent("shop", "Placed", {"deep": [value]}))
+    assert world.memory.events.published == []
+
+
 class TestThrottled:
     """A queue that takes no message for now costs the others no copies."""
 

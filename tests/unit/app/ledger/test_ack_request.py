@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.ack_request import Named, Share, Span, parse_ack, parse_failures
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange
 from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge

@@ -276,7 +276,9 @@ class TestEstimated:
 
         world.ledger.fail([Failure(group[1], "no")])
 
-        assert world.ledger.failures(batch.batch_id).failures == (FailedItem(1, group[1], "no"),)
+        assert world.ledger.failures(batch.batch_id).failures == (
+            FailedItem(1, group[1], "no", failed_at=world.clock.at),
+        )
         assert world.row(batch).acked == 1
 
     def test_is_asked_for_no_items(self, world: World) -> None:
@@ -311,8 +313,8 @@ class TestFailures:
 
         assert receipt.first == 2
         assert world.ledger.failures(batch.batch_id).failures == (
-            FailedItem(2, group[2], "broken"),
-            FailedItem(7, group[7], "late"),
+            FailedItem(2, group[2], "broken", failed_at=world.clock.at),
+            FailedItem(7, group[7], "late", failed_at=world.clock.at),
         )
 
     def test_mark_items_done(self, world: World) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, Mode, State
 from tests.unit.app.conftest import World

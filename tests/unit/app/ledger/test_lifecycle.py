@@ -257,7 +257,7 @@ class TestExpire:
 
     def test_goes_on_behind_batches_that_are_active(self, world: World) -> None:
         # Given idle batches that are due long after active ones, so that some are listed behind those
-        idle = [world.batch(3, idle_ttl=100 * 3_600)[0] for _ in range(20)]
+        idle = [world.batch(3, idle_ttl=100 * 3_600, stall_after=0)[0] for _ in range(20)]
         world.clock.advance(40 * HOUR)
         active = {world.batch(4, idle_ttl=3_600)[0].batch_id for _ in range(20)}
         listed = [batch.batch_id for batch in world.ledger.list(State.OPEN).batches]

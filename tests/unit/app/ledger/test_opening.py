@@ -40,13 +40,30 @@ class TestOpen:
         assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (60, 60)
 
     def test_a_batch_opened_closed_is_touched_in_the_steps_of_a_closed_one(self, world: World) -> None:
-        opened, closed = world.ledger.open(OpenBatch()), world.ledger.open(OpenBatch(size=3))
+        opened = world.ledger.open(OpenBatch(stall_after=0))
+        closed = world.ledger.open(OpenBatch(size=3, stall_after=0))
 
         # A step is a tenth of the idle time: of 7,200 seconds open, and of 604,800 closed
         now = world.clock.at
         assert opened.touched_at == now - now % 720_000
         assert closed.touched_at == now - now % 60_480_000
         assert opened.touched_at != closed.touched_at
+
+    def test_a_batch_that_is_told_as_stalled_is_touched_in_finer_steps(self, world: World) -> None:
+        batch = world.ledger.open(OpenBatch(size=3, stall_after=40))
+
+        # A step is a quarter of the time after which it is stalled
+        assert batch.touched_at == world.clock.at - world.clock.at % 10_000
+
+    def test_a_stall_is_told_after_half_an_hour_unless_the_request_says_otherwise(self, world: World) -> None:
+        assert world.ledger.open(OpenBatch()).stall_after == 1_800
+        assert world.ledger.open(OpenBatch(stall_after=0)).stall_after == 0
+        assert world.ledger.open(OpenBatch(stall_after=10)).stall_after == 10
+
+    @pytest.mark.parametrize("stall_after", [9, -1, 365 * 86_400 + 1])
+    def test_a_stall_takes_ten_seconds_to_a_year(self, world: World, stall_after: int) -> None:
+        with pytest.raises(InvalidRequest, match="stall_after must be a whole number from 10 to 31536000"):
+            world.ledger.open(OpenBatch(stall_after=stall_after))
 
     def test_draws_again_when_the_id_is_taken(self, world: World) -> None:
         # Given a world of the same chance, and its first id taken by somebody else

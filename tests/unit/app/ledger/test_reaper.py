@@ -30,7 +30,7 @@ def test_leaves_batches_that_are_not_due(world: World) -> None:
 
 
 def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
-    world.batch(5, closed=True)
+    world.batch(5, closed=True, stall_after=0)
     looks = []
 
     for minutes in range(0, 8 * 60, 5):
@@ -309,9 +309,9 @@ class TestTime:
 
     def test_is_taken_once_so_that_a_run_ends(self, world: World) -> None:
         """What becomes due during a run is left to the next."""
-        first, _ = world.batch(1)
+        first, _ = world.batch(1, stall_after=0)
         world.clock.advance(1_000 + HOUR // 5)
-        second, _ = world.batch(1)
+        second, _ = world.batch(1, stall_after=0)
         world.clock.at = world.row(first).idle_at + 1
         world.at("batches.end", "before", lambda: world.clock.advance(HOUR))
 

@@ -14,15 +14,8 @@ from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.reply_store import ReplyStore, is_claim_of
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
-from fanin.domain.scatter import (
-    ClaimCheck,
-    ClaimCheckRequest,
-    GatheredReply,
-    Recipient,
-    Reply,
-    ReplyReceipt,
-    Scatter,
-)
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.scatter import GatheredReply, Recipient, Reply, ReplyReceipt, Scatter
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from fanin import names
 from fanin.adapters.memory import Memory
+from fanin.app.ports.parts import SHARDS
 from fanin.app.scatters import reply_store
 from fanin.app.scatters.records import reply_name
 from fanin.app.scatters.reply_store import (
     INLINE,
-    SHARDS,
     ReplyStore,
     claim_key,
     is_claim_of,

@@ -16,8 +16,9 @@ from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Kind, State
+from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.directory import Registration
-from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, ReplyReceipt, Scatter, Scattered
+from fanin.domain.scatter import Recipient, Reply, ReplyReceipt, Scatter, Scattered
 from fanin.errors import (
     BatchNotFound,
     ChannelRefused,

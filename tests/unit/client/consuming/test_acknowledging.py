@@ -20,6 +20,7 @@ from fanin.client.consuming.acknowledging import (
     unacknowledged,
 )
 from fanin.domain.acks import Acks
+from fanin.domain.failures import KeptMessage
 from fanin.errors import (
     AccessDenied,
     BatchNotFound,
@@ -413,3 +414,56 @@ class TestQueueAcknowledger:
     def test_nothing_to_say_sends_nothing(self, sqs, ack_queue):
         QueueAcknowledger(sqs, ack_queue)([])
         assert received(sqs, ack_queue) == []
+
+
+class TestMessagesOfFailures:
+    def test_a_message_that_does_not_fit_is_not_acknowledged_and_all_others_are(
+        self, tracker, batch, sqs, ack_queue, caplog
+    ):
+        # Given a done item, a failure with a small message, and one with a large one
+        group = batch.add(3)
+        outcomes = [
+            ItemOutcome(group[0]),
+            ItemOutcome(group[1], "torn", KeptMessage("small"), 3, "arn:q"),
+            ItemOutcome(group[2], "torn", KeptMessage("x" * 300_000)),
+        ]
+
+        # When they are acknowledged through the queue
+        again = unacknowledged(QueueAcknowledger(sqs, ack_queue), outcomes)
+
+        # Then the large one comes again, and the log says what becomes of it
+        assert again == {group[2]}
+        assert "kept when they reach their dead-letter queue" in caplog.text
+        assert "xxx" not in caplog.text
+        (sent,) = [json.loads(message["Body"]) for message in received(sqs, ack_queue)]
+        assert sent["items"] == [group[0]]
+        assert sent["failures"] == [
+            {
+                "item": group[1],
+                "reason": "torn",
+                "message": {"body": "small"},
+                "attempts": 3,
+                "source": "arn:q",
+            }
+        ]
+
+    def test_large_messages_are_failed_in_several_requests(self, tracker, batch):
+        group = batch.add(6)
+        outcomes = [ItemOutcome(item, "torn", KeptMessage("x" * 1_000_000)) for item in group]
+
+        assert unacknowledged(LedgerAcknowledger(tracker), outcomes) == set()
+
+        assert tracker.kept_message(group[5]) == KeptMessage("x" * 1_000_000)
+        assert [(one.error, one.failed, one.kept) for one in tracker.errors(batch.id)] == [("torn", 6, 6)]
+
+    def test_what_goes_to_the_spare_keeps_its_message(self, tracker, batch):
+        spared = []
+
+        class Busy:
+            def fail(self, _failures):
+                raise Throttled("busy")
+
+        outcome = ItemOutcome(batch.add(1)[0], "torn", KeptMessage("body"), 2, "arn:q")
+        LedgerAcknowledger(Busy(), spared.extend)([outcome])
+
+        assert spared == [outcome]

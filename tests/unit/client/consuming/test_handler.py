@@ -144,7 +144,15 @@ def test_through_the_ack_queue(tracker, batch, sqs, ack_queue):
     [message] = received(sqs, ack_queue)
     assert json.loads(message["Body"]) == {
         "items": [group[0], group[2]],
-        "failures": [{"item": group[1], "reason": "torn"}],
+        "failures": [
+            {
+                "item": group[1],
+                "reason": "torn",
+                "message": {"body": "1"},
+                "attempts": 1,
+                "source": ARN,
+            }
+        ],
     }
     assert batch.status().done_max == 0
 
@@ -208,7 +216,7 @@ def test_messages_of_a_batch_that_was_removed_are_handled_once(tracker, batch):
     tracker.remove(batch.id)
     living = tracker.add(tracker.open().batch_id, 1)
     handled = []
-    handle = tracker.sqs_handler(lambda message: handled.append(message.item))
+    handle = tracker.sqs_handler(skip_ended=False)(lambda message: handled.append(message.item))
     # When, then
     assert failed(handle(event([group[0], living[0]]))) == []
     assert handled == [group[0], living[0]]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
-from fanin import ItemFailed, ReceivedMessage
-from fanin.client.consuming.acknowledging import ItemOutcome
+from fanin import ItemFailed, ReceivedMessage, Retry
+from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome
 from fanin.client.consuming.window import UNKNOWN_MS, MessageWindow, check_handler
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
+from fanin.domain.failures import KeptMessage
 from fanin.errors import (
     AccessDenied,
     BatchGone,
@@ -67,7 +70,9 @@ def test_item_failed_becomes_a_failure_whose_reason_can_be_sent() -> None:
     window = MessageWindow(handle, acknowledged)
     window.handle(message("m1", "1:g:0"))
     window.acknowledge()
-    assert acknowledged.calls == [[ItemOutcome("1:g:0", "no such airport ?")]]
+    assert acknowledged.calls == [
+        [ItemOutcome("1:g:0", "no such airport ?", KeptMessage("body of m1"), attempts=1)]
+    ]
 
 
 def test_another_error_is_raised_and_its_message_not_acknowledged() -> None:
@@ -96,7 +101,8 @@ def test_the_message_of_a_scatter_waits_for_its_reply_unless_it_failed() -> None
     for name, item in (("m1", "1:g:0"), ("m2", "1:g:1")):
         window.handle(message(name, item, **{ATTRIBUTE_REPLY_TO: "https://sqs/replies"}))
     window.acknowledge()
-    assert acknowledged.calls == [[ItemOutcome("1:g:1", "log is torn")]]
+    ((outcome,),) = acknowledged.calls
+    assert (outcome.item, outcome.failure) == ("1:g:1", "log is torn")
 
 
 def test_an_item_that_its_handler_left_to_a_child_is_not_marked_unless_it_failed() -> None:
@@ -110,7 +116,8 @@ def test_an_item_that_its_handler_left_to_a_child_is_not_marked_unless_it_failed
     window.handle(message("m1", "1:g:0"))
     window.handle(message("m2", "1:g:1"))
     again = window.acknowledge()
-    assert acknowledged.calls == [[ItemOutcome("1:g:1", "the catalog is torn")]]
+    ((outcome,),) = acknowledged.calls
+    assert (outcome.item, outcome.failure) == ("1:g:1", "the catalog is torn")
     assert again == set()
 
 
@@ -187,3 +194,42 @@ def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(
 def test_a_handler_that_cannot_be_called_is_refused(handle: object) -> None:
     with pytest.raises(InvalidRequest, match="a handler must be a function of a ReceivedMessage"):
         check_handler(handle)
+
+
+class TestRetries:
+    """Attempts that fail again are noted, and nothing else is."""
+
+    @staticmethod
+    def window(noted: list[Retry], acknowledge: Acknowledger) -> MessageWindow:
+        def handle(message: ReceivedMessage) -> None:
+            if message.body == "bad":
+                raise ValueError("no such customer")
+
+        return MessageWindow(handle, acknowledge, note=noted.extend, source="https://sqs/1/work")
+
+    def test_only_a_repeated_attempt_that_raises_is_noted(self) -> None:
+        noted: list[Retry] = []
+        window = self.window(noted, lambda _: None)
+
+        for name, body, received in (("a", "good", 5), ("b", "bad", 1), ("c", "bad", 2)):
+            one = replace(message(name, f"item {name}"), body=body, receive_count=received)
+            with suppress(ValueError):
+                window.handle(one)
+        assert noted == []
+        window.acknowledge()
+
+        assert noted == [Retry("item c", 2, "ValueError: no such customer", "https://sqs/1/work")]
+
+    def test_a_ledger_that_cannot_mark_items_is_not_asked_for_notes(self) -> None:
+        def throttled(_outcomes: Sequence[ItemOutcome]) -> None:
+            raise Throttled("busy")
+
+        noted: list[Retry] = []
+        window = self.window(noted, throttled)
+
+        window.handle(replace(message("a", "7:g:0"), body="good"))
+        with suppress(ValueError):
+            window.handle(replace(message("c", "7:g:1"), body="bad", receive_count=2))
+
+        assert window.acknowledge() == {"a"}
+        assert noted == []

@@ -59,6 +59,18 @@ class TestRequests:
         assert request.headers == {"Content-Type": "application/json", "Key": "k"}
         assert json.loads(request.body) == {"items": ["☂"]}
 
+    @pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"x"])
+    def test_what_json_cannot_write_is_refused_and_not_sent(self, value):
+        script = Script()
+        with pytest.raises(InvalidRequest, match=r"^the request cannot be written as JSON"):
+            HttpsApi(URL, sign=unsigned, transport=script).call(RECEIPTS, "POST", "/events", {"a": [value]})
+        assert script.requests == []
+
+    def test_half_of_a_surrogate_pair_is_sent_as_an_escape(self):
+        script = Script(Response(200, {}, b'{"batches": []}'))
+        HttpsApi(URL, sign=unsigned, transport=script).call(RECEIPTS, "POST", "/acks", {"a": "\ud83d"})
+        assert script.requests[0].body == b'{"a":"\\ud83d"}'
+
     def test_a_call_without_a_body_or_a_query_has_neither(self):
         script = Script(Response(204, {}, b""))
         answer = HttpsApi(URL, sign=unsigned, transport=script).call(NOTHING, "DELETE", "/buffers/jobs")

@@ -9,7 +9,8 @@ import pytest
 from fanin.app.api import Fanin
 from fanin.client.https.services import HttpsServices
 from fanin.domain.batch import State
-from fanin.domain.frames import DEFAULT_LEASE, Hold, OpenFrame, Ticket
+from fanin.domain.frames import Hold, OpenFrame, Ticket
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest
 from tests.unit.client.https.conftest import Gateway
 
@@ -52,7 +53,10 @@ def test_a_claim_says_how_long(over_https: HttpsServices, gateway: Gateway) -> N
     gateway.requests.clear()
     over_https.frames.claim([Ticket(frame.frame_id, 0)])
     over_https.frames.claim([Ticket(frame.frame_id, 0)], lease=7)
-    assert [json.loads(request.body or b"")["lease"] for request in gateway.requests] == [DEFAULT_LEASE, 7]
+    assert [json.loads(request.body or b"")["lease"] for request in gateway.requests] == [
+        DEFAULT_ENVELOPE_LEASE,
+        7,
+    ]
 
 
 def test_a_claim_whose_answer_was_lost_is_made_again(over_https: HttpsServices, gateway: Gateway) -> None:

@@ -15,7 +15,8 @@ from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.scatters import HttpsScatters
 from fanin.client.https.transport import unsigned
-from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
+from fanin.domain.claim_checks import ClaimCheckRequest
+from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.errors import CorrelationIdAlive, NotRegistered, ServiceUnavailable
 from fanin.wire import scatters as wire
 from tests.unit.client.https.conftest import URL, Gateway, Script, ok, problem

@@ -11,11 +11,13 @@ from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.scatters import HttpsScatters
 from fanin.client.https.services import HttpsServices
 from fanin.domain.acks import Failure
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import OnFailure, OpenBatch, State
+from fanin.domain.claim_checks import ClaimCheckRequest
+from fanin.domain.diagnosis import Retry, SentItems
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame, Ticket
 from fanin.domain.routing import PutEvent, PutRoute
-from fanin.domain.scatter import ClaimCheckRequest, Recipient, Reply, Scatter
+from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.entry.http.table import ROUTES
 from fanin.errors import FaninError
 from fanin.names import API_ROOT
@@ -34,22 +36,36 @@ def route_of(method: str, path: str) -> str:
     return operation
 
 
-def use_everything(fanin: HttpsServices) -> None:
-    """Make every call there is."""
+def use_batches(fanin: HttpsServices) -> None:
+    """Make every call about batches and their failures."""
     batch = fanin.ledger.open(OpenBatch())
     group = fanin.ledger.add(batch.batch_id, 3)
     fanin.ledger.ack([group[0]])
     fanin.ledger.fail([Failure(group[1], "r")])
     fanin.ledger.status(batch.batch_id)
     fanin.ledger.missing(batch.batch_id)
+    fanin.ledger.release(fanin.ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id)
     fanin.ledger.failures(batch.batch_id)
+    fanin.ledger.failure(batch.batch_id, 1)
+    fanin.ledger.errors(batch.batch_id)
     fanin.ledger.verify(batch.batch_id)
     fanin.ledger.list(State.OPEN)
+    fanin.diagnostics.note_sent(batch.batch_id, SentItems(QUEUE, 0, 3))
+    fanin.diagnostics.note_retries([Retry(group[2], 2, "no")])
+    fanin.diagnostics.why(batch.batch_id)
     fanin.ledger.close(batch.batch_id)
     fanin.ledger.cancel(batch.batch_id)
+    fanin.ledger.targets(batch.batch_id)
+    fanin.ledger.redeliver(batch.batch_id)
+    fanin.redrives.redrive(batch.batch_id)
+    fanin.redrives.redrives(batch.batch_id)
     fanin.ledger.remove(batch.batch_id)
     fanin.ledger.expire(State.OPEN, idle_since=0)
 
+
+def use_everything(fanin: HttpsServices) -> None:
+    """Make every call there is."""
+    use_batches(fanin)
     started = fanin.scatters.start(Scatter("x", [Recipient("a", QUEUE)]))
     fanin.scatters.status(started.batch.batch_id)
     fanin.scatters.replies(started.batch.batch_id)

@@ -101,7 +101,10 @@ def test_the_document_names_its_version_and_its_licence() -> None:
     assert made["info"]["license"]["identifier"] == "Apache-2.0"
 
 
-@pytest.mark.parametrize("name", ["batch_id", "frame_id"])
+IDS = {"batch_id", "frame_id", "ordinal"}
+
+
+@pytest.mark.parametrize("name", sorted(IDS))
 def test_ids_in_paths_are_whole_numbers_and_names_are_text(name: str) -> None:
     places = [
         (one["name"], one["schema"]["type"], path)
@@ -111,5 +114,5 @@ def test_ids_in_paths_are_whole_numbers_and_names_are_text(name: str) -> None:
         if one["in"] == "path"
     ]
     of_ids = {kind for found, kind, path in places if found == name and "/estimated" not in path}
-    others = {kind for found, kind, _ in places if found not in {"batch_id", "frame_id"}}
+    others = {kind for found, kind, _ in places if found not in IDS}
     assert (of_ids, others) == ({"integer"}, {"string"})

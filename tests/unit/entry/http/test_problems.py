@@ -177,6 +177,7 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.FaninError,
         errors.NotConfigured,
         errors.SendFailed,
+        errors.TargetRefused,
         errors.BufferFull,
         errors.EnvelopesRefused,
         errors.ItemFailed,

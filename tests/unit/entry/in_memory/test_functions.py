@@ -13,8 +13,12 @@ from fanin.app.services import Services
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
+from fanin.domain.targets import Target, TargetType
+from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import Dead
+from fanin.errors import ServiceUnavailable
+from tests.unit.app.failures.conftest import Failed
 
 
 @pytest.fixture
@@ -36,7 +40,7 @@ def dead() -> list[Dead]:
 
 @pytest.fixture
 def functions(memory: Memory, dead: list[Dead], given_up: list[str]) -> Functions:
-    return Functions(memory.ports(), dead, given_up.append)
+    return Functions(memory.ports(), dead, given_up.append, lambda message, seconds: None)
 
 
 @pytest.fixture
@@ -133,3 +137,39 @@ def test_an_ack_that_is_at_fault_is_given_up_at_once(
 ) -> None:
     functions.acks(message() | {"body": body})
     assert given_up == [body]
+
+
+class TestTargets:
+    def job(self, functions: Functions, memory: Memory, token: str) -> Record:
+        ledger = functions.services.ledger
+        target = Target(TargetType.STEP_FUNCTIONS, task_token=token)
+        batch = ledger.close(ledger.open(OpenBatch(on_end=[target])).batch_id)
+        ledger.announce(batch)
+        return {"body": json.dumps(memory.target_jobs.waiting.pop()), "attributes": {}}
+
+    def test_a_target_is_told(self, functions: Functions, memory: Memory) -> None:
+        functions.targets(self.job(functions, memory, "up"))
+        assert len(memory.callbacks.told) == 1
+
+    def test_one_that_is_down_comes_again_and_one_that_refuses_is_kept(
+        self, functions: Functions, memory: Memory, dead: list[Dead]
+    ) -> None:
+        memory.callbacks.down.add("down")
+        with pytest.raises(ServiceUnavailable, match="comes again"):
+            functions.targets(self.job(functions, memory, "down"))
+        memory.callbacks.refusing.add("never")
+        functions.targets(self.job(functions, memory, "never"))
+        assert [one.where for one in dead] == ["targets"]
+
+
+def test_the_redriver_goes_on_with_a_redrive() -> None:
+    # Given a redrive that a call has left to the worker after its first pages
+    world = Failed()
+    functions = Functions(world.ports, [], lambda _: None, lambda _message, _seconds: None)
+    batch = world.failures(9)
+    world.service(at_once=1).redrive(batch.batch_id)
+    (job,) = world.memory.redrives.waiting
+    # When its job comes
+    functions.redriver(message(dict(job)))
+    # Then all is sent
+    assert world.bodies() == {f"body {n}": 1 for n in range(9)}

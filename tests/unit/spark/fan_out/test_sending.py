@@ -10,7 +10,7 @@ import pyarrow as pa
 from fanin.client.messages import Message
 from fanin.client.producing.sender import Sender
 from fanin.domain.acks import Failure
-from fanin.spark.fan_out.sending import Target, send_pages, send_task
+from fanin.spark.fan_out.sending import NOTES, Target, send_pages, send_task
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -104,3 +104,33 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     (failure,) = stack.tracker().iter_failures(batch)
     assert (failure.item, failure.reason) == (group[1], "not sent: InvalidMessageContents")
     assert [row["ordinal"] for one in told for row in one.to_pylist()] == [1, None]
+
+
+def test_a_task_notes_what_it_sent_once_for_each_run_of_ordinals() -> None:
+    # Given a partition of pages that follow each other, but for one
+    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)
+    pages = [page(0, 50), page(50, 50), page(200, 10)]
+    noted: list[tuple[int, int]] = []
+
+    # When a task sends it
+    list(send_pages(pages, "7:g", sender.send, lambda _: None, note=lambda *span: noted.append(span)))
+
+    # Then there is a note for each run
+    assert noted == [(0, 100), (200, 210)]
+
+
+def test_a_task_whose_rows_are_scattered_makes_few_notes() -> None:
+    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)
+    noted: list[tuple[int, int]] = []
+
+    list(
+        send_pages(
+            [page(2 * n, 1) for n in range(100)],
+            "7:g",
+            sender.send,
+            lambda _: None,
+            note=lambda *span: noted.append(span),
+        )
+    )
+
+    assert len(noted) == NOTES

@@ -42,6 +42,11 @@ def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], rando
     assert len(found) == sum(n - 1 not in others for n in others)
 
 
+def test_blocks_that_follow_each_other_are_noted_together() -> None:
+    assert sink.joined([(10, 5), (0, 5), (5, 5), (20, 2)]) == [(0, 15), (20, 22)]
+    assert sink.joined([]) == []
+
+
 def test_a_gap_larger_than_a_group_can_be_is_divided() -> None:
     assert list(sink.gaps([(0, 5)], MAX_COUNT + 10)) == [(5, MAX_COUNT), (MAX_COUNT + 5, 5)]
 

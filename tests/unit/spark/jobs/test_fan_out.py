@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.domain.batch import OnDeadline, OpenBatch
+from fanin.domain.targets import Target, TargetType, When
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import FanOut
 from fanin.spark.jobs import fan_out
@@ -107,3 +108,21 @@ def test_arguments_that_do_not_make_sense_say_why(
     with pytest.raises(SystemExit):
         JOB.parser().parse_args([*NEEDED, option, value])
     assert message in capsys.readouterr().err
+
+
+def test_targets_are_called_back_at_the_end(asked: list[FanOut]) -> None:
+    run(
+        *("--on-end", '{"type": "sqs", "when": "complete", "queue_url": "https://next"}'),
+        *("--on-end", '{"type": "step_functions", "task_token": "t"}'),
+    )
+    assert asked[0].request.on_end == (
+        Target(TargetType.SQS, When.COMPLETE, queue_url="https://next"),
+        Target(TargetType.STEP_FUNCTIONS, task_token="t"),  # noqa: S106
+    )
+
+
+@pytest.mark.parametrize("bad", ["sqs", "[]", "5", '{"type": "pager"}', '{"queue_url": "https://q"}'])
+def test_what_is_not_a_target_is_refused(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--on-end", bad)
+    assert "not a target" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +13,9 @@ from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.app.ports.channels import Offered, Outgoing
+from fanin.domain.channels import FIFO, check_channel
 from fanin.domain.chunks import chunks
-from fanin.domain.directory import check_channel
+from fanin.domain.failures import MessageAttribute
 from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest
 
@@ -32,6 +33,16 @@ _BUSY: Final = {
 }
 _OURS: Final = {"ExpiredToken", "InvalidSecurity", "RequestExpired", "SignatureDoesNotMatch"}
 _STRING: Final = "String"
+_CONTENT: Final = {
+    "AWS.SimpleQueueService.BatchRequestTooLong",
+    "BatchRequestTooLong",
+    "InvalidAttributeValue",
+    "InvalidMessageContents",
+    "InvalidParameterValue",
+}
+"""Refusals of a request that lie in one of its messages."""
+_SENT_TO: Final = (names.CHANNEL_TAG,)
+_REDRIVEN: Final = (names.CHANNEL_TAG, names.TRACKED_TAG)
 _SETTLES: Final = 1.0
 """Seconds after which SQS shows a queue that was made or tagged just before."""
 
@@ -65,32 +76,34 @@ class SqsChannels:
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-channels")
 
-    def resolve(self, channel: str, *, new: bool = True) -> str:
-        check_channel(channel)
+    def resolve(self, channel: str, *, new: bool = True, again: bool = False) -> str:
+        if not again:
+            check_channel(channel)
+        allowing = _REDRIVEN if again else _SENT_TO
         try:
-            return self._look(channel)
+            return self._look(channel, allowing)
         except ChannelRefused:
             if not new:
                 raise
         self._backoff.sleep(_SETTLES)
-        return self._look(channel)
+        return self._look(channel, allowing)
 
-    def _look(self, channel: str) -> str:
+    def _look(self, channel: str, allowing: Sequence[str]) -> str:
         with translated():
             try:
                 url = self._url(channel)
                 tags = self._client.list_queue_tags(QueueUrl=url).get("Tags", {})
             except ClientError as error:
                 if error_code(error) in _GONE | _DENIED:
-                    raise _refused(channel) from error
+                    raise _refused(channel, allowing) from error
                 if _is_final(error):
                     raise InvalidRequest(
                         f"SQS does not accept the channel {channel[:200]!r} ({error_code(error)});"
                         " give the URL or ARN of a standard queue"
                     ) from error
                 raise
-        if names.CHANNEL_TAG not in tags:
-            raise _refused(channel)
+        if not tags.keys() & set(allowing):
+            raise _refused(channel, allowing)
         return url
 
     def _url(self, channel: str) -> str:
@@ -103,17 +116,24 @@ class SqsChannels:
         return self.offer(messages).answers(len(messages))
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
-        groups = _groups(messages)
-        if groups:
+        lines = _lines(messages)
+        if lines:
             _ = self._client  # made here, before threads can race for it
-        if len(groups) <= 1:
-            offered = [self._send(messages, group) for group in groups]
+        if len(lines) <= 1:
+            offered = [self._send_in_order(messages, line) for line in lines]
         else:
-            offered = list(self._pool.map(lambda group: self._send(messages, group), groups))
-        return Offered(
-            {place: why for one in offered for place, why in one.refused.items()},
-            {place: why for one in offered for place, why in one.waiting.items()},
-        )
+            offered = list(self._pool.map(lambda line: self._send_in_order(messages, line), lines))
+        return _together(offered)
+
+    def _send_in_order(self, messages: Sequence[Outgoing], groups: Iterable[Sequence[int]]) -> Offered:
+        """Send requests one after the other; where messages wait, those behind them wait, too."""
+        offered: list[Offered] = []
+        for group in groups:
+            held = next((why for one in offered for why in one.waiting.values()), None)
+            offered.append(
+                self._send(messages, group) if held is None else Offered({}, dict.fromkeys(group, held))
+            )
+        return _together(offered)
 
     def _send(self, messages: Sequence[Outgoing], group: Sequence[int]) -> Offered:
         refused: dict[int, str] = {}
@@ -124,6 +144,10 @@ class SqsChannels:
                 answer = self._client.send_message_batch(QueueUrl=messages[group[0]].channel, Entries=entries)
             except ClientError as error:
                 if _is_final(error):
+                    if len(waiting) > 1 and error_code(error) in _CONTENT:
+                        # One of them is at fault for the request.
+                        alone = [self._send(messages, [place]) for place in waiting]
+                        return _together([Offered(refused, {}), *alone])
                     why = f"the queue refuses messages ({error_code(error)})"
                     return Offered(refused | dict.fromkeys(waiting, why), {})
                 waiting = dict.fromkeys(waiting, str(error))
@@ -171,28 +195,49 @@ def _is_final(error: ClientError) -> bool:
         return True
 
 
-def _groups(messages: Sequence[Outgoing]) -> list[list[int]]:
-    """Group the places of messages into requests, each to one channel."""
+def _together(offered: Iterable[Offered]) -> Offered:
+    refused: dict[int, str] = {}
+    waiting: dict[int, str] = {}
+    for one in offered:
+        refused |= one.refused
+        waiting |= one.waiting
+    return Offered(refused, waiting)
+
+
+def _lines(messages: Sequence[Outgoing]) -> list[list[list[int]]]:
+    """Group the places of messages into requests, each to one channel; those to a FIFO queue stay in line."""
     places: dict[str, list[int]] = {}
     for place, message in enumerate(messages):
         places.setdefault(message.channel, []).append(place)
-    return [
-        group
-        for of_channel in places.values()
-        for group in chunks(
-            of_channel,
-            max_items=MAX_QUEUE_MESSAGES,
-            size_of=lambda place: _size(messages[place]),
-            max_bytes=MAX_QUEUE_BYTES,
+    lines: list[list[list[int]]] = []
+    for channel, of_channel in places.items():
+        groups = list(
+            chunks(
+                of_channel,
+                max_items=MAX_QUEUE_MESSAGES,
+                size_of=lambda place: _size(messages[place]),
+                max_bytes=MAX_QUEUE_BYTES,
+            )
         )
-    ]
+        lines += [groups] if channel.endswith(FIFO) else [[group] for group in groups]
+    return lines
 
 
 def _size(message: Outgoing) -> int:
     """Bytes of a message as SQS counts them: body, and name, type and value of each attribute."""
     return _bytes(message.body) + sum(
-        _bytes(name) + _bytes(value) + len(_STRING) for name, value in message.attributes.items()
+        _bytes(name) + _bytes(kind) + (len(value) if isinstance(value, bytes) else _bytes(value))
+        for name, (kind, value) in _attributes(message).items()
     )
+
+
+def _attributes(message: Outgoing) -> dict[str, MessageAttribute]:
+    """The attributes with their types, without empty ones, which SQS refuses."""
+    return {
+        name: value if isinstance(value, MessageAttribute) else MessageAttribute(_STRING, value)
+        for name, value in message.attributes.items()
+        if value
+    }
 
 
 def _bytes(text: str) -> int:
@@ -201,15 +246,19 @@ def _bytes(text: str) -> int:
 
 def _entry(index: int, message: Outgoing) -> Any:
     attributes = {
-        name: {"DataType": _STRING, "StringValue": value}
-        for name, value in message.attributes.items()
-        if value
+        name: {"DataType": kind, "BinaryValue" if isinstance(value, bytes) else "StringValue": value}
+        for name, (kind, value) in _attributes(message).items()
     }
-    return {"Id": str(index), "MessageBody": message.body, "MessageAttributes": attributes}
+    entry = {"Id": str(index), "MessageBody": message.body, "MessageAttributes": attributes}
+    if message.group is not None:
+        entry["MessageGroupId"] = message.group
+    if message.once is not None and message.channel.endswith(FIFO):
+        entry["MessageDeduplicationId"] = message.once
+    return entry
 
 
-def _refused(channel: str) -> ChannelRefused:
+def _refused(channel: str, allowing: Sequence[str]) -> ChannelRefused:
     return ChannelRefused(
         f"{channel[:200]!r} is not a queue that fanin may use: it must exist and carry the tag"
-        f" {names.CHANNEL_TAG}"
+        f" {' or '.join(allowing)}"
     )

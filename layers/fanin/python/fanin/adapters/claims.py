@@ -11,13 +11,15 @@ from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, error_code, translated
 from fanin.app.ports.system import Clock
-from fanin.domain.scatter import ClaimCheck
+from fanin.domain.claim_checks import ClaimCheck
+from fanin.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _SECONDS: Final = 900
 _THREADS: Final = 10  # as many connections as a client of boto3 keeps
+_DELETED: Final = 1_000  # keys of one request
 _JSON: Final = "application/json"
 _ABSENT: Final = {"404", "NoSuchKey", "NotFound"}
 _HIDDEN: Final = {"403", "AccessDenied"}
@@ -79,6 +81,20 @@ class S3Claims:
         bucket = self._bucket()
         with translated():
             self._s3.put_object(Bucket=bucket, Key=key, Body=content, ContentType=_JSON)
+
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        _ = self._s3  # made here, before threads can race for it
+        list(self._pool.map(self.put, contents.keys(), contents.values()))
+
+    def delete(self, keys: Sequence[str]) -> None:
+        bucket = self._bucket()
+        with translated():
+            for start in range(0, len(keys), _DELETED):
+                objects: Any = [{"Key": key} for key in keys[start : start + _DELETED]]
+                answer = self._s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+                if refused := answer.get("Errors"):
+                    # The answer is a 200 all the same; what cannot be deleted now is asked for again.
+                    raise ServiceUnavailable(f"{len(refused)} objects were not deleted: {refused[0]['Code']}")
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         bucket = self._bucket()

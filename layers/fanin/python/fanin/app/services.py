@@ -1,34 +1,70 @@
-"""All use cases of one process: the ledger, and the patterns that stand on it."""
+"""All use cases of one process: the ledger, and the patterns that stand on it.
+
+A pattern is imported when it is first used: a process that acknowledges items pays for none of them.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
-from fanin.app.buffers.service import BufferService
-from fanin.app.directory import routing
-from fanin.app.directory import service as directory
-from fanin.app.directory.routing import RoutingService
-from fanin.app.directory.service import DirectoryService
-from fanin.app.frames.notices import FrameNotices
-from fanin.app.frames.service import FrameService
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
-from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.service import ScatterService
-from fanin.domain.batch import Kind
+from fanin.domain.batch import Batch, Kind
+
+if TYPE_CHECKING:
+    from fanin.app.buffers.service import BufferService
+    from fanin.app.diagnosis.service import DiagnosisService
+    from fanin.app.directory.routing import RoutingService
+    from fanin.app.directory.service import DirectoryService
+    from fanin.app.failures.redrive import RedriveService
+    from fanin.app.frames.notices import FrameNotices
+    from fanin.app.frames.service import FrameService
+    from fanin.app.scatters.gather import Gather
+    from fanin.app.scatters.service import ScatterService
 
 
 def patterns(ports: Ports) -> Kinds:
-    """How each pattern handles the end, the deadline and the idle time of its batches."""
-    frames, gather = FrameNotices(ports), Gather(ports)
+    """How each pattern handles the end, the deadline and the idle time of its batches; and stalls."""
+    hooks = _Hooks(ports)
     return Kinds(
-        ended={Kind.FRAME: frames.ended, Kind.SCATTER: gather.ended},
-        announced={Kind.FRAME: frames.announced},
-        due={Kind.SCATTER: gather.postpone},
-        idle={Kind.FRAME: frames.idle},
+        ended={
+            Kind.FRAME: lambda *end: hooks.frames.ended(*end),
+            Kind.SCATTER: lambda *end: hooks.scatters.ended(*end),
+        },
+        announced={Kind.FRAME: lambda batch: hooks.frames.announced(batch)},
+        due={Kind.SCATTER: lambda *due: hooks.scatters.postpone(*due)},
+        idle={Kind.FRAME: lambda *idle: hooks.frames.idle(*idle)},
+        stalled=partial(_stalled, ports),
     )
+
+
+class _Hooks:
+    """What frames and scatters do with their batches."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    @cached_property
+    def frames(self) -> FrameNotices:
+        from fanin.app.frames.notices import FrameNotices
+
+        return FrameNotices(self._ports)
+
+    @cached_property
+    def scatters(self) -> Gather:
+        from fanin.app.scatters.gather import Gather
+
+        return Gather(self._ports)
+
+
+def _stalled(ports: Ports, batch: Batch) -> Event | None:
+    from fanin.app.diagnosis.stalls import Stalls
+
+    return Stalls(ports).event(batch)
 
 
 class Services:
@@ -49,24 +85,46 @@ class Services:
         return LedgerService(self.ports, patterns(self.ports))
 
     @cached_property
+    def diagnostics(self) -> DiagnosisService:
+        from fanin.app.diagnosis.service import DiagnosisService
+
+        return DiagnosisService(self.ports)
+
+    @cached_property
     def directory(self) -> DirectoryService:
+        from fanin.app.directory.service import DirectoryService
+
         return DirectoryService(self.ports)
 
     @cached_property
     def routing(self) -> RoutingService:
+        from fanin.app.directory.routing import RoutingService
+
         return RoutingService(self.directory)
 
     @cached_property
     def scatters(self) -> ScatterService:
+        from fanin.app.scatters.service import ScatterService
+
         return ScatterService(self.ledger)
 
     @cached_property
     def frames(self) -> FrameService:
+        from fanin.app.frames.service import FrameService
+
         return FrameService(self.ledger)
 
     @cached_property
     def buffers(self) -> BufferService:
+        from fanin.app.buffers.service import BufferService
+
         return BufferService(self.ledger)
+
+    @cached_property
+    def redrives(self) -> RedriveService:
+        from fanin.app.failures.redrive import RedriveService
+
+        return RedriveService(self.ledger)
 
     def follow_directory(self, namespace: str, name: str, old: Record | None, new: Record | None) -> None:
         """Do what follows from a change of the directory: tell the bus, or make a route's rule.
@@ -80,7 +138,10 @@ class Services:
         Raises:
             Throttled, ServiceUnavailable: the bus was busy; call again.
         """
-        if namespace == routing.NAMESPACE:
+        from fanin.app.directory.routing import NAMESPACE
+        from fanin.app.directory.service import TOPIC_PREFIX
+
+        if namespace == NAMESPACE:
             self.routing.settle(name)
-        elif namespace.startswith(directory.TOPIC_PREFIX):
-            self.directory.announce(namespace.removeprefix(directory.TOPIC_PREFIX), old, new)
+        elif namespace.startswith(TOPIC_PREFIX):
+            self.directory.announce(namespace.removeprefix(TOPIC_PREFIX), old, new)

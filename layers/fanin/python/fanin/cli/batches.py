@@ -7,9 +7,23 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.options import BatchId, Cursor, Deadline, EveryPage, Limit, Metadata, PageSize, UserKey
+from fanin.cli.options import (
+    BatchId,
+    Cursor,
+    Deadline,
+    EveryPage,
+    KeepOption,
+    Limit,
+    Metadata,
+    MinSample,
+    OnEnd,
+    PageSize,
+    ToleratedFailures,
+    UserKey,
+    WhatOnFailure,
+)
 from fanin.cli.session import session
-from fanin.domain.batch import Mode, OnDeadline, State
+from fanin.domain.batch import Mode, OnDeadline, OnFailure, State
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 
@@ -50,7 +64,19 @@ def open_batch(
             parser=parsing.batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
         ),
     ] = None,
+    stall_after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPAN",
+            help="Tell of a stall after this long without activity, such as 15m; 0 for never.",
+        ),
+    ] = None,
     metadata: Metadata = None,
+    keep: KeepOption = None,
+    on_failure: WhatOnFailure = OnFailure.DONE,
+    tolerate_failures: ToleratedFailures = None,
+    min_sample: MinSample = None,
+    on_end: OnEnd = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -68,7 +94,12 @@ def open_batch(
         limit=limit,
         parent_item=parent_item,
         retry_of=retry_of,
+        stall_after=parsing.span(stall_after) if stall_after else None,
         metadata=dict(map(parsing.pair, metadata or ())),
+        keep=keep,
+        on_failure=on_failure,
+        tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
+        on_end=[parsing.target(text) for text in on_end or ()],
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))

@@ -12,12 +12,23 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.options import Deadline, FailOnFailures, Limit, Metadata, UserKey
+from fanin.cli.options import (
+    Deadline,
+    FailOnFailures,
+    KeepOption,
+    Limit,
+    Metadata,
+    MinSample,
+    OnEnd,
+    ToleratedFailures,
+    UserKey,
+    WhatOnFailure,
+)
 from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
 from fanin.cli.session import Session, session
 from fanin.cli.watching import complete, follow, may_have_failed
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, OnFailure, State
 from fanin.errors import SendFailed
 
 if TYPE_CHECKING:
@@ -44,6 +55,11 @@ def fanout(
     deadline: Deadline = None,
     limit: Limit = None,
     metadata: Metadata = None,
+    keep: KeepOption = None,
+    on_failure: WhatOnFailure = OnFailure.DONE,
+    tolerate_failures: ToleratedFailures = None,
+    min_sample: MinSample = None,
+    on_end: OnEnd = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +85,7 @@ def fanout(
     ends_at = parsing.moment(deadline) if deadline else None
     if key is not None and isinstance(ends_at, timedelta):
         raise typer.BadParameter("with --key give --deadline as a time, such as 2026-11-21T09:40:00Z")
+    tolerated = parsing.tolerated(tolerate_failures, min_sample)
     source = kind or format_of(file.name)
     malformed = Malformed()
     with (
@@ -78,6 +95,10 @@ def fanout(
             deadline=ends_at,
             limit=limit,
             metadata=dict(map(parsing.pair, metadata or ())),
+            keep=keep,
+            on_failure=on_failure,
+            tolerated_failures=tolerated,
+            on_end=[parsing.target(text) for text in on_end or ()],
             key=key,
             on_error="cancel" if key is None else "leave",
         ) as batch,
@@ -166,7 +187,7 @@ def _progress(run: Session) -> Iterator[Callable[[int], None]]:
 
 
 def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
-    from fanin.cli.tables import failed
+    from fanin.cli.tables import failed, held
 
     document = {
         "batch_id": batch.batch_id,
@@ -174,14 +195,18 @@ def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unse
         "sent": sent,
         "failed": batch.failed,
         "failed_more": batch.failed_more,
+        "held": batch.held,
+        "held_more": batch.may_hold_more,
         "malformed": {
             "count": malformed.count,
             "rows": [{"row": row, "reason": reason} for row, reason in malformed.named],
         },
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
-    ended = f"{batch.batch_id}  {batch.state}  {sent:,} sent"
-    run.answer(document, f"{ended}, {failed(batch)} failed" if batch.failed else ended)
+    ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent"]
+    ended += [f"{failed(batch)} failed"] if batch.failed else []
+    ended += [f"{held(batch)} held"] if batch.held else []
+    run.answer(document, ", ".join(ended))
     if run.as_json:
         return
     for row, reason in malformed.named:

@@ -10,7 +10,8 @@ from fanin.cli import parsing
 from fanin.cli.options import Cursor, PageSize, UserKey
 from fanin.cli.session import session
 from fanin.client.conversions import seconds
-from fanin.domain.frames import DEFAULT_LEASE, DEFAULT_TTL, OpenFrame, Ticket
+from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 from fanin.wire import frames as wire
 
 app = typer.Typer(name="frame", help="Frames: guaranteed delivery of a fixed number of envelopes.")
@@ -70,7 +71,7 @@ def claim(
     *,
     lease: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="Seconds that the claim lasts.")
-    ] = DEFAULT_LEASE,
+    ] = DEFAULT_ENVELOPE_LEASE,
 ) -> None:
     """Claim envelopes; each line has the outcome and the item id to acknowledge."""
     run = session(ctx)

@@ -57,7 +57,7 @@ def fail(
     items: Items = None,
     reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
 ) -> None:
-    """Mark items failed; they count as done.
+    """Mark items failed; they count as done, unless their batch holds them.
 
     A line of stdin may have an item id, a tab and a reason for this item.
     """

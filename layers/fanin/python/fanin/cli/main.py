@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,11 +18,15 @@ from fanin.cli import (
     items,
     plan,
     reading,
+    redrive,
+    release,
     routes,
     scatters,
     spark,
     stack,
+    targets,
     watching,
+    why,
 )
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
@@ -43,6 +48,11 @@ class _Fanin(TyperGroup):
         except FaninError as error:
             session(ctx).explain(error)
             raise typer.Exit(code_of(error)) from error
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            typer.echo("fanin: the answer could not be written: no space is left where it goes", err=True)
+            raise typer.Exit(ExitCode.WRONG) from error
         except KeyboardInterrupt:
             typer.echo("", err=True)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -111,6 +121,10 @@ for group in (
     batches,
     items,
     reading,
+    redrive,
+    release,
+    why,
+    targets,
     watching,
     fanout,
     scatters,

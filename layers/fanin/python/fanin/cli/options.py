@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from fanin.cli.parsing import batch_id
+from fanin.domain.batch import OnFailure
+from fanin.domain.failures import Keep
 
 BatchId: TypeAlias = Annotated[int, typer.Argument(parser=batch_id, metavar="BATCH", help="Id of the batch.")]
 PageSize: TypeAlias = Annotated[
@@ -26,6 +28,42 @@ Limit: TypeAlias = Annotated[
 Metadata: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--meta", metavar="KEY=VALUE", help="Metadata, which events contain; may be repeated."),
+]
+WhatOnFailure: TypeAlias = Annotated[
+    OnFailure,
+    typer.Option("--on-failure", help="Whether an item that fails is done, or held until it is released."),
+]
+ToleratedFailures: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--tolerate-failures",
+        metavar="N|P%",
+        help="Cancel the batch if more items fail than this: a number, or a share of those that are done.",
+    ),
+]
+MinSample: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--min-sample", metavar="N", help="Items that are done before a share counts.", show_default="100"
+    ),
+]
+
+KeepOption: TypeAlias = Annotated[
+    Keep | None,
+    typer.Option(
+        "--keep",
+        help="Keep the messages of failed items, or their reasons alone.",
+        show_default="message",
+    ),
+]
+
+OnEnd: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[WHEN:]TYPE=WHERE",
+        help="Whom to call back at the end: sqs=URL, webhook=URL, step_functions=TOKEN or"
+        " durable_callback=ID, with complete: or failed: in front; up to five.",
+    ),
 ]
 
 FailOnFailures: TypeAlias = Annotated[

@@ -9,7 +9,10 @@ from typing import Final
 import typer
 
 from fanin.domain.acks import Count, ItemRange
-from fanin.domain.ids import parse_batch_id
+from fanin.domain.ids import parse_batch_id, parse_item
+from fanin.domain.selection import OrdinalRange
+from fanin.domain.targets import FIELD, Target, TargetType, When
+from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest
 from fanin.wire.times import decode_time
 
@@ -24,6 +27,19 @@ def batch_id(text: str) -> int:
         return parse_batch_id(text)
     except InvalidRequest as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def ordinal(text: str, batch: int) -> int:
+    """Parse an item of a batch: its id, or its ordinal."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        block, found = parse_item(text)
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from None
+    if block.batch_id != batch:
+        raise typer.BadParameter(f"item {text} is of batch {block.batch_id}, not of {batch}")
+    return found
 
 
 def span(text: str) -> timedelta:
@@ -68,6 +84,16 @@ def item_range(text: str) -> ItemRange:
     return ItemRange(match["group"], int(start or 0), int(stop) if stop else None)
 
 
+def ordinals(text: str) -> OrdinalRange:
+    """Parse a range of ordinals: ``A..B`` is A ≤ i < B."""
+    match = re.fullmatch(r"(\d{1,13})\.\.(\d{1,13})", text, re.ASCII)
+    if match is None or int(match[1]) >= int(match[2]):
+        raise typer.BadParameter(
+            f"{text!r} is not a range of ordinals; write A..B, where B is one past the last"
+        )
+    return OrdinalRange(int(match[1]), int(match[2]))
+
+
 def count(text: str) -> Count:
     """Parse a number of items that are done, without their ids: ``BATCH=N``."""
     batch, equals, number = text.partition("=")
@@ -86,6 +112,36 @@ def quorum(text: str) -> int | float:
         raise typer.BadParameter(
             f"{text!r} is not a quorum; write a number of replies like 5, or a share like 0.8"
         ) from None
+
+
+def tolerated(text: str | None, min_sample: int | None) -> Tolerance | None:
+    """Parse a number of failures, ``10``, or a share of the items that are done, ``5%``; None for any."""
+    if text is None:
+        if min_sample is not None:
+            raise typer.BadParameter("--min-sample needs --tolerate-failures with a share, like 5%")
+        return None
+    match = re.fullmatch(r"(\d{1,13})|(\d{1,3}(?:\.\d{1,6})?)%", text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not a tolerance; write a number like 10, or a share like 5%")
+    if match[1]:
+        return Tolerance(count=int(match[1]), min_sample=min_sample)
+    return Tolerance(percent=float(match[2]), min_sample=min_sample)
+
+
+def target(text: str) -> Target:
+    """Parse who is told of the end of a batch: ``[WHEN:]TYPE=WHERE``, such as ``complete:sqs=https://…``."""
+    kind, equals, where = text.partition("=")
+    when, colon, named = kind.rpartition(":")
+    try:
+        of, at = TargetType(named), When(when) if colon else When.ANY
+    except ValueError:
+        equals = ""
+    if not equals or not where:
+        raise typer.BadParameter(
+            f"{kind[:64]!r} is not a target; write TYPE=WHERE or WHEN:TYPE=WHERE, with a type of"
+            f" {', '.join(TargetType)}, and complete, failed or any"
+        )
+    return Target(of, at, **{FIELD[of]: where})
 
 
 def pair(text: str) -> tuple[str, str]:

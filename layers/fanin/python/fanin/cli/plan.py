@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli.prices import Prices, costs
+from fanin.cli.prices import Prices, costs, failure_writes
 from fanin.cli.session import session
+from fanin.domain import limits
 
 app = typer.Typer()
 
@@ -66,6 +67,11 @@ def plan(
             }
             for way in ways
         ],
+        "failure": {
+            "writes": failure_writes(0),
+            "writes_with_1_kib": failure_writes(1024),
+            "writes_with_8_kib": failure_writes(limits.MAX_KEPT_INLINE),
+        },
     }
     shown = table(
         "way",
@@ -84,6 +90,9 @@ def plan(
         document,
         shown,
         *(f"{way.way}: {way.note}" for way in ways),
+        f"an item that fails takes {failure_writes(0)} writes more with a small message,"
+        f" {failure_writes(1024)} with 1 KiB, {failure_writes(limits.MAX_KEPT_INLINE)} with 8 KiB;"
+        " a larger message is an object in S3",
         f"{where}: ${prices.write:g} for a million writes, ${prices.read:g} reads, "
         f"${prices.transition:g} transitions; on-demand, without free tiers",
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fanin.domain.limits import MAX_KEPT_INLINE
 from fanin.domain.tree import Tree
 
 BLOCK: Final = 10_000
 """Items that ``batch.send`` adds in one call."""
+_ROW: Final = 128
+"""Bytes of a row beside the message in it."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,16 @@ def costs(items: int, *, together: int = 1) -> list[Cost]:
             note="Distributed Map, Standard workflow, one state an item; no retries",
         ),
     ]
+
+
+def failure_writes(message_bytes: int) -> int:
+    """Write units of an item that fails, beyond those of one that is done.
+
+    Args:
+        message_bytes: of its message as JSON; one of more than 8 KiB is in the bucket.
+    """
+    row = 0 if message_bytes > MAX_KEPT_INLINE else -(-(message_bytes + _ROW) // 1024)
+    return 1 + row  # the note, and the message
 
 
 def parents(items: int) -> int:

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
-from fanin.domain.reports import Failures, Missing
+from fanin.domain.reports import Errors, Failures, Missing
 from fanin.wire.batches import PROGRESS, VERDICT
-from fanin.wire.items import FAILED_ITEMS, MISSING
+from fanin.wire.items import ERRORS, FAILED_ITEMS, FAILED_MESSAGE, MISSING
+from fanin.wire.times import encode_time
 
 app = typer.Typer()
 
@@ -31,7 +33,12 @@ def status(
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
     run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
-    if fail_on_failures and progress.batch.failed:
+    row = progress.batch
+    if row.held and not row.state.terminal:
+        run.remark(
+            f"held items wait: `fanin redrive {batch}` sends them again, `fanin release {batch}` gives up"
+        )
+    if fail_on_failures and (row.failed or (row.state.terminal and row.held)):
         raise typer.Exit(ExitCode.WRONG)
 
 
@@ -65,22 +72,53 @@ def missing(
 @app.command()
 def failures(
     ctx: typer.Context,
+    *,
     batch: BatchId,
     limit: PageSize = 100,
     cursor: Cursor = None,
     every: EveryPage = False,
+    by_error: Annotated[
+        bool, typer.Option("--by-error", help="Count the failures by error; reads all of them.")
+    ] = False,
+    message: Annotated[
+        str | None,
+        typer.Option(metavar="ITEM", help="Print the message of this failed item, by its id or its ordinal."),
+    ] = None,
 ) -> None:
-    """List the items that failed, and why."""
+    """List the items that failed or are held, and why.
+
+    --by-error counts what the reasons have in common. --message prints the body of one failed item's message;
+    with --json also its attributes.
+    """
     from fanin.cli.tables import table
 
     run = session(ctx)
+    if message is not None:
+        found = run.tracker.ledger.failure(batch, parsing.ordinal(message, batch))
+        if found.message is None:
+            run.remark(
+                f"the message of {found.failure.item} was not kept; its reason: {found.failure.reason}"
+            )
+            raise typer.Exit(ExitCode.WRONG)
+        run.answer(FAILED_MESSAGE.encode(found), found.message.body)
+        return
+    if by_error:
+        errors = Errors(run.tracker.errors(batch))
+        counted = table("failed", "kept", "last", "error", "example", right=("failed", "kept"))
+        for group in errors.errors:
+            last = encode_time(group.last_failed_at) if group.last_failed_at else ""
+            counted.add_row(f"{group.failed:,}", f"{group.kept:,}", last, group.error, group.example)
+        run.answer(ERRORS.encode(errors), counted if errors.errors else "nothing failed")
+        return
     if every:
         page = Failures(tuple(run.tracker.iter_failures(batch)))
     else:
         page = run.tracker.failures(batch, cursor=cursor, limit=limit)
-    shown = table("ordinal", "item", "reason", right=("ordinal",))
+    shown = table("ordinal", "item", "state", "kept", "reason", right=("ordinal",))
     for failure in page.failures:
-        shown.add_row(str(failure.ordinal), failure.item, failure.reason)
+        state = "held" if failure.held else "failed"
+        kept = "message" if failure.kept else ""
+        shown.add_row(str(failure.ordinal), failure.item, state, kept, failure.reason)
     run.answer(FAILED_ITEMS.encode(page), shown if page.failures else "nothing failed")
     run.more(page.cursor)
 

@@ -8,8 +8,11 @@ from rich import box
 from rich.table import Table
 
 from fanin.domain.acks import Receipt
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, OnFailure
+from fanin.domain.failures import Keep
 from fanin.domain.reports import Progress
+from fanin.domain.targets import TargetReport
+from fanin.domain.tolerance import Tolerance
 from fanin.wire.times import encode_time
 
 
@@ -33,6 +36,8 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Table:
 def batch_facts(batch: Batch) -> list[tuple[str, object]]:
     """Names and values that describe a batch, for ``facts``."""
     state = f"{batch.state}, partial" if batch.partial else str(batch.state)
+    if batch.cause is not None:
+        state += f", because of its {batch.cause}"
     return [
         ("batch", batch.batch_id),
         ("state", state),
@@ -46,13 +51,17 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
         ("deadline", _time(batch.deadline)),
         ("parent item", batch.parent_item),
         ("retry of", batch.retry_of),
+        ("keeps", None if batch.keep is Keep.MESSAGE else f"{batch.keep} of failures"),
+        ("on failure", None if batch.on_failure is OnFailure.DONE else batch.on_failure),
+        ("tolerates", _tolerated(batch.tolerated_failures)),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]
 
 
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
-    return [*batch_facts(progress.batch), ("done", done(progress)), ("failed", failed(progress.batch))]
+    row = progress.batch
+    return [*batch_facts(row), ("done", done(progress)), ("failed", failed(row)), ("held", held(row))]
 
 
 def done(progress: Progress) -> str:
@@ -71,6 +80,13 @@ def failed(batch: Batch) -> str:
     return f"at least {batch.failed:,}" if batch.failed_more else f"{batch.failed:,}"
 
 
+def held(batch: Batch) -> str:
+    """How many items are held, as far as the answer knows; empty if none is known to be."""
+    if not batch.held:
+        return ""
+    return f"at least {batch.held:,}" if batch.may_hold_more else f"{batch.held:,}"
+
+
 def receipts_table(receipts: Sequence[Receipt]) -> Table:
     """What an acknowledgement did: one row for each batch."""
     made = table(
@@ -80,21 +96,45 @@ def receipts_table(receipts: Sequence[Receipt]) -> Table:
         "duplicates",
         "ranged",
         "late",
-        right=("first", "duplicates", "ranged", "late"),
+        "held",
+        right=("first", "duplicates", "ranged", "late", "held"),
     )
     for receipt in receipts:
-        numbers = (receipt.first, len(receipt.duplicates), receipt.ranged, receipt.late)
+        found = (receipt.first, len(receipt.duplicates), receipt.ranged)
+        numbers = (*found, receipt.late, receipt.held)
         made.add_row(str(receipt.batch_id), str(receipt.state), *(f"{number:,}" for number in numbers))
     return made
 
 
 def batches_table(batches: Sequence[Batch]) -> Table:
     """Batches, one row each."""
-    made = table("batch", "state", "items", "failed", "opened", "user key", right=("items", "failed"))
+    made = table(
+        "batch", "state", "items", "failed", "held", "opened", "user key", right=("items", "failed", "held")
+    )
     for batch in batches:
         opened = encode_time(batch.created_at)
         items = f"{batch.items:,}"
-        made.add_row(str(batch.batch_id), str(batch.state), items, failed(batch), opened, batch.user_key)
+        counts = (items, failed(batch), held(batch))
+        made.add_row(str(batch.batch_id), str(batch.state), *counts, opened, batch.user_key)
+    return made
+
+
+def _tolerated(tolerance: Tolerance | None) -> str:
+    if tolerance is None:
+        return ""
+    parts = [] if tolerance.count is None else [f"{tolerance.count:,} failures"]
+    if tolerance.percent is not None:
+        parts.append(f"{tolerance.percent:g}% of what is done, from {tolerance.sample:,} items on")
+    return ", and ".join(parts)
+
+
+def targets_table(targets: Sequence[TargetReport]) -> Table:
+    """Targets of a batch, one row each."""
+    made = table("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
+    for one in targets:
+        delivered, error = _time(one.delivered_at) or "", one.last_error or ""
+        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, error)
+        made.add_row(str(one.number), *map(str, cells))
     return made
 
 

@@ -68,8 +68,9 @@ def finish(run: Session, progress: Progress, *, fail_on_failures: bool) -> None:
 
 
 def may_have_failed(batch: Batch) -> bool:
-    """Whether items failed, or it is not known that none did."""
-    return batch.failed > 0 or batch.failed_more
+    """Whether items failed or were held to the end, or it is not known that none did."""
+    held = batch.state.terminal and (batch.held > 0 or batch.may_hold_more)
+    return batch.failed > 0 or batch.failed_more or held
 
 
 def complete(batch: Batch) -> bool:
@@ -113,12 +114,14 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
 
 def describe(progress: Progress, pace: Pace) -> str:
     """Progress in words: what is done, what failed, at which rate, and how much time is left."""
-    from fanin.cli.tables import failed
+    from fanin.cli.tables import failed, held
 
     items = progress.batch.items
     parts = [f"{progress.done_min:,} of {items:,}"]
     if progress.batch.failed:
         parts.append(f"{failed(progress.batch)} failed")
+    if progress.batch.held:
+        parts.append(f"{held(progress.batch)} held")
     parts.append(str(progress.batch.state))
     if progress.batch.state.terminal:
         return ", ".join(parts)
@@ -157,13 +160,15 @@ def _bar(console: Console) -> tuple[Draw, Callable[[], None]]:
 
 
 def _lines(run: Session) -> tuple[Draw, Callable[[], None]]:
-    last = float("-inf")
+    last, said = float("-inf"), ""
 
     def draw(progress: Progress, pace: Pace) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if not run.as_json and (progress.batch.state.terminal or now - last >= _LINE_SECONDS):
-            last = now
-            run.remark(describe(progress, pace))
+        nonlocal last, said
+        now, line = time.monotonic(), describe(progress, pace)
+        if run.as_json or line == said:
+            return
+        if progress.batch.state.terminal or now - last >= _LINE_SECONDS:
+            last, said = now, line
+            run.remark(line)
 
     return draw, lambda: None

@@ -46,7 +46,7 @@ class StackConnection:
     """The services and queues of one stack, and the ways to connect a ``Tracker`` to them.
 
     Args:
-        services: the six services.
+        services: the eight services.
         sqs: makes the client for queues, when it is first needed.
         ack_queue_url: the ack queue, the stack's output ``AckQueueUrl``; None if it is not known.
         clock: tells the time from which a timedelta counts, and waits; the machine's by default.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 
 T = TypeVar("T")
@@ -71,20 +72,6 @@ def _of_kind(what: str, value: T, kind: type[T] | tuple[type[T], ...], example: 
     return value
 
 
-def json_text(what: str, value: object) -> str:
-    """A value as JSON.
-
-    Raises:
-        InvalidRequest: JSON has no such value: NaN and infinities, sets, dates, bytes and other objects.
-    """
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest(
-            f"{what} cannot be written as JSON: {error}; use text, numbers, lists, maps, true, false and null"
-        ) from error
-
-
 def member(enumeration: type[E], value: E | str) -> E:
     """The member of an enumeration that has a value.
 
@@ -96,3 +83,30 @@ def member(enumeration: type[E], value: E | str) -> E:
     except ValueError:
         known = ", ".join(enumeration)
         raise InvalidRequest(f"{value!r} is not one of {known}") from None
+
+
+def targets(on_end: Iterable[Target | Mapping[str, Any]]) -> tuple[Target, ...]:
+    """Targets, of which some are given as the objects that the API takes.
+
+    >>> targets([{"type": "sqs", "queue_url": "https://sqs/1/next"}])[0].when.value
+    'any'
+
+    Raises:
+        InvalidRequest: one is neither, or has a field that targets do not have.
+    """
+    given = several("on_end", on_end, (Target, Mapping), '[{"type": "sqs", "queue_url": url}]')
+    return tuple(_typed(one if isinstance(one, Target) else _target(one)) for one in given)
+
+
+def _target(given: Mapping[str, Any]) -> Target:
+    known = {field.name for field in fields(Target)}
+    if unknown := sorted(map(str, set(given) - known)):
+        raise InvalidRequest(f"a target has no {unknown[0]!r}; it may have {', '.join(sorted(known))}")
+    if "type" not in given:
+        raise InvalidRequest(f"a target needs a type: {', '.join(TargetType)}")
+    return Target(**given)
+
+
+def _typed(target: Target) -> Target:
+    """The target with members of the enumerations where the caller wrote their values."""
+    return replace(target, type=member(TargetType, target.type), when=member(When, target.when))

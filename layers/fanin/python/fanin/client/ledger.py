@@ -7,33 +7,43 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
-from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds, several
+from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds, several, targets
+from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
-from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
-from fanin.domain.ids import Group
+from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.failures import Keep, KeptMessage, checked
+from fanin.domain.ids import Group, parse_item
 from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON, shown
 from fanin.domain.reports import (
     Batches,
+    ErrorGroup,
     Expired,
     FailedItem,
     Failures,
     Missing,
     MissingRange,
     Progress,
+    ReleasedItems,
     Verdict,
+    by_error,
 )
+from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.targets import Target, TargetReport
+from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
+from fanin.wire.messages import pack
 
-_REQUEST_BYTES: Final = 900_000  # the API takes 1 MiB; the rest is for the JSON around the failures
+FAILURES_BYTES: Final = 900_000
+"""Bytes of the failures of one request; one with a larger message has a request of its own."""
 _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 
 
@@ -52,6 +62,7 @@ class LedgerCalls:
     def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
         self.ledger = ledger
         self.clock: Clock = clock or SystemClock()
+        self.ended = EndedBatches(self.clock.monotonic)
 
     def open(
         self,
@@ -65,7 +76,12 @@ class LedgerCalls:
         limit: int | None = None,
         parent_item: str | None = None,
         retry_of: int | None = None,
+        stall_after: Duration | None = None,
         metadata: Mapping[str, str] | None = None,
+        keep: Keep | str | None = None,
+        on_failure: OnFailure | str = OnFailure.DONE,
+        tolerated_failures: Tolerance | int | None = None,
+        on_end: Iterable[Target | Mapping[str, Any]] = (),
         key: str | None = None,
     ) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
@@ -82,7 +98,17 @@ class LedgerCalls:
                 has one such batch at a time. In a handler that names the item of its message here, the
                 consumer leaves the item to this batch; when the message comes again, so does this batch.
             retry_of: id of the batch whose failed items this batch retries; its events show it.
+            stall_after: time without activity until ``Batch Stalled`` tells that nothing moves, with the most
+                likely reason; a timedelta, or seconds, 10 seconds to 365 days; 0 for never.
             metadata: small map of strings, returned with events.
+            keep: ``message`` keeps the messages of failed items with the batch, the default; ``reason`` keeps
+                their reasons alone, whoever fails them.
+            on_failure: ``done``: an item that fails is done; or ``hold``: it stays pending until it is
+                acknowledged, redriven and done, or released.
+            tolerated_failures: the failures beyond which the batch is cancelled with ``cause="failures"``:
+                a number, or a ``Tolerance`` with a share of the items.
+            on_end: who is called back when the batch ends, up to five: each a ``Target``, or an object such
+                as ``{"type": "sqs", "when": "complete", "queue_url": url}``.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
@@ -91,6 +117,7 @@ class LedgerCalls:
             InvalidItemId: ``parent_item`` was not issued by this service.
             ItemHasChild: ``parent_item`` has another child batch, which lives or is complete.
             BatchNotFound, BatchGone: the batch of ``parent_item`` or ``retry_of`` does not exist or is gone.
+            ChannelRefused: a queue of ``on_end`` does not exist, or lacks the tag ``fanin:channel``.
             IdempotencyKeyReused: the key was used for a different request.
         """
         request = OpenBatch(
@@ -103,7 +130,12 @@ class LedgerCalls:
             limit=limit,
             parent_item=parent_item,
             retry_of=retry_of,
+            stall_after=seconds(stall_after),
             metadata=dict(metadata or {}),
+            keep=None if keep is None else member(Keep, keep),
+            on_failure=member(OnFailure, on_failure),
+            tolerated_failures=_tolerance(tolerated_failures),
+            on_end=targets(on_end),
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -148,11 +180,11 @@ class LedgerCalls:
 
     def close(self, batch_id: int) -> Batch:
         """Accept no more items; a batch of which all items are done completes at once."""
-        return self.ledger.close(batch_id)
+        return self.ended.note(self.ledger.close(batch_id))
 
     def cancel(self, batch_id: int) -> Batch:
         """End a batch now as ``cancelled``; a batch that has ended stays as it is."""
-        return self.ledger.cancel(batch_id)
+        return self.ended.note(self.ledger.cancel(batch_id))
 
     def ack(
         self,
@@ -199,30 +231,74 @@ class LedgerCalls:
                 return self.ledger.fail(acks.failures)
             return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
 
-        return repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep))
+        return self.ended.learn(repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep)))
 
-    def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:
+    def fail(
+        self,
+        items: str | Failure | Iterable[str | Failure],
+        reason: str = "",
+        *,
+        message: KeptMessage | str | None = None,
+    ) -> list[Receipt]:
         """Mark items done as failed: any number, of any batches.
 
+        The message of a failed item is kept with the batch, so that it can be read and sent again. In a
+        batch that was opened with ``on_failure="hold"`` the items stay pending: they are held.
+
         Args:
-            items: item ids; or ``Failure``, each with a reason of its own.
+            items: item ids; or ``Failure``, each with a reason and a message of its own.
             reason: for the item ids. The first 1,024 characters of a reason are kept.
+            message: for the item ids: the message, or its text.
 
         Returns:
             One receipt for each batch.
 
         Raises:
             InvalidItemId: an id is malformed, forged, or beyond its batch.
+            RequestTooLarge: a message has more than 4 MiB as JSON.
         """
         named = [items] if isinstance(items, str | Failure) else items
         example = "[item, Failure(other_item, reason)]"
+        kept_message = KeptMessage(message) if isinstance(message, str) else message
         failures = (
-            Failure(item, reason) if isinstance(item, str) else item
+            Failure(item, reason, kept_message) if isinstance(item, str) else item
             for item in several("items", named, (str, Failure), example)
         )
-        kept = (Failure(failure.item, _kept(failure.reason)) for failure in failures)
-        requests = chunks(kept, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=_REQUEST_BYTES)
+        kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)
+        requests = chunks(kept, max_items=MAX_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
         return mark_all(self._mark, (Acks(failures=page) for page in requests))
+
+    def release(
+        self,
+        batch_id: int,
+        *,
+        errors: str | Iterable[str] = (),
+        ranges: Iterable[OrdinalRange | tuple[int, int]] = (),
+    ) -> ReleasedItems:
+        """Give held items up: mark them as failed, so that their batch can complete.
+
+        An item is released if it meets both conditions; without conditions, every held item is. An item
+        that a redrive has sent again is not held: its consumer decides about it.
+
+        Args:
+            batch_id: a batch that was opened with ``on_failure="hold"``.
+            errors: only items that failed for one of these errors, or for one that begins like it. Numbers
+                and quoted texts in them are ignored.
+            ranges: only items with these ordinals, as ``failures`` lists them: ``(start, stop)``.
+
+        Returns:
+            How many were released, and the batch afterwards.
+
+        Raises:
+            InvalidRequest: the batch holds no items, or a condition is invalid.
+        """
+        selection = Selection(
+            errors=(errors,) if isinstance(errors, str) else tuple(errors),
+            ranges=tuple(one if isinstance(one, OrdinalRange) else OrdinalRange(*one) for one in ranges),
+        )
+        first, *others = follow_cursor(lambda at: self.ledger.release(batch_id, selection, cursor=at))
+        released = first.released + sum(page.released for page in others)
+        return ReleasedItems(self.ended.note([first, *others][-1].batch), released)
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         """Read a batch and how far it is.
@@ -231,7 +307,9 @@ class LedgerCalls:
             batch_id: the batch.
             exact: count the items that are done; by default the answer has bounds, from at most 67 reads.
         """
-        return self.ledger.status(batch_id, exact=exact)
+        progress = self.ledger.status(batch_id, exact=exact)
+        self.ended.note(progress.batch)
+        return progress
 
     def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
         """Wait until a batch has ended, polling every 0.25 to 5 seconds.
@@ -271,6 +349,43 @@ class LedgerCalls:
         """All failed items in the order they were added, read a page at a time."""
         for page in follow_cursor(lambda cursor: self.failures(batch_id, cursor=cursor, limit=MAX_PAGE)):
             yield from page.failures
+
+    def kept_message(self, item: str) -> KeptMessage | None:
+        """Read the message of a failed item; None if it was not kept.
+
+        Args:
+            item: its id, as ``failures`` lists it.
+
+        Raises:
+            InvalidItemId: the id is malformed.
+            FailureNotFound: the item has not failed.
+        """
+        block, ordinal = parse_item(item)
+        return self.ledger.failure(block.batch_id, ordinal).message
+
+    def errors(self, batch_id: int) -> tuple[ErrorGroup, ...]:
+        """Count the failed items of a batch by error, the most frequent first.
+
+        Reasons that differ in numbers, ids, quoted texts, paths and URLs alone are one error. All failures
+        are read for this, 2,000 a request.
+        """
+        pages = follow_cursor(lambda cursor: self.ledger.errors(batch_id, cursor=cursor))
+        return by_error(group for page in pages for group in page.errors)
+
+    def targets(self, batch_id: int) -> Sequence[TargetReport]:
+        """Read who is called back when a batch ends, and how far each is; tokens and URLs are masked."""
+        return self.ledger.targets(batch_id).targets
+
+    def redeliver(self, batch_id: int) -> Sequence[TargetReport]:
+        """Have those targets of an ended batch told again that are parked, or that nobody has tried yet.
+
+        Returns:
+            All targets, as they are before they are told again.
+
+        Raises:
+            InvalidRequest: the batch has not ended.
+        """
+        return self.ledger.redeliver(batch_id).targets
 
     def verify(self, batch_id: int, *, repair: bool = True) -> Verdict:
         """Recompute from its items whether a batch is done, and report what disagrees.
@@ -335,6 +450,17 @@ class LedgerCalls:
         return self.ledger.remove(batch_id)
 
 
+def _tolerance(given: Tolerance | int | None) -> Tolerance | None:
+    if given is None or isinstance(given, Tolerance):
+        return given
+    if isinstance(given, int):
+        return Tolerance(count=given)
+    raise InvalidRequest(
+        f"tolerated_failures must be a number of failures or a Tolerance, such as Tolerance(percent=5), not"
+        f" {shown(given)}"
+    )
+
+
 def _kept(reason: str) -> str:
     """The part of a reason that is kept."""
     if not isinstance(reason, str):
@@ -342,5 +468,7 @@ def _kept(reason: str) -> str:
     return reason[:MAX_REASON]
 
 
-def _wire_bytes(failure: Failure) -> int:
-    return 32 + len(failure.item) + 6 * len(failure.reason)  # six bytes: the longest escape JSON has
+def failure_bytes(failure: Failure) -> int:
+    """Most bytes of a failure in a request."""
+    message = 0 if failure.message is None else len(pack(checked(failure.message)))
+    return 64 + len(failure.item) + 6 * len(failure.reason) + message  # six: the longest escape JSON has

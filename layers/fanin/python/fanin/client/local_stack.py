@@ -42,7 +42,9 @@ class Stack:
         work_queue_url: queue for work; a message that lands in its dead-letter queue fails its item.
         ack_queue_url: queue for acknowledgements.
         scatter_queue_url: queue of the worker that sends a scatter's messages.
+        redrive_queue_url: queue of the worker that sends failed messages again.
         reply_queue_url: queue for replies to scatters.
+        targets_queue_url: queue of jobs for targets.
         claims_bucket: bucket for payloads too large for a reply.
         schedule_group: group of the schedules that deadlines set.
         schedule_role_arn: role with which those schedules call the timer.
@@ -72,7 +74,9 @@ class Stack:
     work_queue_url: str
     ack_queue_url: str
     scatter_queue_url: str
+    redrive_queue_url: str
     reply_queue_url: str
+    targets_queue_url: str
     claims_bucket: str
     schedule_group: str
     schedule_role_arn: str

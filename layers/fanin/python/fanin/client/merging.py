@@ -103,6 +103,7 @@ def merge_receipts(receipts: Iterable[Receipt]) -> list[Receipt]:
             duplicates=before.duplicates + receipt.duplicates,
             ranged=before.ranged + receipt.ranged,
             late=before.late + receipt.late,
+            held=before.held + receipt.held,
         )
     return list(merged.values())
 

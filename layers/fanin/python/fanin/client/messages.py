@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from fanin.client.conversions import json_text
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
+from fanin.wire.compact_json import json_text
+
+_ITEM: Final = re.compile(r"(?P<batch>[0-9]{1,16}):[^:]+:(?P<index>[0-9]{1,10})")
 
 Attribute: TypeAlias = str | int | float | bytes
 """The value of a message attribute: SQS's types String, Number and Binary."""
@@ -113,6 +116,18 @@ class ReceivedMessage:
     def expects_reply(self) -> bool:
         """Whether it belongs to a scatter, so that only a reply marks its item done."""
         return ATTRIBUTE_REPLY_TO in self.attributes
+
+    @property
+    def batch_id(self) -> int | None:
+        """Id of its batch; None if it has no item, or an id that is malformed."""
+        place = _ITEM.fullmatch(self.item or "")
+        return None if place is None else int(place["batch"])
+
+    @property
+    def index(self) -> int | None:
+        """Index of its item within the item's group; None if it has no item, or an id that is malformed."""
+        place = _ITEM.fullmatch(self.item or "")
+        return None if place is None else int(place["index"])
 
     def json(self) -> Any:
         """The body, parsed.

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fanin.app.api import Scatters
-from fanin.client.conversions import Duration, json_text, seconds
+from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import follow_cursor
 from fanin.client.sqs_errors import queue_errors
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (
     MAX_RETRIES,
     TIMEOUT,
-    ClaimCheck,
-    ClaimCheckRequest,
     FailedRecipient,
     Gathered,
     GatheredReply,
@@ -27,9 +26,11 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
+from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import scatters as wire
+from fanin.wire.compact_json import json_text
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -75,6 +76,7 @@ class ScatterCalls:
         quorum: float | None = None,
         user_key: str = "",
         metadata: Mapping[str, str] | None = None,
+        on_end: Iterable[Target | Mapping[str, Any]] = (),
         key: str | None = None,
     ) -> Scattered:
         """Send a message to many recipients, and gather their replies.
@@ -97,6 +99,7 @@ class ScatterCalls:
                 number of more than there are recipients stands for all of them.
             user_key: your own name for the scatter, returned with its event.
             metadata: small map of strings, returned with its event.
+            on_end: who is called back when the scatter ends, up to five; see ``Tracker.open``.
             key: idempotency key: repeating the same request with the same key returns the same scatter.
 
         Raises:
@@ -120,6 +123,7 @@ class ScatterCalls:
                 quorum=quorum,
                 user_key=user_key,
                 metadata=metadata or {},
+                on_end=targets(on_end),
             ),
             key=key,
         )

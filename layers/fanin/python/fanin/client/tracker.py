@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -20,12 +20,20 @@ from fanin.client.consuming.acknowledging import (
 )
 from fanin.client.consuming.consumer import SQS_WAITS, Consumer
 from fanin.client.consuming.handler import SqsHandler
-from fanin.client.consuming.window import MessageHandler
+from fanin.client.consuming.skipping import SkipEnded, Skipping
+from fanin.client.consuming.window import MessageHandler, NoteRetries
+from fanin.client.conversions import member
+from fanin.client.diagnostics import DiagnosticCalls
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
+from fanin.client.redrives import RedriveCalls
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch
+from fanin.domain.failures import Keep
+from fanin.domain.redrives import Redrive, Redriving
+from fanin.domain.selection import OrdinalRange
 from fanin.errors import FaninError, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -36,7 +44,7 @@ AckPath: TypeAlias = Literal["api", "queue"]
 """How acknowledgements reach the ledger: through its API, or through the ack queue."""
 
 
-class Tracker(StackConnection, LedgerCalls):
+class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     """All of fanin for one stack: batches and acknowledgements, producers and consumers, and the patterns.
 
     Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; each has all methods.
@@ -51,7 +59,7 @@ class Tracker(StackConnection, LedgerCalls):
     The calls raise the errors of ``fanin.errors``.
 
     Args:
-        services: the six services.
+        services: the eight services.
         sqs: makes the client that producers and consumers use.
         ack_queue_url: the queue for ``via="queue"`` and ``ack_later``, the stack's output ``AckQueueUrl``.
         clock: tells the time from which a timedelta counts, and waits; the machine's by default.
@@ -66,6 +74,7 @@ class Tracker(StackConnection, LedgerCalls):
     ) -> None:
         StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
         LedgerCalls.__init__(self, services.ledger, self.clock)
+        DiagnosticCalls.__init__(self, lambda: self.services.diagnostics)
 
     @property
     def frames(self) -> Frames:
@@ -92,6 +101,61 @@ class Tracker(StackConnection, LedgerCalls):
         """Bounded buffers: define, read and delete them."""
         return self.services.buffers
 
+    @cached_property
+    def _redrives(self) -> RedriveCalls:
+        return RedriveCalls(self.services.redrives, self.clock)
+
+    def redrive(
+        self,
+        batch_id: int,
+        *,
+        errors: Sequence[str] = (),
+        ranges: Sequence[tuple[int, int]] = (),
+        queue_url: str | None = None,
+        dry_run: bool = False,
+        wait: bool = True,
+        progress: Callable[[Redriving], object] | None = None,
+    ) -> Redriving:
+        """Send the kept messages of failed items again, each failure once; see ``docs/redrive.md``.
+
+        Those of a batch that has ended get the items of a new batch, which has the same user key, mode and
+        metadata, and whose ``retry_of`` names this one. Items that a live batch holds are sent under their
+        own ids. Pressed again, it sends nothing twice; what failed once more is redriven from the new batch.
+
+            >>> tracker = Tracker.in_memory()
+            >>> with tracker.batch() as batch:
+            ...     group = batch.add(1)
+            >>> receipts = tracker.fail(group, "disk full")
+            >>> tracker.redrive(batch.id).not_kept  # nobody gave the message with the failure
+            1
+
+        Args:
+            batch_id: the batch whose items failed.
+            errors: only failures with one of these errors, as ``failures`` groups them, or with one that
+                begins so.
+            ranges: only items in one of these ranges of ordinals: first, and one past the last.
+            queue_url: send to this queue, by URL or ARN; by default each message goes to its own queue.
+            dry_run: count only.
+            wait: until all failures were looked at; else a worker goes on with a large redrive.
+            progress: called with what is known so far, while it waits.
+
+        Returns:
+            How many failures were sent, and what became of the others. ``batch_id`` is the batch that has
+            the items now.
+
+        Raises:
+            InvalidRequest: the batch is live and does not hold its failed items, or the selection is invalid.
+            ChannelRefused: fanin may not send to ``queue_url``.
+        """
+        request = Redrive(
+            tuple(errors), tuple(OrdinalRange(*bounds) for bounds in ranges), queue_url, dry_run
+        )
+        return self._redrives.redrive(batch_id, request, wait=wait, progress=progress)
+
+    def redrives(self, batch_id: int) -> Iterator[Redriving]:
+        """List the redrives of a batch's failures."""
+        return self._redrives.all(batch_id)
+
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""
         backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
@@ -110,7 +174,8 @@ class Tracker(StackConnection, LedgerCalls):
         """Open a batch, and close it at the end of the ``with`` block.
 
         If the block raises, the batch is cancelled, because nobody would send the rest. Messages that were
-        sent are still handled; their acknowledgements come too late.
+        sent are dropped by consumers that have learned of it, and handled by others, whose acknowledgements
+        come too late.
 
         A handler that opens a batch for the item of its message (``parent_item=message.item``) hands the item
         on to it: the consumer does not mark the item, the end of the batch does. If the block raises
@@ -125,7 +190,9 @@ class Tracker(StackConnection, LedgerCalls):
             options: those of ``open``: ``user_key``, ``deadline``, ``limit`` …
         """
         resumable = IN_HAND.expects_child(options.get("parent_item"))
-        batch = TrackedBatch(self, self.open(**options), lambda: self.sqs, resumable=resumable)
+        batch = TrackedBatch(
+            self, self.open(**options), lambda: self.sqs, resumable=resumable, note=self.note_sent
+        )
         try:
             yield batch
         except BaseException as error:
@@ -141,14 +208,21 @@ class Tracker(StackConnection, LedgerCalls):
         Raises:
             BatchNotFound: there is no such batch.
         """
-        return TrackedBatch(self, self.status(batch_id).batch, lambda: self.sqs)
+        return TrackedBatch(self, self.status(batch_id).batch, lambda: self.sqs, note=self.note_sent)
 
     @overload
     def sqs_handler(self, handle: MessageHandler) -> SqsHandler: ...
     @overload
-    def sqs_handler(self, *, via: AckPath = "api") -> Callable[[MessageHandler], SqsHandler]: ...
     def sqs_handler(
-        self, handle: MessageHandler | None = None, *, via: AckPath = "api"
+        self, *, via: AckPath = "api", keep: Keep | str = Keep.MESSAGE, skip_ended: SkipEnded = True
+    ) -> Callable[[MessageHandler], SqsHandler]: ...
+    def sqs_handler(
+        self,
+        handle: MessageHandler | None = None,
+        *,
+        via: AckPath = "api",
+        keep: Keep | str = Keep.MESSAGE,
+        skip_ended: SkipEnded = True,
     ) -> SqsHandler | Callable[[MessageHandler], SqsHandler]:
         """Turn a function of one message into a Lambda handler for an SQS queue; see ``SqsHandler``.
 
@@ -163,10 +237,25 @@ class Tracker(StackConnection, LedgerCalls):
                 after any other error the message comes again. A message without an item id is handled only,
                 and so is one for whose item it opens a batch: the end of that batch marks the item.
             via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
+            keep: ``"message"`` keeps the message of an item that failed for good with its batch;
+                ``"reason"`` keeps the reason alone.
+            skip_ended: drop messages of batches that are known to have ended, without calling ``handle``.
+                ``"look"`` reads the batch first, at most every 30 seconds, which ``via="queue"`` needs to
+                learn of an end. False handles every message.
         """
-        if handle is not None:
-            return SqsHandler(handle, lambda: self.acknowledger(via))
-        return lambda handle: SqsHandler(handle, lambda: self.acknowledger(via))
+        kept = member(Keep, keep)
+        self._skipping(skip_ended, via)
+
+        def made(handle: MessageHandler) -> SqsHandler:
+            return SqsHandler(
+                handle,
+                lambda: self.acknowledger(via),
+                lambda: self._skipping(skip_ended, via),
+                keep=kept,
+                note=self._note(via),
+            )
+
+        return made if handle is None else made(handle)
 
     def consumer(
         self,
@@ -176,6 +265,8 @@ class Tracker(StackConnection, LedgerCalls):
         via: AckPath = "api",
         wait: int = 20,
         visibility_timeout: int | None = None,
+        keep: Keep | str = Keep.MESSAGE,
+        skip_ended: SkipEnded = True,
     ) -> Consumer:
         """Make a consumer that polls a queue from this process; call its ``run``. See ``Consumer``.
 
@@ -186,6 +277,9 @@ class Tracker(StackConnection, LedgerCalls):
             wait: seconds that a poll waits for messages, 0 to 20.
             visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to
                 the queue.
+            keep: ``"message"`` keeps the message of an item that failed for good with its batch;
+                ``"reason"`` keeps the reason alone.
+            skip_ended: drop messages of batches that are known to have ended, as in ``sqs_handler``.
 
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
@@ -198,7 +292,20 @@ class Tracker(StackConnection, LedgerCalls):
             wait=wait,
             visibility_timeout=visibility_timeout,
             backoff=replace(SQS_WAITS, sleep=self.clock.sleep),
+            keep=member(Keep, keep),
+            skipping=self._skipping(skip_ended, via),
+            note=self._note(via),
         )
+
+    def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
+        def read(batch_id: int) -> Batch:
+            return self.ledger.status(batch_id, brief=True).batch
+
+        return Skipping(self.ended, read, mode, receipts=via == "api")
+
+    def _note(self, via: AckPath) -> NoteRetries | None:
+        """Notes failed attempts; not where acknowledgements go through a queue, and need no ledger."""
+        return self.note_retries if via == "api" else None
 
     def ack_later(self, items: str | Iterable[str], *, failures: Iterable[Failure] = ()) -> None:
         """Mark items done through the ack queue, which is cheaper in bulk and takes some seconds.
@@ -207,13 +314,14 @@ class Tracker(StackConnection, LedgerCalls):
 
         Args:
             items: an item id, or several.
-            failures: items that failed.
+            failures: items that failed, with their messages.
 
         Raises:
             NotConfigured: the ack queue is not known.
+            PartlyMarked: the message of a failure is larger than the queue takes; all others were sent.
         """
         outcomes = [ItemOutcome(item) for item in ([items] if isinstance(items, str) else items)]
-        outcomes += [ItemOutcome(failure.item, failure.reason) for failure in failures]
+        outcomes += map(ItemOutcome.of, failures)
         self.acknowledger("queue")(outcomes)
 
     def acknowledger(self, via: AckPath = "api") -> Acknowledger:

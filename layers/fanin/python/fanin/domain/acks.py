@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fanin.domain.batch import State
+from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_batch_id
+from fanin.domain.limits import MAX_REASON
 from fanin.errors import InvalidRequest
 
 
@@ -41,20 +43,28 @@ class Failure:
     Attributes:
         item: its id.
         reason: why, for people; at most 1,024 characters.
+        message: its message, which is kept so that it can be sent again.
+        attempts: how often the message was received; 0 if that is not known.
+        source: URL or ARN of the queue it came from; empty if that is not known.
     """
 
     item: str
     reason: str = ""
+    message: KeptMessage | None = field(default=None, repr=False)
+    attempts: int = 0
+    source: str = ""
 
 
-def dead_letter_reason(received: int | str, queue: str) -> str:
+def dead_letter_reason(received: int | str, queue: str, error: str = "") -> str:
     """Why an item failed whose message died.
 
     Args:
         received: how often the message was received, the dead-letter queue included.
         queue: name of the queue that gave it up.
+        error: why the last attempt failed, if that is known.
     """
-    return f"dead letter: received {received} times from {queue}"
+    reason = f"dead letter: received {received} times from {queue}"
+    return f"{reason}: {error}"[:MAX_REASON] if error else reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,7 @@ class Receipt:
         duplicates: ids of items that were done already.
         ranged: items marked done by range, or counted in estimated mode; some may have been done before.
         late: items not marked because the batch had already ended.
+        held: items that failed and stay pending, because the batch holds them.
     """
 
     batch_id: int
@@ -123,3 +134,4 @@ class Receipt:
     duplicates: tuple[str, ...] = ()
     ranged: int = 0
     late: int = 0
+    held: int = 0

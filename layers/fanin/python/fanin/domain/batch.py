@@ -11,10 +11,14 @@ DynamoDB's time to live is. Durations are seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
+
+from fanin.domain.failures import Keep
+from fanin.domain.targets import Target
+from fanin.domain.tolerance import Tolerance
 
 
 class State(StrEnum):
@@ -33,6 +37,9 @@ class State(StrEnum):
 
 RETENTION: Final = 86_400
 """Seconds for which an ended batch can still be read: rows expire this long after the lifetime."""
+
+STALL_AFTER: Final = 1_800
+"""Seconds without activity until a live batch counts as stalled, unless batch or stack say otherwise."""
 
 FIRST_LOOK: Final = 15 * 60_000
 """Milliseconds from the close of a batch until the reaper first checks whether it is done."""
@@ -62,6 +69,21 @@ class OnDeadline(StrEnum):
     COMPLETE = "complete"
 
 
+class OnFailure(StrEnum):
+    """What becomes of an item that failed."""
+
+    DONE = "done"
+    """It counts as done, and the batch completes with it."""
+    HOLD = "hold"
+    """It stays pending until it is acknowledged, redriven and done, or released."""
+
+
+class Cause(StrEnum):
+    """Why a batch was cancelled, where nobody asked for it."""
+
+    FAILURES = "failures"
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The batch row.
@@ -75,7 +97,7 @@ class Batch:
         user_key: the caller's own name for the batch, returned with its events.
         items: how many items were added.
         created_at: when it was opened.
-        touched_at: last activity, rounded down to a tenth of the idle time to live.
+        touched_at: last activity, rounded down to a step; see ``step``.
         closed_at: when it was closed.
         ended_at: when it reached its terminal state.
         expires_at: seconds; end of the lifetime and a day of retention, when the batch reads as gone.
@@ -86,6 +108,9 @@ class Batch:
         limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
+        stall_after: seconds without activity until a live batch counts as stalled; 0 for never, as in rows of
+            the release before, whose ``touched_at`` has larger steps.
+        stall_told: the ``touched_at`` of the stall that was told last.
         instead_of: the last child of ``parent_item`` before this one that was used. It ended without
             completing, and decides about the item if this batch is never used.
         retry_of: id of the batch whose failed items this batch retries.
@@ -96,6 +121,14 @@ class Batch:
         failed_more: whether more may have failed than ``failed`` says.
         partial: True when a deadline or a scatter's quorum completed the batch with items missing.
         retries: how often its pattern postponed the deadline.
+        keep: what is kept of its failed items.
+        on_failure: whether an item that failed is done, or held.
+        tolerated_failures: the failures beyond which the batch is given up; None tolerates any.
+        cause: why it was cancelled, if nobody asked for it.
+        failing: a hint how many failures were reported; kept only where there is a tolerance.
+        held: items that failed and are held; see ``OnFailure``. They are pending.
+        held_more: whether more may be held than ``held`` says.
+        targets: how many targets are told of its end; they are records of their own.
     """
 
     batch_id: int
@@ -125,6 +158,16 @@ class Batch:
     partial: bool = False
     retries: int = 0
     instead_of: int | None = None
+    keep: Keep = Keep.MESSAGE
+    on_failure: OnFailure = OnFailure.DONE
+    tolerated_failures: Tolerance | None = None
+    cause: Cause | None = None
+    failing: int = 0
+    held: int = 0
+    held_more: bool = False
+    stall_after: int = 0
+    stall_told: int | None = None
+    targets: int = 0
 
     @property
     def used(self) -> bool:
@@ -142,9 +185,48 @@ class Batch:
         return min(self.touched_at + self.idle_ttl * 1000, (self.expires_at - RETENTION) * 1000)
 
     @property
+    def holds(self) -> bool:
+        """Whether its failed items are held, and stay pending."""
+        return self.on_failure is OnFailure.HOLD
+
+    @property
+    def stalls(self) -> bool:
+        """Whether it may be told as stalled: the patterns watch over their waiting themselves."""
+        return self.stall_after > 0 and self.kind is Kind.BATCH
+
+    @property
+    def step(self) -> int:
+        """Milliseconds to which ``touched_at`` is rounded down: a tenth of the idle time at most.
+
+        A stall is claimed only once it is certain, a step late, so the step is a quarter of ``stall_after``
+        at most.
+        """
+        step = _step(self.idle_ttl)
+        return min(step, self.stall_after * 250) if self.stalls else step
+
+    def rounded(self, at: int) -> int:
+        """The ``touched_at`` of an activity at a time, ms."""
+        return at - at % self.step
+
+    @property
+    def stall_at(self) -> int | None:
+        """When it has surely had no activity for ``stall_after``; None if that was told, or cannot be."""
+        if not self.stalls or self.stall_told == self.touched_at:
+            return None
+        return self.touched_at + self.step + self.stall_after * 1000
+
+    def stalled(self, now: int) -> bool:
+        """Whether a live batch has surely had no activity for ``stall_after``, and that was not told yet."""
+        return self.stall_at is not None and self.stall_at <= now
+
+    @property
     def due_at(self) -> int:
-        """When the reaper should look: once idle, or a minute past the deadline, in case its alarm failed."""
-        return self.idle_at if self.deadline is None else min(self.idle_at, self.deadline + ALARM_LATE)
+        """When the reaper should look: once idle or stalled, or a minute past the deadline.
+
+        At the deadline it stands in for an alarm that failed.
+        """
+        late = None if self.deadline is None else self.deadline + ALARM_LATE
+        return min(at for at in (self.idle_at, self.stall_at, late) if at is not None)
 
     def look_at(self, now: int) -> int:
         """When the reaper should look next, if nothing happens until then.
@@ -159,7 +241,7 @@ class Batch:
 
     def active_until(self, now: int) -> int:
         """The latest that its last activity can have been, since ``touched_at`` is rounded down."""
-        return self.ended_at or min(now, self.touched_at + _step(self.idle_ttl))
+        return self.ended_at or min(now, self.touched_at + self.step)
 
     def active(self, touched_at: int) -> Batch:
         """The row after activity."""
@@ -182,6 +264,11 @@ class Batch:
         duplicate; of any other ended batch it came too late. An estimated batch knows no items.
         """
         return self.state is State.COMPLETE and not self.partial and self.mode is Mode.EXACT
+
+    @property
+    def may_hold_more(self) -> bool:
+        """Whether more may be held than ``held`` says, as callers see it: not where all items are done."""
+        return self.held_more and not self.all_done
 
     def counted_out(self) -> bool:
         """In estimated mode: whether there were as many acknowledgements as items."""
@@ -214,9 +301,14 @@ class OpenBatch:
         limit: how many items may be pending at a time; exact mode only.
         parent_item: item id of another batch; done when this one completes, failed if it ends otherwise.
         retry_of: id of the batch whose failed items this batch retries; returned with events.
+        stall_after: seconds without activity until the batch is told as stalled; 0 for never.
         metadata: small map of strings, returned with events.
+        on_failure: whether an item that failed is done, or held; held in exact mode only.
+        tolerated_failures: the failures beyond which the batch is given up; exact mode only.
         kind: a plain batch, or the pattern that stands on it.
         size: opens the batch closed, with this many items; for patterns that know the number beforehand.
+        keep: what is kept of failed items: their messages, or their reasons alone; None keeps messages.
+        on_end: who is told of the end; up to five targets.
     """
 
     user_key: str = ""
@@ -228,6 +320,11 @@ class OpenBatch:
     limit: int | None = None
     parent_item: str | None = None
     retry_of: int | None = None
+    stall_after: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    on_failure: OnFailure = OnFailure.DONE
+    tolerated_failures: Tolerance | None = None
     kind: Kind = Kind.BATCH
     size: int | None = None
+    keep: Keep | None = None
+    on_end: Sequence[Target] = ()

@@ -8,12 +8,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from fanin import names
-from fanin.errors import ChannelRefused
 
 GRACE: Final = 86_400
 """Seconds that a row outlives its lease, so that the registrar finds it and reports the end."""
-FIFO: Final = ".fifo"
-"""What the name of every FIFO queue ends with."""
 
 
 class Left(StrEnum):
@@ -121,18 +118,6 @@ class Registrations:
 
     registrations: tuple[Registration, ...]
     cursor: str | None = None
-
-
-def check_channel(channel: str) -> None:
-    """Refuse a FIFO queue: it takes no message without a group, and fanin's messages have none.
-
-    Raises:
-        ChannelRefused: it is one.
-    """
-    if channel.endswith(FIFO):
-        raise ChannelRefused(
-            f"{channel[:200]!r} is a FIFO queue, which cannot be a channel; use a standard queue"
-        )
 
 
 def change(old: Registration | None, new: Registration | None) -> tuple[str, Registration] | None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 
 SOURCE: Final = "source"
 DESTINATION: Final = "destination"
@@ -19,9 +20,6 @@ REPLY_TO: Final = "reply_to"
 
 DEFAULT_TTL: Final = 3_600
 """Seconds without progress until a frame counts as stale."""
-
-DEFAULT_LEASE: Final = 30
-"""Seconds for which an envelope is leased, unless a claim says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class ClaimEnvelopes:
     """
 
     tickets: Sequence[Ticket]
-    lease: int = DEFAULT_LEASE
+    lease: int = DEFAULT_ENVELOPE_LEASE
 
 
 class Hold(StrEnum):

@@ -10,6 +10,9 @@ from fanin.errors import InvalidRequest, RequestTooLarge
 
 MAX_IDS: Final = 10_000
 MAX_RANGES: Final = 1_000
+MAX_ERRORS: Final = 100  # of one selection of failures
+MAX_ERRORS_BYTES: Final = 32 * 1024  # of all of them together; they stand in the record of a redrive
+MAX_SELECTED_RANGES: Final = 100  # of a redrive, of a release
 MAX_COUNTS: Final = 1_000
 MAX_FAILURES: Final = 1_000
 MAX_MARKS: Final = 10_000
@@ -17,6 +20,16 @@ MAX_PAGE: Final = 1_000
 MAX_USER_KEY: Final = 256
 MAX_IDEMPOTENCY_KEY: Final = 128
 MAX_REASON: Final = 1_024
+MAX_ATTEMPTS: Final = 2**31 - 1
+MAX_KEPT_INLINE: Final = 8 * 1024
+"""Bytes of a failed message, as JSON, up to which it is kept in a row; a larger one is in the bucket."""
+MAX_KEPT_IN_ROW: Final = 350 * 1024
+"""Bytes of a failed item's message, as JSON, that a row can hold where there is no bucket."""
+MAX_FAILED_MESSAGES: Final = 4 * 1024 * 1024
+"""Bytes of the messages of one request that fails items, as JSON.
+
+Lambda takes 6 MB of a synchronous call, and the event escapes the quotation marks of the body once more.
+"""
 MAX_RECIPIENTS: Final = 100_000
 MAX_REPLIES: Final = 100
 MAX_REPLY: Final = 200 * 1024  # bytes of JSON, of a payload or of a scatter's message
@@ -32,6 +45,9 @@ MAX_LIMIT: Final = 1_000_000
 MIN_LIFETIME: Final = 60
 MAX_LIFETIME: Final = 365 * 86_400
 MIN_IDLE_TTL: Final = 60
+MIN_STALL_AFTER: Final = 10
+MAX_NOTES: Final = 1_000  # failed attempts of one call
+MAX_ATTEMPT: Final = 2**31 - 1
 NAME: Final = "[A-Za-z0-9][A-Za-z0-9._:-]*"
 MAX_NAME: Final = 128  # of a topic, a registration
 MAX_ROUTE: Final = 40
@@ -48,12 +64,17 @@ MAX_WAIT: Final = 20  # seconds
 MAX_VISIBILITY_TIMEOUT: Final = 43_200  # seconds
 MAX_RECEIPTS: Final = 100
 MAX_CLAIMS: Final = 1_000  # envelopes of one call
+DEFAULT_ENVELOPE_LEASE: Final = 30  # seconds
 MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
 MAX_CONTENT_TYPE: Final = 1_024  # of an envelope
 MAX_ENTRY: Final = (
     255 * 1024
 )  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
+MAX_MESSAGE_ATTRIBUTES: Final = 10
+MAX_MESSAGE_ATTRIBUTE_NAME: Final = 256
+MAX_MESSAGE_ATTRIBUTE_TYPE: Final = 256
+MAX_MESSAGE_GROUP: Final = 128
 MAX_QUEUE_MESSAGES: Final = 10  # of one request to SQS
 MAX_QUEUE_BYTES: Final = 256 * 1024
 """Bytes of a message, or of all messages of one request, that every queue takes.
@@ -88,6 +109,17 @@ def whole(what: str, value: object, low: int, high: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidRequest(f"{what} must be a whole number from {low} to {high}, not {shown(value)}")
+    return value
+
+
+def percent(what: str, value: object) -> float:
+    """Return the value, if it is a number from 0 to 100.
+
+    Raises:
+        InvalidRequest: it is anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:  # noqa: PLR2004
+        raise InvalidRequest(f"{what} must be a number from 0 to 100, not {shown(value)}")
     return value
 
 

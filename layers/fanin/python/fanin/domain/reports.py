@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanin.domain.batch import Batch
+from fanin.domain.failures import KeptMessage, error_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,34 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class FailedItem:
-    """A failed item of a batch: its ordinal, the id under which it was reported, and why it failed."""
+    """A failed item of a batch.
+
+    Attributes:
+        ordinal: of the item in the batch.
+        item: the id under which it was reported.
+        reason: why it failed, for people.
+        attempts: how often its message was received; 0 if that is not known.
+        failed_at: when it was reported, ms; None in notes of the release before.
+        source: URL or ARN of the queue that its message came from; empty if that is not known.
+        kept: whether its message was kept; ``Ledger.failure`` reads it.
+        redriven: name of the redrive that sent it again; None if none has.
+        held: whether it is pending, because its batch holds failed items.
+    """
 
     ordinal: int
     item: str
     reason: str
+    attempts: int = 0
+    failed_at: int | None = None
+    source: str = ""
+    kept: bool = False
+    redriven: str | None = None
+    held: bool = False
+
+    @property
+    def error(self) -> str:
+        """What the reason has in common with those of other items; see ``error_of``."""
+        return error_of(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +97,65 @@ class Failures:
 
     failures: tuple[FailedItem, ...]
     cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedMessage:
+    """A failed item, and its message; None if that was not kept, or was deleted since."""
+
+    failure: FailedItem
+    message: KeptMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Failed items whose reasons are alike.
+
+    Attributes:
+        error: what their reasons have in common.
+        failed: how many they are.
+        example: the reason of the first of them, its first 256 characters.
+        first: ordinal of the first.
+        last_failed_at: when the last of them was reported, ms; None if that is not known.
+        kept: how many of their messages were kept.
+    """
+
+    error: str
+    failed: int
+    example: str
+    first: int
+    last_failed_at: int | None = None
+    kept: int = 0
+
+    def plus(self, other: ErrorGroup) -> ErrorGroup:
+        """Both groups, which have the same error, as one."""
+        first = min(self, other, key=lambda group: group.first)
+        times = [at for at in (self.last_failed_at, other.last_failed_at) if at is not None]
+        return ErrorGroup(
+            self.error,
+            self.failed + other.failed,
+            first.example,
+            first.first,
+            max(times, default=None),
+            self.kept + other.kept,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The failures of one part of a batch by error, the most frequent first."""
+
+    errors: tuple[ErrorGroup, ...]
+    cursor: str | None = None
+
+
+def by_error(groups: Iterable[ErrorGroup]) -> tuple[ErrorGroup, ...]:
+    """One group for each error, the most frequent first; of those as frequent, the one that began first."""
+    merged: dict[str, ErrorGroup] = {}
+    for group in groups:
+        before = merged.get(group.error)
+        merged[group.error] = group if before is None else before.plus(group)
+    return tuple(sorted(merged.values(), key=lambda group: (-group.failed, group.first)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +190,20 @@ class Verdict:
     pending: int
     disagreements: tuple[str, ...] = ()
     repaired: bool = False
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedItems:
+    """What a release did.
+
+    Attributes:
+        batch: the row afterwards; complete, if nothing else was pending.
+        released: items that this call marked as failed. After a lost answer that was repeated, it may be too
+            few.
+        cursor: goes on with the next page; None at the end.
+    """
+
+    batch: Batch
+    released: int = 0
     cursor: str | None = None

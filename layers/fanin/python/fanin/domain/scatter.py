@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fanin.domain.batch import Batch, State
+from fanin.domain.targets import Target
 
 TIMEOUT: Final = 120
 """Seconds until the message is sent again to recipients that have not replied, or they are given up."""
 MAX_RETRIES: Final = 2
 """How often the message is sent again."""
-CONTENT_TYPE: Final = "application/octet-stream"
-"""Content type of an uploaded payload, unless the recipient names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,7 @@ class Scatter:
             all.
         user_key: the caller's own name for it, returned with its events.
         metadata: small map of strings, returned with events.
+        on_end: who is told of the end; up to five targets.
     """
 
     body: str
@@ -66,6 +66,7 @@ class Scatter:
     quorum: int | float | None = None
     user_key: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    on_end: Sequence[Target] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,35 +239,3 @@ class FailedRecipients:
 
     recipients: tuple[FailedRecipient, ...]
     cursor: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimCheckRequest:
-    """A request to upload a payload that is too large for a reply.
-
-    Attributes:
-        item: the item id of the message that is replied to.
-        size: bytes.
-        content_type: of the payload.
-    """
-
-    item: str
-    size: int
-    content_type: str = CONTENT_TYPE
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimCheck:
-    """Where to upload a payload, before the reply names it.
-
-    Attributes:
-        key: the reply names it as its ``claim``.
-        url: accepts a PUT of the payload, with ``headers``.
-        headers: to send with the payload.
-        expires_at: when the URL expires.
-    """
-
-    key: str
-    url: str
-    headers: Mapping[str, str]
-    expires_at: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from aws_lambda_powertools import Logger, Metrics, Tracer
 
@@ -16,6 +16,9 @@ from fanin import names
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind, State
 from fanin.entry.invocation import INVOCATION
+
+if TYPE_CHECKING:
+    from fanin.app.ledger.reaper import Reaped
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], Any]
 
@@ -51,6 +54,24 @@ def count_receipts(receipts: Iterable[Receipt]) -> None:
         count(names.METRIC_FIRST, receipt.first)
         count(names.METRIC_DUPLICATE, len(receipt.duplicates))
         count(names.METRIC_LATE, receipt.late)
+
+
+def count_failures(receipts: Iterable[Receipt]) -> None:
+    """Record how many items failed for the first time, and how many are held."""
+    for receipt in receipts:
+        count(names.METRIC_FAILED, receipt.first)
+        count(names.METRIC_HELD, receipt.held)
+
+
+def count_reaped(reaped: Reaped) -> None:
+    """Record what a run of the reaper did; the metrics of its alarms are written also if they are zero."""
+    count(names.METRIC_SETTLED, reaped.settled)
+    count(names.METRIC_ORPHANED, reaped.orphaned)
+    count(names.METRIC_TIMED_OUT, reaped.timed_out)
+    count(names.METRIC_REPEATS, reaped.spared)
+    gauge(names.METRIC_STALLED, reaped.stalled)
+    gauge(names.METRIC_STUCK, reaped.stuck)
+    gauge(names.METRIC_UNREAPED, reaped.failed)
 
 
 def count_end(batch: Batch) -> None:

@@ -9,8 +9,7 @@ comes again, as a new message, and what may have been counted waits for a person
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -18,14 +17,24 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.bisect import REFUSALS, bisect
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Failure, Receipt, dead_letter_reason, join
+from fanin.domain.acks import Acks, Receipt, join
+from fanin.domain.failures import Keep
 from fanin.entry.http.validation import parse
 from fanin.entry.invocation import INVOCATION
-from fanin.entry.observe import count, count_receipts
+from fanin.entry.kept_messages import dead_failure
+from fanin.entry.observe import count_failures, count_receipts
 from fanin.entry.partial_batch import Message
 from fanin.entry.unhandled import Park, Postpone, PutBack, Unhandled
 from fanin.errors import FaninError, InvalidRequest, OutcomeUnknown, PartlyMarked, Throttled
+from fanin.wire.compact_json import compact
 from fanin.wire.items import QUEUED_ACKS
+from fanin.wire.messages import pack
+
+SourceOf: TypeAlias = Callable[[str], str | None]
+"""Name of the queue whose dead letters a queue takes, by ARN; None if it is not known."""
+
+LastErrors: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""Why the last attempts at items failed, as far as it was noted."""
 
 Accepted: TypeAlias = tuple[Message, Acks]
 """A message, and what it asks for."""
@@ -59,12 +68,21 @@ def acknowledge(
 
 
 def fail_dead_letters(
-    event: Message, ledger: Ledger, park: Park, postpone: Postpone, *, kept_from: str | None = None
+    event: Message,
+    ledger: Ledger,
+    park: Park,
+    postpone: Postpone,
+    *,
+    kept_from: str | None = None,
+    keep: Callable[[str], Keep] = lambda _: Keep.MESSAGE,
+    source_of: SourceOf = lambda _: None,
+    last_errors: LastErrors = lambda _: {},
 ) -> dict[str, Any]:
     """Fail the items whose messages ended in a dead-letter queue, so that their batches can complete.
 
-    The first mark of an item decides, so an item that was done stays done. A message is parked if it has no
-    item id, or one that is refused, or if its batch does not exist any more.
+    The messages are kept with their batches, where people find them. The first mark of an item decides, so
+    an item that was done stays done. A message is parked if it has no item id, or one that is refused, or if
+    its batch does not exist any more.
 
     Args:
         event: what Lambda hands over, from one or several dead-letter queues.
@@ -72,29 +90,41 @@ def fail_dead_letters(
         park: keeps the messages that cannot be handled.
         postpone: changes when messages come again.
         kept_from: ARN of a dead-letter queue whose messages are parked after their items have failed, because
-            a buffer's payload is nowhere else.
+            a buffer's payload is nowhere else. They are not kept with their batch, too.
+        keep: tells by the ARN of a dead-letter queue what is kept of its messages. While it cannot, they
+            come again.
+        source_of: gives the ARN of the queue that a dead letter comes from, where the message does not say.
+        last_errors: tells why the last attempts at items failed.
 
     Returns:
         The partial batch response: messages that could be neither handled nor parked now.
     """
     unhandled = Unhandled()
     accepted: list[Accepted] = []
-    for message in event["Records"]:
-        item = message.get("messageAttributes", {}).get(names.ITEM_ATTRIBUTE, {}).get("stringValue")
-        if item:
-            accepted.append((message, Acks(failures=[Failure(item, _reason(message))])))
-        else:
+    items = [(message, _item(message)) for message in event["Records"]]
+    errors = last_errors([item for _, item in items if item])
+    for message, item in items:
+        if not item:
             unhandled.refuse(message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
+            continue
+        queue = message["eventSourceARN"]
+        try:
+            kept = queue != kept_from and keep(queue) is Keep.MESSAGE
+        except FaninError as error:
+            unhandled.postpone(message, error)
+            continue
+        source = message["attributes"].get("DeadLetterQueueSourceArn") or source_of(queue) or ""
+        failure = dead_failure(message, item, source, errors.get(item, ""), kept=kept)
+        accepted.append((message, Acks(failures=[failure])))
     _mark(ledger, accepted, unhandled)
     if kept_from is not None:
         unhandled.keep([message for message, _ in accepted if message["eventSourceARN"] == kept_from])
     return unhandled.response(park, postpone)
 
 
-def _reason(message: Message) -> str:
-    attributes = message["attributes"]
-    queue = attributes.get("DeadLetterQueueSourceArn", message["eventSourceARN"]).rpartition(":")[2]
-    return dead_letter_reason(attributes["ApproximateReceiveCount"], queue)
+def _item(message: Message) -> str:
+    attributes = message.get("messageAttributes", {})
+    return attributes.get(names.ITEM_ATTRIBUTE, {}).get("stringValue") or ""
 
 
 @dataclass
@@ -141,7 +171,7 @@ def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: Unhandled) ->
     for window in _windows(accepted):
         failing = [(message, Acks(failures=acks.failures)) for message, acks in window if acks.failures]
         failed = _make(failing, lambda acks: ledger.fail(acks.failures))
-        count(names.METRIC_FAILED, sum(receipt.first for receipt in failed.receipts))
+        count_failures(failed.receipts)
         acking = [(message, replace(acks, failures=())) for message, acks in window]
         ready = [one for one in acking if not one[1].empty and one[0]["messageId"] not in failed.errors]
         acked = _make(ready, lambda acks: ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts))
@@ -218,8 +248,7 @@ def _with(accepted: Accepted, part: Acks) -> Message:
     message, acks = accepted
     if _sizes(part) == _sizes(acks):
         return message
-    body = json.dumps(QUEUED_ACKS.encode(part), separators=(",", ":"), ensure_ascii=False)
-    return {**message, "body": body}
+    return {**message, "body": compact(QUEUED_ACKS.encode(part))}
 
 
 def _common(acks: Acks, rest: Acks) -> Acks:
@@ -240,11 +269,13 @@ def _sizes(acks: Acks) -> tuple[int, ...]:
 
 def _windows(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:
     """Cut the messages into windows that fit one call; a message that alone exceeds a limit stands alone."""
-    most = (limits.MAX_IDS, limits.MAX_RANGES, limits.MAX_COUNTS, limits.MAX_FAILURES)
+    counts = (limits.MAX_IDS, limits.MAX_RANGES, limits.MAX_COUNTS, limits.MAX_FAILURES)
+    most = (*counts, limits.MAX_FAILED_MESSAGES)
     window: list[Accepted] = []
-    load: tuple[int, ...] = (0, 0, 0, 0)
+    load: tuple[int, ...] = (0,) * len(most)
     for message, acks in accepted:
-        sizes = _sizes(acks)
+        messages = (failure.message for failure in acks.failures)
+        sizes = (*_sizes(acks), sum(len(pack(one)) for one in messages if one is not None))
         total = tuple(a + b for a, b in zip(load, sizes, strict=True))
         if window and any(a > b for a, b in zip(total, most, strict=True)):
             yield window

@@ -107,6 +107,28 @@ class Settings:
         return self._text(names.ENV_SCATTER_QUEUE_URL)
 
     @property
+    def redrive_queue_url(self) -> str:
+        return self._text(names.ENV_REDRIVE_QUEUE_URL)
+
+    @property
+    def targets_queue_url(self) -> str:
+        return self._text(names.ENV_TARGETS_QUEUE_URL)
+
+    @property
+    def webhook_hosts(self) -> str:
+        """Hosts that webhooks may name, separated by commas; empty allows none."""
+        return self.environment.get(names.ENV_WEBHOOK_HOSTS, "")
+
+    @property
+    def webhook_secret_arn(self) -> str:
+        return self._text(names.ENV_WEBHOOK_SECRET_ARN)
+
+    @property
+    def webhook_loopback(self) -> bool:
+        """Whether webhooks may lead to this machine; only on a stack that runs on it."""
+        return self.environment.get(names.ENV_WEBHOOK_LOOPBACK) == "true"
+
+    @property
     def claims_bucket(self) -> str:
         return self._text(names.ENV_CLAIMS_BUCKET)
 
@@ -117,7 +139,10 @@ class Settings:
             open_idle_ttl=self._seconds(names.ENV_OPEN_IDLE_TTL, Defaults.open_idle_ttl),
             closed_idle_ttl=self._seconds(names.ENV_CLOSED_IDLE_TTL, Defaults.closed_idle_ttl),
             lifetime=self._seconds(names.ENV_LIFETIME, Defaults.lifetime),
+            stall_after=self._seconds(names.ENV_STALL_AFTER, Defaults.stall_after, least=0),
             reply_to=self.environment.get(names.ENV_REPLY_QUEUE_URL, ""),
+            targets=bool(self.environment.get(names.ENV_TARGETS_QUEUE_URL)),
+            webhook_hosts=self.webhook_hosts,
         )
 
     def _text(self, name: str) -> str:
@@ -126,12 +151,12 @@ class Settings:
             raise NotConfigured(f"the environment variable {name} is not set")
         return value
 
-    def _seconds(self, name: str, default: int) -> int:
+    def _seconds(self, name: str, default: int, *, least: int = 1) -> int:
         value = self.environment.get(name, "")
         if not value:
             return default
-        if not (value.isascii() and value.isdigit() and int(value) > 0):
+        if not (value.isascii() and value.isdigit() and int(value) >= least):
             raise NotConfigured(
-                f"the environment variable {name} must be a whole number of seconds above 0, not {value!r}"
+                f"the environment variable {name} must be {least} or more whole seconds, not {value!r}"
             )
         return int(value)

@@ -76,6 +76,20 @@ def _name(arrival: Record) -> str | None:
     return arrival.get("messageId") or arrival.get("eventID")
 
 
+def ends_first(event: Record) -> Record:
+    """The event with the changes of batches that had ended behind all others.
+
+    They are removals, which may take seconds each. Nothing depends on the order: a batch is removed after its
+    end.
+    """
+    return {**event, "Records": sorted(event["Records"], key=_had_ended)}
+
+
+def _had_ended(arrival: Record) -> bool:
+    state = arrival.get("dynamodb", {}).get("OldImage", {}).get(names.STATE, {}).get("S")
+    return state in names.TERMINAL_STATES
+
+
 def ended_batch(record: Record) -> Batch | None:
     """The batch that ended with this change of the batches table; None if the change ended no batch.
 
@@ -87,6 +101,22 @@ def ended_batch(record: Record) -> Batch | None:
     if new is None or not _terminal(new) or (old is not None and _terminal(old)):
         return None
     return rows.decode(new)
+
+
+def removed_batch(record: Record) -> int | None:
+    """The id of the batch that this change of the batches table removed; None if it removed none.
+
+    A batch is removed by setting its time to live to now.
+
+    Raises:
+        KeyError, ValueError: the record is not one of the batches table.
+    """
+    images = record["dynamodb"]
+    new, old = images.get("NewImage"), images.get("OldImage")
+    if new is None or old is None or not _terminal(old):
+        return None
+    earlier = int(new[names.EXPIRES_AT]["N"]) < int(old[names.EXPIRES_AT]["N"])
+    return int(new[names.BATCH_ID]["N"]) if earlier else None
 
 
 def _terminal(image: Record) -> bool:

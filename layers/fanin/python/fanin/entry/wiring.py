@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
+from fanin.adapters.callbacks import AwsCallbacks
 from fanin.adapters.channels import SqsChannels
 from fanin.adapters.claims import S3Claims
+from fanin.adapters.dead_letter_sources import DeadLetterSources
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents
+from fanin.adapters.inspection import AwsQueueInspection
+from fanin.adapters.queue_tags import QueueTags
 from fanin.adapters.queues import SqsQueues
 from fanin.adapters.received_messages import ReceivedMessages
 from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
+from fanin.adapters.secret import Secret
 from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
+from fanin.app.ports.system import Clock
 from fanin.app.services import Services
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.settings import Settings
+
+if TYPE_CHECKING:
+    from fanin.adapters.webhooks.posting import Webhooks
 
 
 @cache
@@ -60,12 +70,27 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
         directory=DynamoRecords.of_directory(where.directory_table, connection, clock),
         channels=SqsChannels(),
         queues=SqsQueues(lambda: where.buffer_prefix, dead_letters=lambda: where.buffer_dead_letters_arn),
+        inspection=AwsQueueInspection(clock),
         rules=EventBridgeRules(lambda: where.bus, lambda: where.router_arn),
         jobs=SqsQueue(lambda: where.scatter_queue_url),
+        redrives=SqsQueue(lambda: where.redrive_queue_url),
         claims=S3Claims(lambda: where.claims_bucket, clock),
+        target_jobs=SqsQueue(lambda: where.targets_queue_url),
+        callbacks=AwsCallbacks(lambda: _webhooks(where, clock)),
         clock=clock,
         random=SystemRandom(),
         defaults=where.defaults,
+    )
+
+
+def _webhooks(where: Settings, clock: Clock) -> Webhooks:
+    from fanin.adapters.webhooks.posting import Webhooks  # noqa: PLC0415  few processes post to webhooks
+
+    return Webhooks(
+        lambda: where.webhook_hosts,
+        Secret(lambda: where.webhook_secret_arn, clock),
+        clock,
+        loopback=lambda: where.webhook_loopback,
     )
 
 
@@ -86,7 +111,7 @@ def ledger() -> LedgerService:
 
 @cache
 def services() -> Services:
-    """All six services over ``ports``."""
+    """All eight services over ``ports``."""
     return Services(ports())
 
 
@@ -102,9 +127,21 @@ def park(message: Mapping[str, object]) -> None:
 
 
 @cache
+def dead_letter_sources() -> DeadLetterSources:
+    """The queues that dead letters come from."""
+    return DeadLetterSources()
+
+
+@cache
 def received() -> ReceivedMessages:
     """The messages that the function gets from queues."""
     return ReceivedMessages()
+
+
+@cache
+def queue_tags() -> QueueTags:
+    """The tags of dead-letter queues."""
+    return QueueTags(SystemClock())
 
 
 def set_aside(message: Mapping[str, object]) -> None:

@@ -21,7 +21,12 @@ EMULATOR_HOME: Final = CHECKOUT / FOLDER / "emulator"
 INPUTS: Final = ("app.py", "cdk.json", "infra", "functions", "layers")
 
 # On a laptop acknowledgements should not wait for a full window, and tables should go with their stack.
-CONTEXT: Final[Mapping[str, object]] = {"local": True, "removal": "destroy", "ack_batching_window_seconds": 1}
+CONTEXT: Final[Mapping[str, object]] = {
+    "local": True,
+    "removal": "destroy",
+    "ack_batching_window_seconds": 1,
+    "webhook_hosts": "localhost:*",
+}
 
 
 @dataclass(frozen=True)

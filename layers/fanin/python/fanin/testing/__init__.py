@@ -3,9 +3,9 @@
 >>> from datetime import timedelta
 >>> from fanin.testing import InMemoryService
 >>> service = InMemoryService()
->>> with service.tracker.batch(deadline=timedelta(hours=1)) as batch:
+>>> with service.tracker.batch(deadline=timedelta(minutes=20)) as batch:
 ...     group = batch.add(2)
->>> service.advance(timedelta(hours=1))
+>>> service.advance(timedelta(minutes=20))
 >>> [event.detail_type for event in service.events]
 ['Batch Timed Out']
 """

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from fanin.adapters.memory import OnCall, SeededRandom
+from fanin.adapters.memory import Callback, OnCall, SeededRandom
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import Queue
 from fanin.app.api import Fanin
@@ -19,7 +19,7 @@ from fanin.entry.in_memory.event_source import LambdaHandler
 from fanin.entry.in_memory.runtime import Runtime
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import InvalidRequest, NotConfigured
-from fanin.names import CHANNEL_TAG
+from fanin.names import CHANNEL_TAG, TRACKED_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -54,7 +54,7 @@ class InMemoryService:
 
     Attributes:
         clock: its ``seconds``, ``monotonic`` and ``sleep`` replace ``time.time`` and its like in your code.
-        services: the six services behind the tracker.
+        services: the eight services behind the tracker.
         sqs: a client for its queues, with the calls of boto3's.
         dead: what could not be handled, each with the name of the function.
 
@@ -115,6 +115,11 @@ class InMemoryService:
         return [event for event in self.events if event.detail.get("batch_id") == batch_id]
 
     @property
+    def callbacks(self) -> Sequence[Callback]:
+        """What targets were told, in order: tasks, durable functions and webhooks. Queues get messages."""
+        return tuple(self._runtime.memory.callbacks.told)
+
+    @property
     def unrouted(self) -> Sequence[Event]:
         """Events of other sources that matched no route, or that no queue accepted."""
         return tuple(self._runtime.bus.unrouted)
@@ -152,7 +157,7 @@ class InMemoryService:
         named = name or f"queue-{next(self._names)}"
         suffix = ".fifo" if fifo and not named.endswith(".fifo") else ""
         more = {"VisibilityTimeout": str(visibility_timeout), **(attributes or {})}
-        tags = {CHANNEL_TAG: "test"} if channel else {}
+        tags = {TRACKED_TAG: "test"} | ({CHANNEL_TAG: "test"} if channel else {})
         return self._runtime.queue(named + suffix, max_receives=max_receives, attributes=more, tags=tags).url
 
     def consume(self, queue_url: str, handler: LambdaHandler, *, batch_size: int = 10) -> None:

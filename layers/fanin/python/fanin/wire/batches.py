@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
-from fanin.domain.ids import MAX_COUNT, Group
-from fanin.domain.reports import Batches, Expired, Progress, Verdict
+from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.failures import Keep
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
+from fanin.domain.reports import Batches, Expired, Progress, ReleasedItems, Verdict
+from fanin.domain.tolerance import MIN_SAMPLE, Tolerance
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
@@ -20,6 +22,7 @@ from fanin.wire.json_types import (
     TIME_IN_SECONDS,
     UUID,
     many,
+    number,
     one_of,
     or_null,
     string_map,
@@ -27,10 +30,24 @@ from fanin.wire.json_types import (
     whole,
 )
 from fanin.wire.shapes import Inline, answer, plain, request
+from fanin.wire.targets import ON_END
 
 STATE: Final = one_of(State)
 USER_KEY: Final = text(limits.MAX_USER_KEY, least=1)
 """A user key that batches are looked for by."""
+
+_KEEP: Final = one_of(Keep).with_keywords(
+    description="what is kept of failed items: their messages, or their reasons alone"
+)
+TOLERANCE: Final = request(
+    "Tolerance",
+    Tolerance,
+    count=or_null(whole(0, MAX_ITEMS)),
+    percent=or_null(number(0, 100)).with_keywords(description="of the items that are done"),
+    min_sample=or_null(whole(1, MAX_ITEMS)).with_keywords(
+        description=f"items that are done before the percent counts; {MIN_SAMPLE} if left out"
+    ),
+)
 
 OPEN_BATCH: Final = request(
     "OpenBatch",
@@ -44,13 +61,18 @@ OPEN_BATCH: Final = request(
     limit=or_null(whole(1, limits.MAX_LIMIT)),
     parent_item=or_null(ITEM_ID),
     retry_of=or_null(BATCH_ID),
+    stall_after=or_null(whole(0, limits.MAX_LIFETIME)),
     metadata=METADATA,
+    keep=or_null(_KEEP),
+    on_failure=one_of(OnFailure).left_out_if(OnFailure.DONE),
+    tolerated_failures=TOLERANCE,
+    on_end=ON_END,
 )
 BATCH: Final = answer(
     "Batch",
     Batch,
     without={"salt": b""},
-    shown={"touched_at": "active_at"},
+    shown={"touched_at": "active_at", "held_more": "may_hold_more"},
     batch_id=BATCH_ID,
     state=STATE,
     mode=one_of(Mode),
@@ -60,6 +82,8 @@ BATCH: Final = answer(
     acked=NATURAL,
     failed=NATURAL,
     failed_more=BOOLEAN,
+    held=NATURAL,
+    held_more=BOOLEAN,
     partial=BOOLEAN,
     created_at=TIME,
     touched_at=TIME,
@@ -73,7 +97,16 @@ BATCH: Final = answer(
     limit=or_null(NATURAL),
     parent_item=or_null(ITEM_ID),
     retry_of=or_null(BATCH_ID),
+    stall_after=NATURAL,
     metadata=string_map(),
+    keep=_KEEP,
+    on_failure=one_of(OnFailure),
+    tolerated_failures=TOLERANCE.left_out_if_empty(),
+    cause=or_null(one_of(Cause)).with_keywords(
+        enum=[*(one.value for one in Cause), None],
+        description="why it was cancelled although nobody asked for it",
+    ),
+    targets=NATURAL,
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
@@ -90,4 +123,16 @@ VERDICT: Final = answer(
     repaired=BOOLEAN,
     cursor=CURSOR,
 )
-SHAPES: Final = (OPEN_BATCH, BATCH, BATCHES, PROGRESS, ADD_ITEMS, GROUP, EXPIRED, VERDICT)
+RELEASED: Final = answer("ReleasedItems", ReleasedItems, batch=BATCH, released=NATURAL, cursor=CURSOR)
+SHAPES: Final = (
+    TOLERANCE,
+    OPEN_BATCH,
+    BATCH,
+    BATCHES,
+    PROGRESS,
+    ADD_ITEMS,
+    GROUP,
+    EXPIRED,
+    VERDICT,
+    RELEASED,
+)

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from fanin.wire import batches, buffers, carlyle, directory, frames, items, problems, scatters
+from fanin.wire import (
+    batches,
+    buffers,
+    carlyle,
+    diagnosis,
+    directory,
+    frames,
+    items,
+    messages,
+    problems,
+    redrives,
+    scatters,
+    selections,
+    targets,
+)
 from fanin.wire.json_types import Schema
 from fanin.wire.shapes import Shape
 
@@ -25,6 +39,20 @@ def components(shapes: Iterable[Shape[Any]]) -> dict[str, Schema]:
 
 COMPONENTS: Final = components(
     shape
-    for module in (batches, items, scatters, frames, buffers, directory, carlyle, problems)
+    for module in (
+        batches,
+        messages,
+        items,
+        selections,
+        redrives,
+        diagnosis,
+        targets,
+        scatters,
+        frames,
+        buffers,
+        directory,
+        carlyle,
+        problems,
+    )
     for shape in module.SHAPES
 )

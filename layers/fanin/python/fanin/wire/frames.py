@@ -6,7 +6,6 @@ from typing import Final
 
 from fanin.domain import limits
 from fanin.domain.frames import (
-    DEFAULT_LEASE,
     DEFAULT_TTL,
     Claim,
     ClaimEnvelopes,
@@ -60,7 +59,9 @@ CLAIM_ENVELOPES: Final = request(
     "ClaimEnvelopes",
     ClaimEnvelopes,
     tickets=many(TICKET, limits.MAX_CLAIMS).called("claims"),
-    lease=whole(1, limits.MAX_ENVELOPE_LEASE).with_keywords(default=DEFAULT_LEASE, description="seconds"),
+    lease=whole(1, limits.MAX_ENVELOPE_LEASE).with_keywords(
+        default=limits.DEFAULT_ENVELOPE_LEASE, description="seconds"
+    ),
 )
 CLAIM: Final = answer(
     "EnvelopeClaim", Claim, ticket=Inline(TICKET), hold=one_of(Hold), item=ITEM_ID, until=NATURAL

@@ -7,7 +7,15 @@ from typing import Any, Final
 from fanin.domain import limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.ids import MAX_COUNT, parse_prefix
-from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange
+from fanin.domain.reports import (
+    ErrorGroup,
+    Errors,
+    FailedItem,
+    FailedMessage,
+    Failures,
+    Missing,
+    MissingRange,
+)
 from fanin.errors import PartlyMarked
 from fanin.wire.batches import STATE
 from fanin.wire.json_types import (
@@ -17,6 +25,7 @@ from fanin.wire.json_types import (
     ITEM_ID,
     NATURAL,
     TEXT,
+    TIME,
     Json,
     JsonType,
     many,
@@ -24,7 +33,8 @@ from fanin.wire.json_types import (
     text,
     whole,
 )
-from fanin.wire.shapes import Shape, answer, request, wrapped
+from fanin.wire.messages import KEPT_MESSAGE
+from fanin.wire.shapes import Inline, Shape, answer, request, wrapped
 
 _GROUP: Final = TEXT.with_keywords(description="<batch id>:<group id>")
 
@@ -36,7 +46,19 @@ RANGE: Final = request(
     stop=or_null(whole(1, MAX_COUNT)).called("to"),
 )
 COUNT: Final = request("Count", Count, batch_id=BATCH_ID, n=whole(1, MAX_COUNT))
-FAILURE: Final = request("Failure", Failure, item=ITEM_ID, reason=text(limits.MAX_REASON))
+FAILURE: Final = request(
+    "Failure",
+    Failure,
+    item=ITEM_ID,
+    reason=text(limits.MAX_REASON),
+    message=KEPT_MESSAGE.left_out_if_empty(),
+    attempts=whole(0, limits.MAX_ATTEMPTS)
+    .with_keywords(description="how often the message was received; 0 if that is not known")
+    .left_out_if_empty(),
+    source=text(limits.MAX_CHANNEL)
+    .with_keywords(description="URL or ARN of the queue that the message came from")
+    .left_out_if_empty(),
+)
 
 _MARKS: Final[dict[str, JsonType[Any]]] = {
     "items": many(ITEM_ID, limits.MAX_IDS).left_out_if_empty(),
@@ -61,6 +83,7 @@ RECEIPT: Final = answer(
     duplicates=many(ITEM_ID),
     ranged=NATURAL,
     late=NATURAL,
+    held=NATURAL,
 )
 RECEIPTS: Final = wrapped("Receipts", "batches", many(RECEIPT))
 
@@ -101,8 +124,37 @@ MISSING_RANGE: Final = Shape(
 )
 """Missing items as a range that can be given to an acknowledgement as it is."""
 MISSING: Final = answer("Missing", Missing, ranges=many(MISSING_RANGE), cursor=CURSOR)
-FAILED_ITEM: Final = answer("FailedItem", FailedItem, ordinal=NATURAL, item=TEXT, reason=TEXT)
+FAILED_ITEM: Final = answer(
+    "FailedItem",
+    FailedItem,
+    ordinal=NATURAL,
+    item=TEXT,
+    reason=TEXT,
+    error=TEXT.with_keywords(description="what the reason has in common with those of other items"),
+    attempts=NATURAL,
+    failed_at=or_null(TIME),
+    source=TEXT,
+    kept=BOOLEAN.with_keywords(description="whether its message was kept"),
+    redriven=or_null(TEXT).with_keywords(description="name of the redrive that sent it again"),
+    held=BOOLEAN.with_keywords(description="whether it is pending, because its batch holds failed items"),
+)
 FAILED_ITEMS: Final = answer("FailedItems", Failures, failures=many(FAILED_ITEM), cursor=CURSOR)
+FAILED_MESSAGE: Final = answer(
+    "FailedMessage", FailedMessage, failure=Inline(FAILED_ITEM), message=KEPT_MESSAGE.left_out_if_empty()
+)
+"""A failed item with its message, which is left out if it was not kept."""
+ERROR_GROUP: Final = answer(
+    "ErrorGroup",
+    ErrorGroup,
+    error=TEXT,
+    failed=NATURAL,
+    example=TEXT,
+    first=NATURAL.with_keywords(description="ordinal of the first of these items"),
+    last_failed_at=or_null(TIME),
+    kept=NATURAL.with_keywords(description="how many of their messages were kept"),
+)
+ERRORS: Final = answer("FailureErrors", Errors, errors=many(ERROR_GROUP), cursor=CURSOR)
+"""Failures by error. A page counts the failures of its own part of the batch only: add the pages up."""
 
 SHAPES: Final = (
     RANGE,
@@ -117,4 +169,7 @@ SHAPES: Final = (
     MISSING,
     FAILED_ITEM,
     FAILED_ITEMS,
+    FAILED_MESSAGE,
+    ERROR_GROUP,
+    ERRORS,
 )

@@ -33,11 +33,13 @@ class JsonType(Generic[T]):
         decode: reads JSON that is of the schema; else it may raise KeyError, TypeError or ValueError.
         name: of the field on the wire, where it is not that of the attribute.
         omit_empty: whether the field is left out where it is empty; a request always leaves None out.
+        omit: a value for which a request leaves the field out.
         default: what a request means that leaves the field out, where the attribute has no default.
     """
 
     name: str | None = None
     omit_empty: bool = False
+    omit: Any = NO_DEFAULT
     default: Any = NO_DEFAULT
 
     def __init__(
@@ -62,6 +64,13 @@ class JsonType(Generic[T]):
         """The same type for a field that is left out where it is None or empty."""
         return self._with(omit_empty=True)
 
+    def left_out_if(self, value: T) -> Self:
+        """The same type for a field that a request leaves out where it has this value, its default.
+
+        A request that was sent before the field existed is then the same request, under the same key.
+        """
+        return self._with(omit=value)
+
     def or_else(self, default: T) -> Self:
         """The same type for a field that a request may leave out, though its attribute has no default."""
         return self._with(default=default)
@@ -83,6 +92,11 @@ def whole(low: int, high: int | None = None) -> JsonType[int]:
     return JsonType({"type": "integer", "minimum": low} | ({"maximum": high} if high is not None else {}))
 
 
+def number(low: float, high: float) -> JsonType[float]:
+    """A number from ``low`` to ``high``."""
+    return JsonType({"type": "number", "minimum": low, "maximum": high})
+
+
 def one_of(kind: type[E]) -> JsonType[E]:
     """A member of an enumeration, written as its value."""
     return JsonType({"type": "string", "enum": [one.value for one in kind]}, lambda one: one.value, kind)
@@ -90,8 +104,9 @@ def one_of(kind: type[E]) -> JsonType[E]:
 
 def or_null(kind: JsonType[T]) -> JsonType[T | None]:
     """The same, or null for None."""
+    members = {"enum": [*kind.schema["enum"], None]} if "enum" in kind.schema else {}
     return JsonType(
-        kind.schema | {"type": [kind.schema["type"], "null"]},
+        kind.schema | {"type": [kind.schema["type"], "null"]} | members,
         lambda value: None if value is None else kind.encode(value),
         lambda value: None if value is None else kind.decode(value),
     )

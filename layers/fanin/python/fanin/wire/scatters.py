@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from fanin.domain import limits
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.scatter import (
-    ClaimCheck,
-    ClaimCheckRequest,
     FailedRecipient,
     FailedRecipients,
     Gathered,
@@ -40,6 +39,7 @@ from fanin.wire.json_types import (
     whole,
 )
 from fanin.wire.shapes import Shape, answer, request, wrapped
+from fanin.wire.targets import ON_END
 
 _PAYLOAD: Final = ANYTHING.with_keywords(description="any JSON value of up to 200 KB")
 _CLAIM: Final = text(limits.MAX_CHANNEL, least=1).with_keywords(description="key of a claim")
@@ -78,6 +78,7 @@ SCATTER: Final = request(
     ),
     user_key=text(limits.MAX_USER_KEY),
     metadata=METADATA,
+    on_end=ON_END,
 )
 SCATTERED: Final = answer(
     "Scattered",

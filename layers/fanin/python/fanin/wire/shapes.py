@@ -21,6 +21,9 @@ Fields: TypeAlias = Mapping[str, JsonType[Any]]
 
 REFERENCE: Final = "#/components/schemas/"
 
+DEFINITIONS: Final[dict[str, Schema]] = {}
+"""The definitions of the shapes declared so far, by their names; a shape comes after those it refers to."""
+
 
 class Shape(JsonType[T]):
     """A JSON object that has a name, and the value it stands for.
@@ -54,7 +57,7 @@ class Shape(JsonType[T]):
         self.component = component
         self.fields = fields
         self.required = list(fields if required is None else required)
-        self.definition = object_schema(fields, self.required, lenient=lenient)
+        self.definition = DEFINITIONS[component] = object_schema(fields, self.required, lenient=lenient)
 
 
 class Inline(JsonType[T]):
@@ -163,7 +166,8 @@ class _Field:
 
     def write(self, value: Any, body: Json) -> None:
         found = getattr(value, self.shown)
-        if self.needed or not (found is None or (self.kind.omit_empty and not found)):
+        left_out = found is None or found == self.kind.omit or (self.kind.omit_empty and not found)
+        if self.needed or not left_out:
             body[self.name] = self.kind.encode(found)
 
     def read(self, body: Json, into: Json) -> None:

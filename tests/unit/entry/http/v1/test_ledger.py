@@ -6,7 +6,7 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import OpenBatch
+from fanin.domain.batch import OnFailure, OpenBatch
 from fanin.domain.ids import parse_prefix
 from fanin.entry.http import carlyle_v1
 from fanin.entry.http.table import ROUTES
@@ -182,13 +182,14 @@ def test_all_options_of_a_batch_come_back(call) -> None:
 
 def test_answers_are_of_the_form_that_the_document_promises(call, ledger: LedgerService) -> None:
     # Given a batch with something in every list
-    batch_id = ledger.open(OpenBatch(user_key="k")).batch_id
+    batch_id = ledger.open(OpenBatch(user_key="k", on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 4)
     bodies = {
+        "releaseItems": {"errors": ["r"], "ranges": [{"from": 0, "to": 1}]},
         "openBatch": {"metadata": {"a": "b"}},
         "addItems": {"count": 1},
         "ackItems": {"items": [group[0], group[0]]},
-        "failItems": {"failures": [{"item": group[1], "reason": "r"}]},
+        "failItems": {"failures": [{"item": group[1], "reason": "r", "message": {"body": "b"}}]},
         "carlyleCreateExact": {"userKey": None},
         "carlyleCreateEstimated": {},
         "carlyleAddExact": {"batchId": batch_id, "items": 2},
@@ -203,8 +204,10 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
         "carlyleIncrement": {"by": 1},
     }
     last = (
+        "getFailure",
         "closeBatch",
         "cancelBatch",
+        "redeliverTargets",
         "carlyleCloseExact",
         "carlyleCloseEstimated",
         "carlyleDeleteEstimated",
@@ -220,7 +223,7 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
         identifier = batch_id
         if "/estimated" in route.path:
             identifier = call("POST", "/api/v1/batch/estimated", {}).json["batchId"]
-        path = route.path.replace("{batch_id}", str(identifier))
+        path = route.path.replace("{batch_id}", str(identifier)).replace("{ordinal}", "1")
         answer = call(route.method, path, bodies.get(route.operation), **queries.get(route.operation, {}))
 
         # Then its answer is of the schema that the route names
@@ -229,3 +232,104 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
             checked(route.answer, answer.text)
         else:
             assert answer.text == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "detail"),
+    [
+        ({"body": "b", "attributes": {"a": {"type": "Binary", "binary": "no base64!"}}}, "not base64"),
+        ({"body": "b", "attributes": {"a": {"type": "Binary", "value": "text"}}}, "must be bytes"),
+        ({"body": 5}, "must be text"),
+        ({"body": "b", "group_id": "g" * 129}, "group_id"),
+        ({}, "body"),
+        ("text", "must be an object"),
+    ],
+)
+def test_a_message_that_cannot_be_kept_is_refused(call, memory: Memory, message: object, detail: str) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1}).json
+    before = memory.accesses.writes.total()
+
+    item = f"{batch_id}:{group['id']}:0"
+    answer = call("POST", "/v1/failures", {"failures": [{"item": item, "message": message}]})
+
+    assert (answer.status, memory.accesses.writes.total()) == (400, before)
+    assert detail in answer.json["detail"]
+
+
+def test_messages_of_more_than_4_mib_are_refused(call, memory: Memory) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 5}).json
+    before = memory.accesses.writes.total()
+    failures = [
+        {"item": f"{batch_id}:{group['id']}:{n}", "message": {"body": "x" * 900_000}} for n in range(5)
+    ]
+
+    answer = call("POST", "/v1/failures", {"failures": failures})
+
+    assert (answer.status, memory.accesses.writes.total()) == (413, before)
+    assert call("POST", "/v1/failures", {"failures": failures[:4]}).status == 200
+
+
+def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
+    # Given
+    tolerated = {"percent": 12.5, "min_sample": 50}
+    opened = call("POST", "/v1/batches", {"on_failure": "hold", "tolerated_failures": tolerated}).json
+    path = f"/v1/batches/{opened['batch_id']}"
+    group = call("POST", f"{path}/items", {"count": 3}).json
+    items = [f"{group['batch_id']}:{group['id']}:{n}" for n in range(3)]
+    call("POST", f"{path}/close")
+
+    # When
+    failures = {"failures": [{"item": item, "reason": f"no price {item[-1]}"} for item in items]}
+    (receipt,) = call("POST", "/v1/failures", failures).json["batches"]
+
+    # Then
+    assert (opened["on_failure"], opened["tolerated_failures"], opened["cause"]) == ("hold", tolerated, None)
+    assert (receipt["held"], receipt["first"]) == (3, 0)
+    row = call("GET", path).json
+    assert (row["held"], row["held_more"], row["done_min"]) == (3, False, 0)
+    assert call("GET", path, brief="true").json["done_max"] == 3
+    assert [one["held"] for one in call("GET", f"{path}/failures").json["failures"]] == [True] * 3
+    answer = call("POST", f"{path}/release", {"ranges": [{"from": 0, "to": 1}]}).json
+    assert (answer["released"], answer["batch"]["held"], answer["cursor"]) == (1, 2, None)
+    assert call("POST", f"{path}/release", {}).json["batch"]["state"] == "complete"
+
+
+def test_a_plain_batch_says_nothing_of_a_tolerance(call) -> None:
+    row = call("POST", "/v1/batches", {}).json
+    assert (row["on_failure"], row["held"], row["held_more"], row["cause"]) == ("done", 0, False, None)
+    assert "tolerated_failures" not in row
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"on_failure": "keep"}, "/on_failure must be"),
+        ({"on_failure": "hold", "mode": "estimated"}, "open the batch in exact mode"),
+        ({"tolerated_failures": {}}, "needs a count, a percent, or both"),
+        ({"tolerated_failures": {"percent": 101}}, "/tolerated_failures/percent must be"),
+        ({"tolerated_failures": {"count": -1}}, "/tolerated_failures/count must be"),
+        ({"tolerated_failures": {"count": 1, "min_sample": 5}}, "belongs to a percent"),
+        ({"tolerated_failures": 5}, "/tolerated_failures must be"),
+        ({"tolerated_failures": {"count": 1, "more": 5}}, "more"),
+    ],
+)
+def test_bad_choices_are_refused_and_open_nothing(call, memory: Memory, body, said) -> None:
+    answer = call("POST", "/v1/batches", body)
+    assert (answer.status, said in answer.json["detail"]) == (400, True), answer.text
+    assert not memory.batches.changes
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"ranges": [{"from": 3, "to": 3}]}, "the start of a range must be a whole number from 0 to 2"),
+        ({"errors": [""]}, "/errors/0 must be"),
+        ({"all": True}, "all"),
+    ],
+)
+def test_bad_releases_are_refused(call, body, said) -> None:
+    batch_id = call("POST", "/v1/batches", {"on_failure": "hold"}).json["batch_id"]
+    answer = call("POST", f"/v1/batches/{batch_id}/release", body)
+    assert (answer.status, said in answer.json["detail"]) == (400, True), answer.text

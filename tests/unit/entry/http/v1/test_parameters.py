@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from fanin.app.api import Buffers, Directory, Frames, Ledger, Routing, Scatters
+from fanin.app.api import Buffers, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.domain.limits import MAX_PAGE, MAX_REPLIES
 from fanin.entry.http.route import Request
 from fanin.entry.http.table import ROUTES
@@ -16,6 +16,7 @@ LISTINGS = {
     "listBatches": Ledger.list,
     "listMissing": Ledger.missing,
     "listFailures": Ledger.failures,
+    "listRedrives": Redrives.redrives,
     "listReplies": Scatters.replies,
     "listMissingRecipients": Scatters.missing_recipients,
     "listFailedRecipients": Scatters.failed_recipients,

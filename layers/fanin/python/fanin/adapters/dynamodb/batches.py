@@ -13,7 +13,7 @@ from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode,
 from fanin.adapters.dynamodb.state_index import StateIndex
 from fanin.adapters.dynamodb.user_key_index import UserKeyIndex
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
-from fanin.domain.batch import Batch, Kind, Mode, State
+from fanin.domain.batch import Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 
@@ -132,6 +132,7 @@ class DynamoBatches:
         partial: bool = False,
         touched_at: int | None = None,
         done: Done | None = None,
+        cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         values: dict[str, Value] = {f"from_{source}": source for source in sources}
         when = [f"#state IN ({', '.join(f':{name}' for name in values)})"]
@@ -139,7 +140,8 @@ class DynamoBatches:
             when.append("#touched_at = :seen")
             values["seen"] = touched_at
         counts = {} if done is None else done._asdict()
-        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial, **counts}
+        why = {} if cause is None else {"cause": cause}
+        moved = {**_state(state, batch_id), "ended_at": now, "partial": partial, **counts, **why}
         return self._update(batch_id, Change(when, values, moved))
 
     def postpone(
@@ -154,10 +156,19 @@ class DynamoBatches:
         values = {**_LIVE, "touched_at": activity.touched_at}
         self._update(batch_id, Change(when, values, _activity(activity)))
 
+    def tell_stall(self, batch_id: int, activity: Activity) -> bool:
+        told = {"stall_told": activity.touched_at, "due_at": activity.due_at}
+        values = {**_LIVE, "touched_at": activity.touched_at}
+        return self._update(batch_id, Change([_IS_LIVE, "#touched_at = :touched_at"], values, told))[1]
+
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         when = [_IS_LIVE, "#mode = :estimated OR #kind = :scatter"]
         values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED, "scatter": Kind.SCATTER}
         return self._add(batch_id, Change(when, values, _activity(activity), {"acked": n}), _COUNT_LOST)
+
+    def hint_failures(self, batch_id: int, n: int) -> Batch | None:
+        row, done = self._update(batch_id, Change([_IS_LIVE], _LIVE, {}, {"failing": n}))
+        return row if done else None
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         when = [f"NOT {_IS_LIVE}", "#expires_at > :now"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, Final
 
 from fanin import names
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, State
+from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
+from fanin.domain.failures import Keep
+from fanin.domain.tolerance import Tolerance
 
 Item = Mapping[str, Any]
 """Attributes in the low-level form, such as ``{"word": {"N": "7"}}``."""
@@ -21,8 +23,20 @@ _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "mode": Mode,
     "kind": Kind,
     "on_deadline": OnDeadline,
+    "keep": Keep,
+    "on_failure": OnFailure,
+    "cause": Cause,
 }
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
+_SPARSE: Final[Mapping[str, object]] = {
+    "keep": Keep.MESSAGE,
+    "on_failure": OnFailure.DONE,
+    "failing": 0,
+    "held": 0,
+    "held_more": False,
+    "targets": 0,
+}
+"""Attributes that a row has only where they differ from their default, so that most rows stay as small."""
 
 
 def attribute(value: Value) -> dict[str, Any]:
@@ -56,7 +70,11 @@ def user_shard(user_key: str, shard: int) -> str:
 def encode(batch: Batch) -> dict[str, Any]:
     """Encode a batch as its row, with the keys of the indexes."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
-    row = {name: attribute(value) for name, value in values if value is not None}
+    row = {
+        name: attribute(_tolerated(value) if isinstance(value, Tolerance) else value)
+        for name, value in values
+        if value is not None and value != _SPARSE.get(name)
+    }
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
     row[names.DUE_AT] = attribute(batch.look_at(batch.created_at))
     if batch.user_key:
@@ -77,12 +95,23 @@ def _value(name: str, typed: Item) -> Any:
             return int(value)
         case "B":
             return base64.b64decode(value) if isinstance(value, str) else bytes(value)
+        case "M" if name == "tolerated_failures":
+            return _tolerance({key: text["S"] for key, text in value.items()})
         case "M":
             return {key: text["S"] for key, text in value.items()}
         case "S" if name in _ENUMS:
             return _ENUMS[name](value)
         case _:
             return value
+
+
+def _tolerated(tolerance: Tolerance) -> dict[str, str]:
+    return {name: str(value) for name, value in asdict(tolerance).items() if value is not None}
+
+
+def _tolerance(texts: Mapping[str, str]) -> Tolerance:
+    kinds: Mapping[str, Callable[[str], Any]] = {"count": int, "percent": float, "min_sample": int}
+    return Tolerance(**{name: kinds[name](text) for name, text in texts.items() if name in kinds})
 
 
 def word_id(key: WordKey) -> str:

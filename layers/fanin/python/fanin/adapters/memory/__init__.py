@@ -9,7 +9,9 @@ many separate reads or writes, and other threads may run in between.
 
 from fanin.adapters.memory.accesses import Accesses, Delayed, LostAnswer, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
+from fanin.adapters.memory.callbacks import Callback, MemoryCallbacks
 from fanin.adapters.memory.channels import MemoryChannels
+from fanin.adapters.memory.inspection import MemoryInspection
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
@@ -26,14 +28,17 @@ from fanin.adapters.memory.world import (
 
 __all__ = [
     "Accesses",
+    "Callback",
     "Delayed",
     "FixedClock",
     "LostAnswer",
     "Memory",
     "MemoryBatches",
+    "MemoryCallbacks",
     "MemoryChannels",
     "MemoryClaims",
     "MemoryEvents",
+    "MemoryInspection",
     "MemoryJobs",
     "MemoryParts",
     "MemoryQueues",

@@ -10,7 +10,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
-from fanin.domain.batch import LIVE, Batch, Kind, Mode, State
+from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused
 
@@ -157,13 +157,14 @@ class MemoryBatches:
         partial: bool = False,
         touched_at: int | None = None,
         done: Done | None = None,
+        cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         counts: dict[str, Any] = {} if done is None else done._asdict()
         return self._update(
             "end",
             batch_id,
             lambda row: row.state in sources and touched_at in {None, row.touched_at},
-            lambda row: replace(row, state=state, ended_at=now, partial=partial, **counts),
+            lambda row: replace(row, state=state, ended_at=now, partial=partial, cause=cause, **counts),
         )
 
     def postpone(
@@ -186,6 +187,15 @@ class MemoryBatches:
             activity,
         )
 
+    def tell_stall(self, batch_id: int, activity: Activity) -> bool:
+        return self._update(
+            "tell_stall",
+            batch_id,
+            lambda row: row.state in LIVE and row.touched_at == activity.touched_at,
+            lambda row: replace(row, stall_told=activity.touched_at),
+            activity,
+        )[1]
+
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         row, moved = self._update(
             "count",
@@ -196,6 +206,15 @@ class MemoryBatches:
             once=True,
         )
         return row if moved else None
+
+    def hint_failures(self, batch_id: int, n: int) -> Batch | None:
+        row, done = self._update(
+            "hint_failures",
+            batch_id,
+            lambda row: row.state in LIVE,
+            lambda row: replace(row, failing=row.failing + n),
+        )
+        return row if done else None
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         return self._update(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.system import Clock
-from fanin.domain.directory import check_channel
+from fanin.domain.channels import check_channel
 from fanin.errors import ChannelRefused
 
 
@@ -29,8 +29,9 @@ class MemoryChannels:
         self._accesses = accesses
         self._clock = clock
 
-    def resolve(self, channel: str, *, new: bool = True) -> str:  # noqa: ARG002  in memory a new queue is visible at once
-        check_channel(channel)
+    def resolve(self, channel: str, *, new: bool = True, again: bool = False) -> str:  # noqa: ARG002  in memory a new queue is visible at once
+        if not again:
+            check_channel(channel)
         if channel not in self.queues:
             raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")
         return channel

@@ -1,12 +1,16 @@
-"""Notes of failed items, in a dict."""
+"""Notes of items, in dicts: failed items with their messages and redrives, sent items, and retries."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow, Redriven, RetryRow, SentRow
+
+T = TypeVar("T")
 
 
 class MemoryParts:
@@ -15,6 +19,10 @@ class MemoryParts:
     def __init__(self, accesses: Accesses) -> None:
         self._accesses = accesses
         self._failures: dict[int, dict[int, FailureRow]] = {}
+        self._messages: dict[tuple[int, int], bytes] = {}
+        self._redriven: dict[tuple[int, int], Redriven] = {}
+        self._sent: dict[int, dict[tuple[int, str], SentRow]] = {}
+        self._retries: dict[int, dict[int, RetryRow]] = {}
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
         for row in {row.ordinal: row for row in rows}.values():
@@ -23,9 +31,58 @@ class MemoryParts:
     def _put(self, batch_id: int, row: FailureRow) -> None:
         self._failures.setdefault(batch_id, {})[row.ordinal] = row
 
+    def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
+        def update(row: FailureRow) -> None:
+            before = self._failures.get(batch_id, {}).get(row.ordinal)
+            if before and before.failed_at > row.failed_at > 0:
+                self._accesses.refused["parts.update_failures"] += 1
+                self._put(batch_id, before._replace(kept=before.kept or row.kept))
+                return
+            self._put(batch_id, row._replace(kept=row.kept or (before.kept if before else "")))
+
+        for row in {row.ordinal: row for row in rows}.values():
+            self._accesses.write("parts.update_failures", partial(update, row))
+
+    def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
+        rows = self._accesses.read("parts.notes", lambda: dict(self._failures.get(batch_id, {})))
+        return {ordinal: rows[ordinal] for ordinal in sorted(set(ordinals)) if ordinal in rows}
+
     def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
         rows = self._accesses.read("parts.reasons", lambda: dict(self._failures.get(batch_id, {})))
         return {ordinal: rows[ordinal].reason for ordinal in sorted(set(ordinals)) if ordinal in rows}
+
+    def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:  # noqa: ARG002
+        def put() -> None:
+            rows = self._sent.setdefault(batch_id, {})
+            old = rows.get((row.start, row.queue))
+            if old is None:
+                rows[row.start, row.queue] = row
+            elif old.stop <= row.stop:
+                rows[row.start, row.queue] = row._replace(first_at=old.first_at)
+            else:
+                self._accesses.refused["parts.put_sent"] += 1
+
+        self._accesses.write("parts.put_sent", put)
+
+    def sent(self, batch_id: int, *, upto: int, limit: int) -> tuple[list[SentRow], bool]:
+        rows = self._accesses.read("parts.sent", lambda: dict(self._sent.get(batch_id, {})))
+        found = [rows[key] for key in sorted(rows, reverse=True) if key[0] <= upto]
+        return found[:limit], len(found) > limit
+
+    def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:  # noqa: ARG002
+        for row in {row.ordinal: row for row in rows}.values():
+            self._accesses.write("parts.put_retries", lambda: self._put_retry(batch_id, row))  # noqa: B023
+
+    def _put_retry(self, batch_id: int, row: RetryRow) -> None:
+        self._retries.setdefault(batch_id, {})[row.ordinal] = row
+
+    def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
+        rows = self._accesses.read("parts.retries", lambda: dict(self._retries.get(batch_id, {})))
+        return {ordinal: rows[ordinal] for ordinal in sorted(set(ordinals)) if ordinal in rows}
+
+    def retries_from(self, batch_id: int, start: int, *, limit: int) -> list[RetryRow]:
+        rows = self._accesses.read("parts.retries_from", lambda: dict(self._retries.get(batch_id, {})))
+        return [rows[ordinal] for ordinal in sorted(rows) if ordinal >= start][:limit]
 
     def failures(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
@@ -36,3 +93,53 @@ class MemoryParts:
         ordinals = sorted(ordinal for ordinal in rows if ordinal > after)
         page = [rows[ordinal] for ordinal in ordinals[:limit]]
         return page, cursors.encode(listing, page[-1].ordinal) if len(ordinals) > limit else None
+
+    def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:  # noqa: ARG002
+        for ordinal, message in messages.items():
+            one = {(batch_id, ordinal): message}
+            self._accesses.write("parts.put_messages", lambda: self._messages.update(one))  # noqa: B023
+
+    def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
+        return self._read("parts.messages", self._messages, batch_id, ordinals)
+
+    def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
+        for ordinal in sorted(set(ordinals)):
+            key = (batch_id, ordinal)
+            self._accesses.write("parts.delete_messages", lambda: self._messages.pop(key, None))  # noqa: B023
+
+    def mark_redriven(
+        self,
+        batch_id: int,
+        redrive: str,
+        failures: Mapping[int, int],
+        *,
+        again: bool,
+        expires_at: int,  # noqa: ARG002
+    ) -> set[int]:
+        def mark(ordinal: int, failed_at: int) -> bool:
+            before = self._redriven.get((batch_id, ordinal))
+            if before is None or (again and before.failed_at < failed_at):
+                self._redriven[batch_id, ordinal] = Redriven(redrive, failed_at)
+                return True
+            self._accesses.refused["parts.mark_redriven"] += 1
+            return before.redrive == redrive
+
+        return {
+            ordinal
+            for ordinal, failed_at in failures.items()
+            if self._accesses.write("parts.mark_redriven", partial(mark, ordinal, failed_at))
+        }
+
+    def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
+        return self._read("parts.redriven", self._redriven, batch_id, ordinals)
+
+    def _read(
+        self, call: str, rows: Mapping[tuple[int, int], T], batch_id: int, ordinals: Collection[int]
+    ) -> dict[int, T]:
+        found = {}
+        for ordinal in sorted(set(ordinals)):
+            key = (batch_id, ordinal)
+            row = self._accesses.read(call, lambda: rows.get(key))  # noqa: B023
+            if row is not None:
+                found[ordinal] = row
+        return found

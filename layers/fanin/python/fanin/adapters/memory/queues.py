@@ -70,7 +70,8 @@ class MemoryQueues:
                 )
                 held.handle = f"delivery-{next(self._numbers)}"
                 message = held.message
-                received.append(Received(held.handle, message.body, message.attributes, held.sent_at))
+                texts = {name: text for name, text in message.attributes.items() if isinstance(text, str)}
+                received.append(Received(held.handle, message.body, texts, held.sent_at))
         return received
 
     def remove(self, queue: str, handles: Sequence[str]) -> None:

@@ -6,23 +6,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.domain.scatter import ClaimCheck
+from fanin.domain.claim_checks import ClaimCheck
 
 
 class MemoryJobs:
     """A ``Jobs`` that keeps the jobs it is sent.
 
+    Args:
+        accesses: counts jobs.
+        call: name of its accesses.
+
     Attributes:
         waiting: the jobs, in order.
     """
 
-    def __init__(self, accesses: Accesses) -> None:
+    def __init__(self, accesses: Accesses, call: str = "jobs.send") -> None:
         self.waiting: list[Mapping[str, Any]] = []
         self._accesses = accesses
+        self._call = call
 
     def send(self, messages: Iterable[Mapping[str, object]]) -> None:
         for message in messages:
-            self._accesses.send("jobs.send", lambda: self.waiting.append(message))  # noqa: B023
+            self._accesses.send(self._call, lambda: self.waiting.append(message))  # noqa: B023
 
 
 class MemoryClaims:
@@ -47,6 +52,14 @@ class MemoryClaims:
 
     def put(self, key: str, content: bytes) -> None:
         self._accesses.send("claims.put", lambda: self.objects.update({key: content}))
+
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        for key, content in contents.items():
+            self.put(key, content)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._accesses.send("claims.delete", lambda: self.objects.pop(key, None))  # noqa: B023
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         return {key: self.objects[key] for key in keys if key in self.objects}

@@ -6,7 +6,9 @@ import random
 
 from fanin.adapters.memory.accesses import Accesses, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
+from fanin.adapters.memory.callbacks import MemoryCallbacks
 from fanin.adapters.memory.channels import MemoryChannels
+from fanin.adapters.memory.inspection import MemoryInspection
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
@@ -133,9 +135,13 @@ class Memory:
         self.directory = MemoryRecords("directory", self.accesses, self.clock)
         self.channels = MemoryChannels(self.accesses, self.clock)
         self.queues = MemoryQueues(self.channels, self.accesses, self.clock)
+        self.inspection = MemoryInspection(self.accesses)
         self.rules = MemoryRules(self.accesses)
         self.jobs = MemoryJobs(self.accesses)
+        self.redrives = MemoryJobs(self.accesses)
         self.claims = MemoryClaims(self.accesses)
+        self.target_jobs = MemoryJobs(self.accesses, "target_jobs.send")
+        self.callbacks = MemoryCallbacks(self.accesses)
         self.timers = MemoryTimers(self.accesses)
         self.events = MemoryEvents(self.accesses)
 
@@ -151,9 +157,13 @@ class Memory:
             directory=self.directory,
             channels=self.channels,
             queues=self.queues,
+            inspection=self.inspection,
             rules=self.rules,
             jobs=self.jobs,
+            redrives=self.redrives,
             claims=self.claims,
+            target_jobs=self.target_jobs,
+            callbacks=self.callbacks,
             clock=self.clock,
             random=self.random,
             defaults=defaults or Defaults(),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT
+
+if TYPE_CHECKING:
+    from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 
 
 class Buffers(Protocol):

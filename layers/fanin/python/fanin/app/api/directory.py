@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.directory import Register, Registration, Registrations
+if TYPE_CHECKING:
+    from fanin.domain.directory import Register, Registration, Registrations
 
 
 class Directory(Protocol):

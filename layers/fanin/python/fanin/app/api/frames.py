@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.frames import DEFAULT_LEASE, Claim, Frame, OpenFrame, Ticket
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
+
+if TYPE_CHECKING:
+    from fanin.domain.frames import Claim, Frame, OpenFrame, Ticket
 
 
 class Frames(Protocol):
@@ -29,7 +32,7 @@ class Frames(Protocol):
         """
         ...
 
-    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
+    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_ENVELOPE_LEASE) -> list[Claim]:
         """Claim up to 1,000 envelopes for ``lease`` seconds (1 to 43,200); one answer for each, in order.
 
         Raises:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.ids import Group
-from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+if TYPE_CHECKING:
+    from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+    from fanin.domain.batch import Batch, OpenBatch, State
+    from fanin.domain.ids import Group
+    from fanin.domain.reports import (
+        Batches,
+        Errors,
+        Expired,
+        FailedMessage,
+        Failures,
+        Missing,
+        Progress,
+        ReleasedItems,
+        Verdict,
+    )
+    from fanin.domain.selection import Selection
+    from fanin.domain.targets import TargetReports
 
 
 class Ledger(Protocol):
@@ -74,9 +87,14 @@ class Ledger(Protocol):
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         """Mark up to 1,000 items as failed, each with a reason of at most 1,024 characters.
 
+        The messages of failures are kept with the batch, before their items are marked, unless the batch
+        keeps reasons alone or has ended.
+        In a batch that was opened with ``on_failure="hold"`` the items stay pending: they are held.
+
         Raises:
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
-            RequestTooLarge: there are too many failures.
+            RequestTooLarge: there are too many failures, or their messages have more than 4 MiB as JSON, or
+                this process has no bucket for a large one; nothing was written.
         """
         ...
 
@@ -88,8 +106,34 @@ class Ledger(Protocol):
         """End a batch that is no longer wanted; a batch that has ended stays as it is."""
         ...
 
-    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        """Read the batch with bounds of its done items (at most 67 reads), or with their exact count."""
+    def release(
+        self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
+    ) -> ReleasedItems:
+        """Give up held items: mark them as failed, so that the batch can complete.
+
+        Args:
+            batch_id: a batch that was opened with ``on_failure="hold"``; of one that has ended, nothing is
+                released.
+            selection: which items; by default all that are held.
+            cursor: of the page before. A page looks at up to 1,000 failures. Only a None cursor marks the
+                end.
+
+        Raises:
+            InvalidRequest: the batch holds no items, or the cursor is not from this listing.
+            RequestTooLarge: the selection has more than 100 errors, or more than 1,000 ranges.
+        """
+        ...
+
+    def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> Progress:
+        """Read the batch with bounds of its done items (at most 67 reads), or with their exact count.
+
+        Of a batch that holds failed items, up to 67 more rows are read to count those that are held.
+
+        Args:
+            batch_id: the batch.
+            exact: count the items that are done.
+            brief: read the row only; then the bounds say nothing.
+        """
         ...
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
@@ -106,6 +150,22 @@ class Ledger(Protocol):
 
         Raises:
             InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+        """
+        ...
+
+    def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
+        """Read one failed item with its message.
+
+        Raises:
+            FailureNotFound: the item has not failed.
+        """
+        ...
+
+    def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
+        """Group the failed items of one part of a batch by error; only a None cursor marks the last part.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
         """
         ...
 
@@ -151,5 +211,20 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the batch is live; cancel it first.
             BatchNotFound: the batch does not exist, or was removed long ago.
+        """
+        ...
+
+    def targets(self, batch_id: int) -> TargetReports:
+        """Read who is told of the end of a batch, and how far each is; tokens and URLs are masked."""
+        ...
+
+    def redeliver(self, batch_id: int) -> TargetReports:
+        """Tell those targets of an ended batch again that are parked, or that nobody has tried yet.
+
+        Returns:
+            All targets, as they are before they are told again.
+
+        Raises:
+            InvalidRequest: the batch has not ended.
         """
         ...

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
+if TYPE_CHECKING:
+    from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
 
 
 class Routing(Protocol):

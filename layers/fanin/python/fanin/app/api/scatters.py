@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.scatter import (
-    ClaimCheck,
-    ClaimCheckRequest,
-    FailedRecipients,
-    Gathered,
-    MissingRecipients,
-    Reply,
-    ReplyReceipt,
-    Scatter,
-    Scattered,
-)
+if TYPE_CHECKING:
+    from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+    from fanin.domain.scatter import (
+        FailedRecipients,
+        Gathered,
+        MissingRecipients,
+        Reply,
+        ReplyReceipt,
+        Scatter,
+        Scattered,
+    )
 
 
 class Scatters(Protocol):

@@ -137,7 +137,7 @@ class RoutingService:
         correlation_id = event.detail.get("correlation_id") or self._ports.random.bytes(16).hex()
         limits.text("detail.correlation_id", correlation_id, limits.MAX_USER_KEY, least=1)
         detail = {**event.detail, "correlation_id": correlation_id}
-        if len(compact(detail).encode()) > limits.MAX_EVENT:
+        if len(compact(detail, "detail").encode()) > limits.MAX_EVENT:
             raise InvalidRequest(
                 f"the detail is over {limits.MAX_EVENT} bytes; store it elsewhere, and send a reference to it"
             )

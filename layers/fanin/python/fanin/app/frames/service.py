@@ -15,7 +15,7 @@ from fanin.app.ports.words import Claim as Lease
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind, State
-from fanin.domain.frames import DEFAULT_LEASE, Claim, Frame, Hold, OpenFrame, Ticket
+from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
 from fanin.errors import BatchNotFound, InvalidRequest
 
 
@@ -51,7 +51,7 @@ class FrameService:
             return Frame.of(self._ledger.verify(frame_id).batch)
         return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
 
-    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
+    def claim(self, tickets: Sequence[Ticket], *, lease: int = limits.DEFAULT_ENVELOPE_LEASE) -> list[Claim]:
         limits.at_most("claims", tickets, limits.MAX_CLAIMS)
         limits.whole("lease", lease, 1, limits.MAX_ENVELOPE_LEASE)
         if len(set(tickets)) < len(tickets):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange
+from fanin.domain.failures import checked
 from fanin.domain.ids import Block
+from fanin.errors import RequestTooLarge
+from fanin.wire.messages import pack, unpack
 
 _T = TypeVar("_T")
 
@@ -56,6 +59,7 @@ class Share:
         spans: items named by ranges.
         counted: acknowledgements without ids.
         notes: why each failed item failed; empty for acknowledgements.
+        messages: of failed items, by ordinal, each as it is kept.
     """
 
     batch_id: int
@@ -63,6 +67,7 @@ class Share:
     spans: tuple[Span, ...] = ()
     counted: int = 0
     notes: tuple[FailureRow, ...] = ()
+    messages: Mapping[int, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def blocks(self) -> Iterator[Block]:
@@ -99,12 +104,17 @@ class Share:
     def acks(self) -> Acks:
         """The request that names exactly this share."""
         if self.notes:
-            return Acks(failures=[Failure(note.item, note.reason) for note in self.notes])
+            return Acks(failures=list(map(self._failure, self.notes)))
         return Acks(
             items=[item for named in self.named for item in named.items],
             ranges=[span.item_range for span in self.spans],
             counts=[Count(self.batch_id, self.counted)] if self.counted else (),
         )
+
+    def _failure(self, note: FailureRow) -> Failure:
+        content = self.messages.get(note.ordinal)
+        message = None if content is None else unpack(content)
+        return Failure(note.item, note.reason, message, note.attempts, note.source)
 
 
 def parse_ack(
@@ -138,16 +148,31 @@ def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
     """Parse a request to mark items done as failed; the shares come as from ``parse_ack``.
 
     Raises:
-        RequestTooLarge: there are too many failures.
+        RequestTooLarge: there are too many failures, or too many bytes of messages.
         InvalidItemId: an item id is malformed.
-        InvalidRequest: a reason is not text, or too long.
+        InvalidRequest: a reason is not text, or too long, or a message is not one that SQS delivers.
     """
     limits.at_most("failures", failures, limits.MAX_FAILURES)
     parsed = list(_parse_items([failure.item for failure in failures]))
     blocks = {one.block.prefix: one.block for one in parsed}
     named = _by_batch((one.block.batch_id, one) for one in parsed)
-    notes = _by_batch(_note(failure, blocks) for failure in failures)
-    return {batch_id: Share(batch_id, named[batch_id], notes=notes[batch_id]) for batch_id in named}
+    noted = [_note(failure, blocks) for failure in failures]
+    notes = _by_batch(noted)
+    messages: dict[int, dict[int, bytes]] = {}
+    size = 0
+    for (batch_id, note), failure in zip(noted, failures, strict=True):
+        if failure.message is not None:
+            content = messages.setdefault(batch_id, {})[note.ordinal] = pack(checked(failure.message))
+            size += len(content)
+    if size > limits.MAX_FAILED_MESSAGES:
+        raise RequestTooLarge(
+            f"the messages of this call have {size} bytes as JSON; send at most {limits.MAX_FAILED_MESSAGES}"
+            " in one call"
+        )
+    return {
+        batch_id: Share(batch_id, named[batch_id], notes=notes[batch_id], messages=messages.get(batch_id, {}))
+        for batch_id in named
+    }
 
 
 def _parse_items(items: Iterable[str]) -> Iterator[Named]:
@@ -174,7 +199,13 @@ def _note(failure: Failure, blocks: Mapping[str, Block]) -> tuple[int, FailureRo
     reason = limits.text("reason", failure.reason, limits.MAX_REASON)
     prefix, _, index = failure.item.rpartition(":")
     block = blocks[prefix]
-    return block.batch_id, FailureRow(block.first + int(index), failure.item, reason)
+    return block.batch_id, FailureRow(
+        block.first + int(index),
+        failure.item,
+        reason,
+        attempts=limits.whole("attempts", failure.attempts, 0, limits.MAX_ATTEMPTS),
+        source=limits.text("source", failure.source, limits.MAX_CHANNEL),
+    )
 
 
 def _by_batch(pairs: Iterable[tuple[int, _T]]) -> dict[int, tuple[_T, ...]]:

@@ -6,12 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from fanin.app.kept.notes import Failing, FailureNotes
 from fanin.app.ledger import ack_receipts
 from fanin.app.ledger.ack_receipts import Plan
 from fanin.app.ledger.ack_request import Share, parse_ack, parse_failures
+from fanin.app.ledger.held import Held
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Outcome, WordKey
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt, join
@@ -84,12 +87,16 @@ class Acks:
         ports: the stores.
         known: batch rows that this process remembers.
         settler: clears bits and settles what they finish.
+        tolerating: ends batches in which too much fails.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, tolerating: Tolerating) -> None:
         self._ports = ports
         self._known = known
         self._settler = settler
+        self._notes = FailureNotes(ports)
+        self._held = Held(ports)
+        self._tolerating = tolerating
 
     def ack(
         self, items: Sequence[str], ranges: Sequence[ItemRange], counts: Sequence[Count]
@@ -109,17 +116,25 @@ class Acks:
         # A remembered row may have fewer levels than the tree in which a range was marked.
         self._known.refresh(shares)
         batches = self._check(shares)
-        for share in shares.values():
-            batch = batches[share.batch_id]
-            if not batch.state.terminal:
-                self._ports.parts.put_failures(share.batch_id, share.notes, expires_at=batch.expires_at)
+        self._notes.write(
+            [
+                Failing(batches[share.batch_id], share.notes, share.messages)
+                for share in shares.values()
+                if not batches[share.batch_id].state.terminal
+            ]
+        )
         plans = self._without_covered(self._plan(shares, batches), batches)
         failing = {
             WordKey(plan.share.batch_id, 0, number)
             for plan in plans.values()
             for number in plan.named.keys() - plan.covered
         }
-        return self._clear(shares, batches, plans, failing=failing)
+        try:
+            receipts = self._clear(shares, batches, plans, failing=failing)
+        except PartlyMarked as partly:
+            self._tolerating.note(partly.receipts, batches)
+            raise
+        return self._tolerating.note(receipts, batches)
 
     def _check(self, shares: Mapping[int, Share]) -> Mapping[int, Batch]:
         """Read the batches, and compare every block with its batch's salt and size.
@@ -177,13 +192,20 @@ class Acks:
     ) -> list[Receipt]:
         """Clear the bits of all plans together, settle finished words, return one receipt a share.
 
+        Failing items of a batch that holds them are looked at, and stay pending.
+
         Raises:
             PartlyMarked: the store was overloaded, or the time was up, when some were marked.
             Throttled, ServiceUnavailable: the same, when none was marked for certain; some words may be, if
                 what lies above them was not written.
             OutcomeUnknown: an estimated batch may have counted its share, or did before another call failed.
         """
-        outcomes = self._settle(plans, failing)
+        holds = {
+            batch_id: plan for batch_id, plan in plans.items() if plan.share.notes and batches[batch_id].holds
+        }
+        held = self._held.found(holds.values()) if holds else {}
+        marking = {batch_id: plan for batch_id, plan in plans.items() if batch_id not in holds}
+        outcomes = {**self._settle(marking, failing), **held}
         answer = _Answer()
         for batch_id, plan in plans.items():
             self._conclude(plan, batches[batch_id], outcomes, answer)
@@ -231,7 +253,10 @@ class Acks:
             if error is None:
                 answer.leave(share, busy)
                 return
-        answer.receipts.append(ack_receipts.receipt(plan, row, outcomes, self._ports.tree))
+        receipt = ack_receipts.receipt(plan, row, outcomes, self._ports.tree)
+        if share.notes and batch.holds:
+            receipt = replace(receipt, first=0, held=receipt.first)
+        answer.receipts.append(receipt)
 
     def _count(self, share: Share, batch: Batch, answer: _Answer) -> None:
         """Count the share of an estimated batch, which has no bits.

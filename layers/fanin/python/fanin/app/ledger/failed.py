@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import FailureRow
+from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Tally, WordKey
 from fanin.domain.batch import Batch, Mode
 

@@ -32,6 +32,11 @@ A function that spares a batch must touch its row, so that it is due again only 
 """
 
 
+OnStalled: TypeAlias = Callable[[Batch], Event | None]
+"""Called with a live, settled batch that had no activity for its ``stall_after``; returns the event that
+tells of it, or None if it waits for a good reason."""
+
+
 @dataclass(frozen=True)
 class Kinds:
     """The patterns' functions, by kind of batch.
@@ -41,9 +46,11 @@ class Kinds:
         announced: do what else follows from the end, such as a message to those who wait for it.
         due: may postpone a deadline that has come.
         idle: decide how a batch without activity ends; a plain one is orphaned.
+        stalled: says whether a batch without activity has stalled; None tells of no stall.
     """
 
     ended: Mapping[Kind, OnEnd] = field(default_factory=dict)
     announced: Mapping[Kind, OnAnnounced] = field(default_factory=dict)
     due: Mapping[Kind, OnDue] = field(default_factory=dict)
     idle: Mapping[Kind, OnIdle] = field(default_factory=dict)
+    stalled: OnStalled | None = None

@@ -7,7 +7,7 @@ from threading import Lock
 
 from fanin.app.ports.batches import Activity, BatchStore
 from fanin.app.ports.system import Clock
-from fanin.domain.batch import LIVE, Batch, touched
+from fanin.domain.batch import LIVE, Batch
 from fanin.errors import BatchGone, BatchNotFound
 
 
@@ -117,12 +117,12 @@ class KnownBatches:
     def activity(self, batch: Batch) -> Activity:
         """The index key of the row after activity now."""
         now = self._clock.now()
-        at = max(batch.touched_at, touched(now, batch.idle_ttl))
+        at = max(batch.touched_at, batch.rounded(now))
         return Activity(at, batch.active(at).look_at(now))
 
     def touch(self, batch: Batch) -> None:
-        """Record activity, if the batch is live, at most once in each tenth of its idle time."""
-        at = touched(self._clock.now(), batch.idle_ttl)
+        """Record activity, if the batch is live, at most once in each of its steps."""
+        at = batch.rounded(self._clock.now())
         if at > batch.touched_at and not batch.state.terminal:
             self._batches.touch(batch.batch_id, self.activity(batch))
             self.remember(batch.active(at))

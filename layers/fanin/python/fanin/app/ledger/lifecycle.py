@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.held import Held
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Page
 from fanin.domain import limits
@@ -23,13 +25,16 @@ class Lifecycle:
         ports: the stores.
         known: batch rows that this process remembers.
         settler: completes batches whose items are all done.
+        tolerating: ends batches in which too much fails.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, tolerating: Tolerating) -> None:
         self._ports = ports
         self._known = known
         self._settler = settler
         self._failed = Failed(ports)
+        self._held = Held(ports)
+        self._tolerating = tolerating
 
     def close(self, batch_id: int) -> Batch:
         # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
@@ -41,7 +46,7 @@ class Lifecycle:
         )
         row = self._settler.finish(self._there(batch_id, row))
         self._known.touch(row)
-        return row
+        return self._tolerating.look(row)
 
     def cancel(self, batch_id: int) -> Batch:
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
@@ -52,7 +57,7 @@ class Lifecycle:
         now = self._ports.clock.now()
         page = self._page(state, user_key, cursor, limit)
         there = [batch for batch in page.batches if not batch.gone(now) and state in {None, batch.state}]
-        return Batches(self._failed.listed(there), page.cursor)
+        return Batches(self._held.listed(self._failed.listed(there)), page.cursor)
 
     def _page(self, state: State | None, user_key: str | None, cursor: str | None, limit: int) -> Page:
         if user_key is not None:

@@ -1,17 +1,18 @@
-"""Announcing the end of a batch: to its parent, to the event bus, and to its alarm."""
+"""Announcing the end of a batch: to its parent, to the event bus, to its alarm, and to its targets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
-from functools import partial
+from functools import cache, partial
 
 from fanin import names
 from fanin.app.api import Ledger
+from fanin.app.ledger.held import Held
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
+from fanin.app.targets.jobs import send_jobs
 from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, State
@@ -27,10 +28,12 @@ QUOTED = 256
 """How many characters of a reason an event quotes."""
 COUNTED = 100
 """How many pages of failed items, of a thousand each, are counted for an event."""
+HELD_READS = 10_000
+"""How many rows are read at most to count the held items for an event."""
 
 
 def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
-    """Mark the parent item of an ended batch done or failed, delete the alarm, and publish the event.
+    """Mark the parent item of an ended batch, delete the alarm, publish the event, and have targets told.
 
     Every step is tried, whatever became of those before it. Every step may be repeated: the acknowledgement
     is idempotent, and the event's id consists of batch and state, so that a consumer can drop a repeat.
@@ -52,7 +55,10 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
         steps.append(partial(_acknowledge_parent, ports, ledger, batch, batch.parent_item))
     if batch.deadline is not None:
         steps.append(partial(ports.timers.clear, batch.batch_id))
-    steps.append(lambda: ports.events.publish(_event(ports, ended, batch, kinds)))
+    event = cache(lambda: event_of(ports, ended, batch, kinds))
+    steps.append(lambda: ports.events.publish(event()))
+    if batch.targets:
+        steps.append(lambda: send_jobs(ports, batch, event(), range(batch.targets)))
     if tell := kinds.announced.get(batch.kind):
         steps.append(partial(tell, batch))
     errors: list[Exception] = []
@@ -71,11 +77,12 @@ def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: K
         raise errors[0]
 
 
-def _event(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
+def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
+    """The event of the end of a batch, as it is published and as targets are told."""
     event = Event(
         id=f"{batch.batch_id}.{batch.state}",
         detail_type=names.DETAIL_TYPES[batch.state],
-        detail=_detail(ended, batch),
+        detail=_detail(ended, Held(ports).counted(batch, budget=HELD_READS)),
         time=batch.ended_at or ports.clock.now(),
     )
     on_end = kinds.ended.get(batch.kind)
@@ -136,13 +143,16 @@ def _failed(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     cursor: str | None = None
     for _ in range(COUNTED if batch.failed_more or batch.failed else 0):
         page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
-        count += len(page.failures)
-        listed += page.failures[: LISTED - len(listed)]
+        failed = [failure for failure in page.failures if not failure.held]
+        count += len(failed)
+        listed += failed[: LISTED - len(listed)]
         cursor = page.cursor
         if cursor is None or (not batch.failed_more and len(listed) == LISTED):
             break
     return {
         "failed": count if batch.failed_more else batch.failed,
         "failed_more": batch.failed_more and cursor is not None,
-        "failures": [asdict(replace(failure, reason=failure.reason[:QUOTED])) for failure in listed],
+        "failures": [
+            {"ordinal": one.ordinal, "item": one.item, "reason": one.reason[:QUOTED]} for one in listed
+        ],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fanin.app.ledger.issued import check_issued
@@ -10,8 +11,21 @@ from fanin.app.ledger.reservation import Reservation, draw_id
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
+from fanin.app.targets.declaring import checked
+from fanin.app.targets.kept import put_targets
 from fanin.domain import ids, limits
-from fanin.domain.batch import RETENTION, Batch, Kind, Mode, OnDeadline, OpenBatch, State, touched
+from fanin.domain.batch import (
+    RETENTION,
+    Batch,
+    Kind,
+    Mode,
+    OnDeadline,
+    OnFailure,
+    OpenBatch,
+    State,
+)
+from fanin.domain.failures import Keep
+from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
 from fanin.wire.batches import OPEN_BATCH
 
@@ -64,10 +78,24 @@ class Opening:
         return batch
 
     def _open(self, request: OpenBatch, reservation: Reservation | None) -> Batch:
+        targets = self.check_targets(request.on_end)
         for _ in range(TRIES):
-            if (batch := self.commit(self.draft(request, reservation))) is not None:
+            drafted = self.draft(request, reservation)
+            if self.write_targets(drafted, targets) and (batch := self.commit(drafted)) is not None:
                 return batch
         raise no_free_id()
+
+    def check_targets(self, on_end: Sequence[Target]) -> Sequence[Target]:
+        """Check the targets of a request, before anything is written; see ``declaring.checked``."""
+        return checked(self._ports, on_end)
+
+    def write_targets(self, batch: Batch, targets: Sequence[Target]) -> bool:
+        """Write the targets of a draft, before its row.
+
+        Returns:
+            False if another batch has the id, and the caller should draft again.
+        """
+        return put_targets(self._ports.records, batch, targets)
 
     def draft(self, request: OpenBatch, reservation: Reservation | None = None) -> Batch:
         """Check a request, and make its row with an id and a salt; the row is not written yet.
@@ -92,11 +120,11 @@ class Opening:
         state = State.OPEN if request.size is None else State.CLOSED
         open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
         closed_idle_ttl = request.idle_ttl or defaults.closed_idle_ttl
-        return Batch(
+        batch = Batch(
             batch_id=batch_id,
             salt=salt,
             created_at=now,
-            touched_at=touched(now, open_idle_ttl if state is State.OPEN else closed_idle_ttl),
+            touched_at=now,
             closed_at=None if state is State.OPEN else now,
             expires_at=now // 1000 + self.lifetime(request) + RETENTION,
             open_idle_ttl=open_idle_ttl,
@@ -111,8 +139,15 @@ class Opening:
             limit=request.limit,
             parent_item=request.parent_item,
             retry_of=request.retry_of,
+            stall_after=defaults.stall_after if request.stall_after is None else request.stall_after,
             metadata=dict(request.metadata),
+            keep=Keep(request.keep or Keep.MESSAGE),
+            on_failure=OnFailure(request.on_failure),
+            tolerated_failures=request.tolerated_failures,
+            held_more=request.on_failure is OnFailure.HOLD,
+            targets=len(request.on_end),
         )
+        return replace(batch, touched_at=batch.rounded(now))
 
     def commit(self, batch: Batch) -> Batch | None:
         """Write the row of a drafted batch, and set its alarm; may be repeated.
@@ -179,6 +214,8 @@ class Opening:
         limits.whole("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME)
         if request.idle_ttl is not None:
             limits.whole("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME)
+        if request.stall_after:
+            limits.whole("stall_after", request.stall_after, limits.MIN_STALL_AFTER, limits.MAX_LIFETIME)
         limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
         limits.at_most("metadata entries", request.metadata, limits.MAX_METADATA)
         for name, value in request.metadata.items():
@@ -197,10 +234,26 @@ class Opening:
                 )
         if request.size is not None:
             limits.whole("size", request.size, 0, ids.MAX_COUNT)
+        self._check_failures(request)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)
         if request.retry_of is not None:
             self._known.current(limits.whole("retry_of", request.retry_of, 0, ids.MAX_BATCH_ID))
+
+    def _check_failures(self, request: OpenBatch) -> None:
+        """Check what becomes of failures, which only a plain batch that knows its items can choose."""
+        holds = request.on_failure is OnFailure.HOLD
+        tolerance = request.tolerated_failures
+        if tolerance is not None:
+            tolerance.check()
+        named = 'on_failure="hold"' if holds else "tolerated_failures"
+        if (holds or tolerance is not None) and request.mode is Mode.ESTIMATED:
+            raise InvalidRequest(
+                f"{named} needs to know which items failed, and an estimated batch only counts them: leave it"
+                " out, or open the batch in exact mode"
+            )
+        if (holds or tolerance is not None) and request.kind is not Kind.BATCH:
+            raise InvalidRequest(f"{named} is for plain batches, not for a {request.kind}: leave it out")
 
     def _check_parent(self, item: str) -> None:
         block, ordinal = ids.parse_item(item)

@@ -1,4 +1,4 @@
-"""Reading the tree: how far a batch is, what is missing, what failed, and whether its levels agree.
+"""Reading the tree: how far a batch is, what is missing, and whether its levels agree.
 
 Every reader walks down from the root into pending children only. So the cost depends on what is missing and
 not on the size of the batch; a budget of reads, with a cursor, bounds each call.
@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Final
 
 from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.held import READS, Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.walk import Walk
@@ -19,7 +20,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.reports import FailedItem, Failures, Missing, MissingRange, Progress, Verdict
+from fanin.domain.reports import Missing, MissingRange, Progress, Verdict
 from fanin.domain.tree import positions, runs
 from fanin.errors import InvalidRequest
 
@@ -43,9 +44,32 @@ class Reading:
         self._settler = settler
         self._budget = budget
         self._failed = Failed(ports)
+        self._held = Held(ports)
 
-    def status(self, batch_id: int, *, exact: bool) -> Progress:
+    def status(self, batch_id: int, *, exact: bool, brief: bool = False) -> Progress:
         batch = self._known.current(batch_id)
+        if brief:
+            return Progress(batch, 0, batch.items)
+        progress = self._status(batch, exact=exact)
+        held = self._held.counted(progress.batch, budget=self._budget if exact else READS)
+        return replace(progress, batch=held)
+
+    def failed(self, batch: Batch, *, budget: int) -> int:
+        """How many items of an exact batch failed; at least so many, if the budget ends the count."""
+        walk = Walk(self._ports, batch, budget=budget)
+        for _ in walk:
+            pass
+        tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
+        return self._failed.counted(replace(batch, failed_more=True), tally, budget=budget).failed
+
+    def progress(self, batch: Batch) -> Progress:
+        """How many items of an exact batch are done: exactly if the budget allows, else bounds."""
+        pending = self.pending(batch)
+        if pending is None:
+            return self._bounds(batch, exact=False)
+        return Progress(batch, batch.items - pending, batch.items - pending)
+
+    def _status(self, batch: Batch, *, exact: bool) -> Progress:
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
             return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=1)
@@ -99,12 +123,6 @@ class Reading:
                 return Missing(self._named(batch, found), str(run[0]))
             found.append(run)
         return Missing(self._named(batch, found), None if walk.stopped_at is None else str(walk.stopped_at))
-
-    def failures(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
-        limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        batch = self._known.current(batch_id)
-        rows, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
-        return Failures(tuple(FailedItem(*row) for row in self._failed.confirmed(batch, rows)), after)
 
     def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
         """Walk down from the root and report what disagrees.

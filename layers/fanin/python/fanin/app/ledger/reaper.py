@@ -1,15 +1,16 @@
-"""The reaper: checks live batches that are due, completes the done ones, and ends the idle ones."""
+"""The reaper: checks live batches that are due, completes or ends them, and tells of stalls."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.inspection import inspect
+from fanin.app.ledger.kinds import OnStalled
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
@@ -27,8 +28,10 @@ class Reaped:
         seen: live batches that were due.
         settled: completed here because all items were done: a process or a stream record was lost.
         timed_out: ended by a deadline whose alarm was lost, or by their pattern's idle time.
+        cancelled: ended because more items failed than they tolerate.
         orphaned: ended because they were idle, or past their lifetime.
         spared: idle, but kept by their pattern, such as frames whose sender was asked to repeat.
+        stalled: told as stalled: without activity for their ``stall_after``, and not for a good reason.
         stuck: how many of the orphaned were closed, so that their producers may be waiting for them.
         unfinished: had more to repair than one inspection may; the next run goes on with them.
         failed: could not be handled; the next run tries them again.
@@ -38,8 +41,10 @@ class Reaped:
     seen: int = 0
     settled: int = 0
     timed_out: int = 0
+    cancelled: int = 0
     orphaned: int = 0
     spared: int = 0
+    stalled: int = 0
     stuck: int = 0
     unfinished: int = 0
     failed: int = 0
@@ -52,6 +57,8 @@ def reap(
     postpone: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
     *,
+    give_up: Callable[[Batch], Batch],
+    stalled: OnStalled | None = None,
     stop_at: int | None = None,
     report: Report | None = None,
 ) -> Reaped:
@@ -65,13 +72,15 @@ def reap(
         settler: completes batches whose items are all done.
         postpone: see ``meet_deadline``.
         end_of: gives the state in which an idle batch ends, or None if its pattern spares it.
+        give_up: ends a batch in which too much failed, and returns the row.
+        stalled: makes the event that tells of a stall; see ``kinds.OnStalled``. None tells of none.
         stop_at: time after which no further batch is begun, ms; None checks all of them.
         report: told of each batch that could not be handled; None raises their errors at the end of the run.
 
     Raises:
         ExceptionGroup: some batches could not be handled, and there is no ``report``.
     """
-    run = _Run(ports, settler, postpone, end_of)
+    run = _Run(ports, settler, postpone, end_of, give_up, stalled)
     counts: Counter[str] = Counter()
     errors: list[Exception] = []
     more = False
@@ -99,6 +108,8 @@ class _Run:
     settler: Settler
     postpone: Callable[[Batch], Batch | None]
     end_of: Callable[[Batch], State | None]
+    give_up: Callable[[Batch], Batch]
+    stalled: OnStalled | None
 
     def handle(self, batch_id: int) -> Sequence[str]:
         """Complete, end or spare a batch that the index lists as due, as its row is now."""
@@ -121,10 +132,15 @@ class _Run:
             return ("settled",)
         if not certain:
             return self._go_on_later(batch)
-        if batch.idle_at > now:
-            self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
-            return ()
-        return self._end(batch, now)
+        if (batch := self.give_up(batch)).state.terminal:
+            return ("cancelled",)
+        return self._spare(batch, now) if batch.idle_at > now else self._end(batch, now)
+
+    def _spare(self, batch: Batch, now: int) -> Sequence[str]:
+        if batch.stalled(now):
+            return self._tell_stall(batch, now)
+        self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
+        return ()
 
     def _meet_deadline(self, batch: Batch) -> Sequence[str]:
         after = meet_deadline(self.ports, self.settler, batch.batch_id, self.postpone)
@@ -147,6 +163,22 @@ class _Run:
         if state is State.TIMED_OUT:
             return ("timed_out",)
         return ("orphaned", "stuck") if batch.state is State.CLOSED else ("orphaned",)
+
+    def _tell_stall(self, batch: Batch, now: int) -> Sequence[str]:
+        """Tell of a stall, unless the batch waits for a good reason: then look again later.
+
+        The event comes first. If the process dies before the mark, the next run tells it again with the same
+        id, so that it is never lost.
+        """
+        event = None if self.stalled is None else self.stalled(batch)
+        after = replace(batch, stall_told=batch.touched_at).look_at(now)
+        if event is None:
+            later = Activity(batch.touched_at, min(after, now + batch.stall_after * 1000))
+            self.ports.batches.touch(batch.batch_id, later)
+            return ()
+        self.ports.events.publish(event)
+        self.ports.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, after))
+        return ("stalled",)
 
     def _go_on_later(self, batch: Batch) -> Sequence[str]:
         self._queue_again(batch)

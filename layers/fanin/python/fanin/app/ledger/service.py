@@ -6,23 +6,40 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanin.app.ledger.acks import Acks
 from fanin.app.ledger.adding import Adding
+from fanin.app.ledger.callbacks import TargetsOfBatches
 from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.failed_items import FailedItems
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marked, Marking
-from fanin.app.ledger.notices import announce
+from fanin.app.ledger.notices import announce, event_of
 from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.reaper import Reaped, Report, reap
+from fanin.app.ledger.release import Release
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+from fanin.domain.reports import (
+    Batches,
+    Errors,
+    Expired,
+    FailedMessage,
+    Failures,
+    Missing,
+    Progress,
+    ReleasedItems,
+    Verdict,
+)
+from fanin.domain.selection import Selection
+from fanin.domain.targets import TargetReports
 from fanin.domain.tree import Mark
 
 
@@ -36,13 +53,21 @@ class LedgerService:
         ports: the stores and the rest of the world.
         kinds: hooks of the patterns for the end, the deadline and the idle time of their batches.
         known: batch rows that the process remembers; by default none yet.
+        redrives: whether listings of failures say which redrive took each; nothing has at the end of a batch.
 
     Attributes:
         ports: as given; the patterns on the ledger use them.
         opening: opens batches step by step, for patterns whose records are written before the batch.
     """
 
-    def __init__(self, ports: Ports, kinds: Kinds | None = None, known: KnownBatches | None = None) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        kinds: Kinds | None = None,
+        known: KnownBatches | None = None,
+        *,
+        redrives: bool = True,
+    ) -> None:
         self.ports = ports
         self._kinds = kinds or Kinds()
         self._known = known = known or KnownBatches(ports.batches, ports.clock)
@@ -50,10 +75,14 @@ class LedgerService:
         self.opening = Opening(ports, known, self._settler)
         self._reading = Reading(ports, known, self._settler)
         self._failed = Failed(ports)
-        self._lifecycle = Lifecycle(ports, known, self._settler)
+        self._failures = FailedItems(ports, known, redrives=redrives)
+        self._tolerating = Tolerating(ports, known, self._settler, self._reading)
+        self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating)
         self._adding = Adding(ports, known, self._reading)
-        self._acks = Acks(ports, known, self._settler)
+        self._acks = Acks(ports, known, self._settler, self._tolerating)
+        self._release = Release(ports, known, self._settler)
         self._marking = Marking(ports, known, self._settler)
+        self._targets = TargetsOfBatches(ports, known, self._event_of)
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
         return self.opening.open(request, key)
@@ -79,14 +108,25 @@ class LedgerService:
     def cancel(self, batch_id: int) -> Batch:
         return self._lifecycle.cancel(batch_id)
 
-    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        return self._reading.status(batch_id, exact=exact)
+    def release(
+        self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
+    ) -> ReleasedItems:
+        return self._release.release(batch_id, selection or Selection(), cursor=cursor)
+
+    def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> Progress:
+        return self._reading.status(batch_id, exact=exact, brief=brief)
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         return self._reading.missing(batch_id, cursor=cursor, limit=limit)
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
-        return self._reading.failures(batch_id, cursor=cursor, limit=limit)
+        return self._failures.page(batch_id, cursor=cursor, limit=limit)
+
+    def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
+        return self._failures.one(batch_id, ordinal)
+
+    def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
+        return self._failures.errors(batch_id, cursor=cursor)
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         return self._reading.verify(batch_id, cursor=cursor, repair=repair)
@@ -106,6 +146,12 @@ class LedgerService:
 
     def remove(self, batch_id: int) -> Expired:
         return self._lifecycle.remove(batch_id)
+
+    def targets(self, batch_id: int) -> TargetReports:
+        return self._targets.report(batch_id)
+
+    def redeliver(self, batch_id: int) -> TargetReports:
+        return self._targets.redeliver(batch_id)
 
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The ordinals in start ≤ i < stop that are not done; reads their words."""
@@ -137,7 +183,11 @@ class LedgerService:
     def announce(self, batch: Batch) -> None:
         """Publish the end of a batch; see ``notices.announce``."""
         ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
-        announce(self.ports, self, LedgerService(self.ports, known=ended), batch, self._kinds)
+        announce(self.ports, self, LedgerService(self.ports, known=ended, redrives=False), batch, self._kinds)
+
+    def _event_of(self, batch: Batch) -> Event:
+        ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
+        return event_of(self.ports, LedgerService(self.ports, known=ended), batch, self._kinds)
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
@@ -145,7 +195,16 @@ class LedgerService:
 
     def reap(self, *, stop_at: int | None = None, report: Report | None = None) -> Reaped:
         """Check due batches; see ``reaper.reap``."""
-        return reap(self.ports, self._settler, self._postpone, self._end_of, stop_at=stop_at, report=report)
+        return reap(
+            self.ports,
+            self._settler,
+            self._postpone,
+            self._end_of,
+            give_up=self._tolerating.look,
+            stalled=self._kinds.stalled,
+            stop_at=stop_at,
+            report=report,
+        )
 
     def _postpone(self, batch: Batch) -> Batch | None:
         postpone = self._kinds.due.get(batch.kind)

@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fanin.app.ports.batches import BatchStore, PartStore
+from fanin.app.ports.batches import BatchStore
+from fanin.app.ports.callbacks import Callbacks
 from fanin.app.ports.channels import Channels, Jobs
 from fanin.app.ports.claims import ClaimChecks
 from fanin.app.ports.events import Events
+from fanin.app.ports.inspection import QueueInspection
+from fanin.app.ports.parts import PartStore
 from fanin.app.ports.queues import Queues
 from fanin.app.ports.records import Records
 from fanin.app.ports.rules import Rules
 from fanin.app.ports.system import Clock, Random
 from fanin.app.ports.timers import Timers
 from fanin.app.ports.words import WordStore
+from fanin.domain.batch import STALL_AFTER
 from fanin.domain.tree import Tree
 
 
@@ -33,13 +37,19 @@ class Defaults:
         open_idle_ttl: without activity until an open batch is orphaned.
         closed_idle_ttl: the same for a closed batch.
         lifetime: until the hard end of a batch.
+        stall_after: without activity until a live batch counts as stalled; 0 for never.
         reply_to: URL of the queue for replies, which a scatter's messages name; empty if there is none.
+        targets: whether this process knows the queue of jobs for targets.
+        webhook_hosts: hosts that webhooks may name, separated by commas; empty allows none.
     """
 
     open_idle_ttl: int = 2 * 3600
     closed_idle_ttl: int = 7 * 86_400
     lifetime: int = 30 * 86_400
+    stall_after: int = STALL_AFTER
     reply_to: str = ""
+    targets: bool = True
+    webhook_hosts: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,9 +65,13 @@ class Ports:
     directory: Records
     channels: Channels
     queues: Queues
+    inspection: QueueInspection
     rules: Rules
     jobs: Jobs
+    redrives: Jobs
     claims: ClaimChecks
+    target_jobs: Jobs
+    callbacks: Callbacks
     clock: Clock
     random: Random
     defaults: Defaults = Defaults()

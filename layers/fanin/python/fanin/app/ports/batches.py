@@ -1,11 +1,11 @@
-"""The store of batch rows, and of the notes of failed items."""
+"""The store of batch rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple, Protocol
 
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, Cause, State
 
 
 class Activity(NamedTuple):
@@ -183,6 +183,7 @@ class BatchStore(Protocol):
         partial: bool = False,
         touched_at: int | None = None,
         done: Done | None = None,
+        cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         """Move a batch to a terminal state.
 
@@ -194,6 +195,7 @@ class BatchStore(Protocol):
             partial: recorded with the move.
             touched_at: if given, the row must still have this value; so recent activity stops the reaper.
             done: what was counted in an exact batch that is complete.
+            cause: recorded with the move.
 
         Returns:
             The row (None if unknown), and whether this call moved it.
@@ -214,10 +216,24 @@ class BatchStore(Protocol):
         """Record activity on a live batch; does nothing if it has ended or was touched later."""
         ...
 
+    def tell_stall(self, batch_id: int, activity: Activity) -> bool:
+        """Note that the stall since ``activity.touched_at`` was told; False if there was activity since."""
+        ...
+
     def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
         """Add n to ``acked`` of a live batch that counts: estimated, or a scatter. None for any other.
 
         Not idempotent, like ``allocate``.
+        """
+        ...
+
+    def hint_failures(self, batch_id: int, n: int) -> Batch | None:
+        """Add n to ``failing`` of a live batch; None if it has ended, or does not exist.
+
+        Not idempotent, but repeated after a lost answer all the same: it is a hint.
+
+        Returns:
+            The row after the addition.
         """
         ...
 
@@ -253,34 +269,4 @@ class BatchStore(Protocol):
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         """Set the time to live of an ended batch to now, so that it reads as gone; False if it did before."""
-        ...
-
-
-class FailureRow(NamedTuple):
-    """The note of a failed item. It counts only if the word says that its bit was cleared as failed."""
-
-    ordinal: int
-    item: str
-    reason: str
-
-
-class PartStore(Protocol):
-    """Keeps the notes of a batch's failed items."""
-
-    def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
-        """Write notes of failed items, unconditionally, in bulk."""
-        ...
-
-    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
-        """Read the reasons in the notes of some items, by ordinal; items without a note are left out."""
-        ...
-
-    def failures(
-        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> tuple[list[FailureRow], str | None]:
-        """List notes by ordinal.
-
-        Raises:
-            InvalidRequest: the cursor is not from this listing.
-        """
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from fanin.domain.failures import MessageAttribute
 from fanin.errors import Throttled
 
 
@@ -14,12 +15,16 @@ class Outgoing(NamedTuple):
     Attributes:
         channel: queue URL.
         body: text.
-        attributes: string attributes, at most ten.
+        attributes: at most ten; a plain text is a string attribute.
+        group: message group; None for none.
+        once: what a FIFO queue knows a repeat of this message by; None for none.
     """
 
     channel: str
     body: str
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, str | MessageAttribute]
+    group: str | None = None
+    once: str | None = None
 
 
 class Offered(NamedTuple):
@@ -53,23 +58,27 @@ class Channels(Protocol):
     Queues are independent: the answer of one affects only its own messages.
     """
 
-    def resolve(self, channel: str, *, new: bool = True) -> str:
+    def resolve(self, channel: str, *, new: bool = True, again: bool = False) -> str:
         """The URL of a queue that is given by URL or ARN, if fanin may use it.
 
         Args:
             channel: URL or ARN.
+            again: whether messages that came from a queue are to be sent again: then the queue may be a FIFO
+                queue, and the tag ``fanin:tracked`` will do.
             new: whether the queue may have been made or tagged a moment ago. SQS shows that a second later,
                 so a queue that is refused is looked at once more.
 
         Raises:
             ChannelRefused: the queue does not exist, is a FIFO queue, or does not carry the tag
-                ``fanin:channel``.
+                that it needs.
             InvalidRequest: SQS refuses to describe the queue for another reason.
         """
         ...
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
         """Send messages in parallel, batched by queue, and say what became of each.
+
+        The messages of a FIFO queue are sent in order.
 
         Only what is plainly temporary lets a message wait: throttling, a fault of the service, a lost
         connection, or credentials of this process that have expired. Any other refusal is final.
@@ -89,7 +98,7 @@ class Channels(Protocol):
 
 
 class Jobs(Protocol):
-    """The queue of the worker that sends a scatter's messages."""
+    """A queue of jobs for a function of the service."""
 
     def send(self, messages: Iterable[Mapping[str, object]]) -> None:
         """Put jobs on the queue.

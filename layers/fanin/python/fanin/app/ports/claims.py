@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from fanin.domain.scatter import ClaimCheck
+from fanin.domain.claim_checks import ClaimCheck
 
 
 class ClaimChecks(Protocol):
@@ -25,6 +25,14 @@ class ClaimChecks(Protocol):
         Raises:
             NotConfigured, AccessDenied: this process has no bucket, or may not write to it.
         """
+        ...
+
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        """Store objects by their keys, in parallel; raises like ``put``, and some may be stored then."""
+        ...
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that do not exist are ignored."""
         ...
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:

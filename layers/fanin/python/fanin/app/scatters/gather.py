@@ -17,7 +17,7 @@ from fanin.app.ports.events import Event
 from fanin.app.scatters import correlation
 from fanin.app.scatters.records import Plan, chunk_of, read_names, read_plan
 from fanin.domain import limits
-from fanin.domain.batch import LIVE, Batch, State, touched
+from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import BatchNotFound
 
 RESTART_MS: Final = 300_000
@@ -75,7 +75,7 @@ class Gather:
         return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
 
     def _postpone(self, batch: Batch, until: int) -> Batch | None:
-        at = max(batch.touched_at, touched(self._ports.clock.now(), batch.idle_ttl))
+        at = max(batch.touched_at, batch.rounded(self._ports.clock.now()))
         activity = Activity(at, replace(batch, touched_at=at, deadline=until).due_at)
         row, _ = self._ports.batches.postpone(
             batch.batch_id, deadline=batch.deadline or 0, until=until, activity=activity

@@ -6,16 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from fanin.app.kept.claim_keys import claim_key
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan
-from fanin.app.scatters.reply_store import Kept, ReplyStore, claim_key, is_claim_of
+from fanin.app.scatters.reply_store import Kept, ReplyStore, is_claim_of
 from fanin.domain import ids, limits
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind
-from fanin.domain.scatter import ClaimCheck, ClaimCheckRequest, Gathered, GatheredReply, Reply, ReplyReceipt
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.scatter import Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.errors import BatchNotFound, InvalidRequest, OutcomeUnknown, RequestTooLarge
 
 _AHEAD: Final = 6_400

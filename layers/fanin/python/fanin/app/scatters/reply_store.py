@@ -13,21 +13,19 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from fanin import names
+from fanin.app.kept.claim_keys import claim_key
 from fanin.app.ports import Ports
+from fanin.app.ports.parts import shard
 from fanin.app.scatters.records import reply_name
-from fanin.domain import ids
 from fanin.domain.batch import Batch
 from fanin.domain.scatter import Reply
 from fanin.errors import AccessDenied, NotConfigured
 
-SHARDS: Final = 16
-"""Partitions over which the replies to a scatter are spread."""
 INLINE: Final = 4 * 1024
 """Bytes of JSON up to which a payload is kept in its record."""
 PAGE_BYTES: Final = 1024 * 1024
 """Bytes of payloads after which a page ends."""
 _AT: Final = "at"
-_DAY_MS: Final = 86_400_000
 _PREFIXES: Final = "|".join(re.escape(names.CLAIM_PREFIX.format(days)) for days in names.CLAIM_DAYS)
 
 
@@ -139,17 +137,7 @@ class ReplyStore:
 
 def namespace(batch_id: int, ordinal: int) -> str:
     """The partition of a recipient's reply: a number above all batch ids."""
-    return str((1 + ordinal % SHARDS) * (ids.MAX_BATCH_ID + 1) + batch_id)
-
-
-def claim_key(batch: Batch, ordinal: int, name: str, now: int) -> str:
-    """The key of a recipient's payload in the bucket, which keeps it at least as long as the batch's row.
-
-    The rules of the bucket do not depend on the setting ``lifetime``: it may be lowered while scatters run.
-    """
-    left = batch.expires_at * 1000 - now
-    kept = next((days for days in names.CLAIM_DAYS if days * _DAY_MS >= left), names.CLAIM_DAYS[-1])
-    return f"{names.CLAIM_PREFIX.format(kept)}{batch.batch_id}/{ordinal}/{name}"
+    return str(shard(batch_id, ordinal))
 
 
 def is_claim_of(key: str, batch_id: int, ordinal: int) -> bool:

@@ -16,9 +16,10 @@ from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch
+from fanin.domain.chunks import chunks
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.scatter import (
-    ClaimCheck,
-    ClaimCheckRequest,
     FailedRecipients,
     Gathered,
     MissingRecipients,
@@ -27,6 +28,7 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
+from fanin.wire.messages import pack
 
 
 class Sent(NamedTuple):
@@ -128,13 +130,19 @@ class ScatterService:
                 for _, item, to in missing
             ]
         )
+        kept = KeptMessage(
+            scatter.body, {name: MessageAttribute("String", value) for name, value in common.items() if value}
+        )
         failures = [
-            Failure(item, f"{to.name}: {offered.refused[place]}"[: limits.MAX_REASON])
+            Failure(
+                item, f"{to.name}: {offered.refused[place]}"[: limits.MAX_REASON], kept, source=to.channel
+            )
             for place, (_, item, to) in enumerate(missing)
             if place in offered.refused
         ]
-        if failures:
-            self._ledger.fail(failures)
+        at_once = max(1, limits.MAX_FAILED_MESSAGES // len(pack(kept)))
+        for some in chunks(failures, max_items=at_once):
+            self._ledger.fail(some)
         if offered.waiting:
             asked = [n for place, (n, _, _) in enumerate(missing) if place not in offered.waiting]
             put_asked(self._ports.records, batch, chunk, wave, asked)

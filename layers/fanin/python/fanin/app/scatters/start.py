@@ -31,7 +31,7 @@ from fanin.app.scatters.records import (
     read_plan,
     was_sent,
 )
-from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State, touched
+from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import CorrelationIdAlive, RequestTooLarge
 from fanin.wire.scatters import SCATTER
@@ -94,10 +94,14 @@ class Starting:
             on_deadline=OnDeadline.COMPLETE,
             user_key=scatter.user_key,
             metadata=scatter.metadata,
+            on_end=scatter.on_end,
         )
         opening = self._ledger.opening
+        targets = opening.check_targets(scatter.on_end)
         for _ in range(TRIES):
             drafted = opening.draft(request, reservation)
+            if not opening.write_targets(drafted, targets):
+                continue
             written = self._write_records(drafted, scatter, recipients)
             if written is not None and (batch := opening.commit(written)) is not None:
                 return batch
@@ -186,8 +190,9 @@ class Starting:
         now = self._ports.clock.now()
         until = now + plan.timeout * 1000
         self._ports.timers.set(batch.batch_id, until)
-        at = max(batch.touched_at, touched(now, batch.closed_idle_ttl))
-        closed = replace(batch, state=State.CLOSED, closed_at=now, touched_at=at, deadline=until)
+        closed = replace(batch, state=State.CLOSED, closed_at=now, deadline=until)
+        at = max(batch.touched_at, closed.rounded(now))
+        closed = closed.active(at)
         row, _ = self._ports.batches.begin(
             batch.batch_id, recipients, now=now, deadline=until, activity=Activity(at, closed.look_at(now))
         )
@@ -200,8 +205,8 @@ class Starting:
         now = self._ports.clock.now()
         if recipients is not None:
             return replace(batch, items=recipients, deadline=now + timeout * 1000)
-        at = touched(now, batch.open_idle_ttl)
-        return replace(batch, state=State.OPEN, closed_at=None, touched_at=at, deadline=now + RESTART_MS)
+        listing = replace(batch, state=State.OPEN, closed_at=None, deadline=now + RESTART_MS)
+        return listing.active(listing.rounded(now))
 
     def _resolved(self, recipients: Sequence[Recipient]) -> list[Recipient]:
         """Recipients with the URLs of their queues; each queue is looked up once.

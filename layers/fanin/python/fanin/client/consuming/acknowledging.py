@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.app.bisect import REFUSALS, bisect
-from fanin.client.ledger import LedgerCalls
+from fanin.client.ledger import FAILURES_BYTES, LedgerCalls, failure_bytes
 from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain.acks import Acks, Failure, join
 from fanin.domain.batch import Mode
+from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_FAILURES, MAX_IDS, MAX_REASON
 from fanin.errors import (
@@ -23,10 +23,12 @@ from fanin.errors import (
     FaninError,
     OutcomeUnknown,
     PartlyMarked,
+    RequestTooLarge,
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire.items import QUEUED_ACKS
+from fanin.wire.compact_json import compact
+from fanin.wire.items import FAILURE, QUEUED_ACKS
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fanin")
 
 _ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a message
-_FAILURES: Final = 100  # fit one request, however long their reasons are
+_FAILURES: Final = 100  # of one request, which has room for their reasons, however long these are
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,27 @@ class ItemOutcome:
     Attributes:
         item: its id.
         failure: why it failed for good; None if it was done.
+        message: its message, to be kept if it failed.
+        attempts: how often the message was received; 0 if that is not known.
+        source: URL or ARN of the queue that it came from; empty if that is not known.
     """
 
     item: str
     failure: str | None = None
+    message: KeptMessage | None = field(default=None, repr=False)
+    attempts: int = 0
+    source: str = ""
+
+    @classmethod
+    def of(cls, failure: Failure) -> ItemOutcome:
+        """The outcome of an item that failed."""
+        return cls(failure.item, failure.reason, failure.message, failure.attempts, failure.source)
+
+    @property
+    def failed(self) -> Failure:
+        """The failure as the ledger takes it; its reason is cut to the ledger's limit."""
+        reason = (self.failure or "")[:MAX_REASON]
+        return Failure(self.item, reason, self.message, self.attempts, self.source)
 
 
 Acknowledger: TypeAlias = Callable[[Sequence[ItemOutcome]], None]
@@ -67,7 +86,7 @@ def split(outcomes: Iterable[ItemOutcome]) -> tuple[list[str], list[Failure]]:
         if outcome.failure is None:
             done.append(outcome.item)
         else:
-            failed.append(Failure(outcome.item, outcome.failure[:MAX_REASON]))
+            failed.append(outcome.failed)
     return done, failed
 
 
@@ -115,7 +134,7 @@ class LedgerAcknowledger:
             raise _left(busy, rest) from busy
         spared = [
             *map(ItemOutcome, rest.items),
-            *(ItemOutcome(one.item, one.reason) for one in rest.failures),
+            *map(ItemOutcome.of, rest.failures),
         ]
         logger.warning("%d items go to the ack queue, since the ledger is busy: %s", len(spared), busy)
         try:
@@ -178,7 +197,8 @@ def _requests(outcomes: Iterable[ItemOutcome]) -> Iterator[Acks]:
     """What the ledger is asked for, a request each: items that are done, then those that failed."""
     done, failed = split(outcomes)
     yield from (Acks(items=items) for items in chunks(done, max_items=MAX_IDS))
-    yield from (Acks(failures=failures) for failures in chunks(failed, max_items=_FAILURES))
+    requests = chunks(failed, max_items=_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
+    yield from (Acks(failures=failures) for failures in requests)
 
 
 def _without(acks: Acks, batches: Container[int]) -> Acks:
@@ -203,6 +223,9 @@ class QueueAcknowledger:
     request for every few items, and the consumer does not depend on the ledger being up. An id that the
     ledger refuses shows up in the ack queue's dead-letter queue only.
 
+    A failed item whose message does not fit into one of these messages is not acknowledged: its message comes
+    again, and dies into its queue's dead-letter queue, from which it is kept.
+
     Args:
         sqs: client.
         queue_url: the ack queue, the stack's output ``AckQueueUrl``.
@@ -215,18 +238,23 @@ class QueueAcknowledger:
         self._message_bytes = message_bytes
 
     def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
-        messages = self._messages(outcomes)
+        room = self._message_bytes - _ENVELOPE
+        large = [one for one in outcomes if one.message is not None and _wire_bytes(one) > room]
+        messages = self._messages([one for one in outcomes if one not in large] if large else outcomes)
         sent = False
         for acks in messages:
-            body = json.dumps(QUEUED_ACKS.encode(acks), separators=(",", ":"), ensure_ascii=False)
+            body = compact(QUEUED_ACKS.encode(acks))
             try:
                 with queue_errors(self._queue_url):
                     self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
             except FaninError as error:
                 if not sent:
                     raise
-                raise _left(error, join([acks, *messages])) from error
+                left = Acks(failures=[one.failed for one in large])
+                raise _left(error, join([acks, *messages, left])) from error
             sent = True
+        if large:
+            raise _left(_too_large(large, room), Acks(failures=[one.failed for one in large]))
 
     def _messages(self, outcomes: Sequence[ItemOutcome]) -> Iterator[Acks]:
         room = self._message_bytes - _ENVELOPE
@@ -238,7 +266,23 @@ class QueueAcknowledger:
 def _wire_bytes(outcome: ItemOutcome) -> int:
     if outcome.failure is None:
         return len(outcome.item) + 3
-    return len(json.dumps({"item": outcome.item, "reason": outcome.failure}, ensure_ascii=False).encode())
+    return len(compact(FAILURE.encode(outcome.failed)).encode()) + 1
+
+
+def _too_large(outcomes: Sequence[ItemOutcome], room: int) -> RequestTooLarge:
+    """Why failures are not acknowledged through the ack queue; also logs it."""
+    logger.warning(
+        "%d failed items, the first %s, have messages over the %d bytes that the ack queue takes:"
+        " they are not acknowledged, come again, and are kept when they reach their dead-letter queue",
+        len(outcomes),
+        outcomes[0].item,
+        room,
+    )
+    return RequestTooLarge(
+        f"the message of item {outcomes[0].item} is over the {room} bytes that the ack queue takes; fail it"
+        ' over the API (via="api"), keep its reason alone (keep="reason"), or let it reach its dead-letter'
+        " queue"
+    )
 
 
 def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -> set[str]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow, check_handler
+from fanin.client.consuming.skipping import Skipping
+from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
 from fanin.client.messages import from_queue
 from fanin.client.sqs_errors import queue_errors
 from fanin.client.sqs_messages import is_fifo
 from fanin.domain import limits
+from fanin.domain.failures import Keep
 from fanin.errors import ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ class Consumer:
         visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to the
             queue.
         backoff: waits after SQS did not answer.
+        keep: what is kept of failed items: their messages, or their reasons alone.
+        skipping: decides which messages are dropped because their batch has ended; None drops none.
+        note: notes attempts that failed again; None notes nothing.
 
     Raises:
         InvalidRequest: an argument is not what it should be.
@@ -58,7 +63,11 @@ class Consumer:
         wait: int = 20,
         visibility_timeout: int | None = None,
         backoff: Backoff | None = None,
+        keep: Keep = Keep.MESSAGE,
+        skipping: Skipping | None = None,
+        note: NoteRetries | None = None,
     ) -> None:
+        self._skipping = skipping
         check_handler(handle)
         limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
         limits.whole("wait", wait, 0, limits.MAX_WAIT)
@@ -69,10 +78,17 @@ class Consumer:
         self._fifo = is_fifo(queue_url)
         self._handle = handle
         self._acknowledge = acknowledge
+        self._keep = keep
+        self._note = note
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
         self._backoff = backoff or SQS_WAITS
+
+    @property
+    def skipped(self) -> int:
+        """How many messages were dropped without doing their work, because their batch had ended."""
+        return 0 if self._skipping is None else self._skipping.skipped
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """Poll until told to stop; while SQS does not answer, wait longer and longer.
@@ -120,7 +136,14 @@ class Consumer:
                 **self._options,
             )
         messages: list[Mapping[str, Any]] = list(answer.get("Messages", []))
-        window = MessageWindow(self._handle, self._acknowledge)
+        window = MessageWindow(
+            self._handle,
+            self._acknowledge,
+            keep=self._keep,
+            source=self._queue_url,
+            skipping=self._skipping,
+            note=self._note,
+        )
         handled = self._handle_all(window, messages)
         again = window.acknowledge()
         self._delete([message for message in handled if message["MessageId"] not in again])

@@ -8,11 +8,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow, check_handler
+from fanin.client.consuming.skipping import Skipping
+from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
 from fanin.client.messages import from_lambda, sqs_records
 from fanin.client.sqs_messages import is_fifo
+from fanin.domain.failures import Keep
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured
+from fanin.names import CONSUMERS, METRIC_SKIPPED, METRICS_NAMESPACE
 
 
 class SqsHandler:
@@ -25,6 +28,10 @@ class SqsHandler:
     Args:
         handle: does the work of one message.
         acknowledger: makes a new acknowledger for each event.
+        keep: what is kept of failed items: their messages, or their reasons alone.
+        skipping: makes what decides which messages of an event are dropped because their batch has ended;
+            None drops none. Those that are dropped are counted in the metric ``MessagesSkipped``.
+        note: notes attempts that failed again; None notes nothing.
 
     Raises:
         InvalidRequest: ``handle`` cannot be called.
@@ -34,13 +41,24 @@ class SqsHandler:
         handle: that function, so that a test can call it alone.
     """
 
-    def __init__(self, handle: MessageHandler, acknowledger: Callable[[], Acknowledger]) -> None:
+    def __init__(
+        self,
+        handle: MessageHandler,
+        acknowledger: Callable[[], Acknowledger],
+        skipping: Callable[[], Skipping] | None = None,
+        *,
+        keep: Keep = Keep.MESSAGE,
+        note: NoteRetries | None = None,
+    ) -> None:
         if find_spec("aws_lambda_powertools") is None:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")
         check_handler(handle)
         functools.update_wrapper(self, handle)
         self.handle = handle
         self._acknowledger = acknowledger
+        self._keep = keep
+        self._skipping = skipping
+        self._note = note
 
     def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
         """Handle an SQS event.
@@ -61,7 +79,10 @@ class SqsHandler:
             return partial_batch_response(())
         from aws_lambda_powertools.utilities import batch  # noqa: PLC0415 - an extra of the package
 
-        window = MessageWindow(self.handle, self._acknowledger())
+        skipping = None if self._skipping is None else self._skipping()
+        window = MessageWindow(
+            self.handle, self._acknowledger(), keep=self._keep, skipping=skipping, note=self._note
+        )
         processor: batch.BatchProcessor
         if is_fifo(str(records[0].get("eventSourceARN"))):
             processor = batch.SqsFifoPartialProcessor(skip_group_on_error=True)
@@ -75,5 +96,17 @@ class SqsHandler:
         response = batch.process_partial_response(
             event=dict(event), record_handler=record_handler, processor=processor, context=context
         )
+        if skipping is not None and skipping.skipped:
+            _count_skipped(skipping.skipped)
         failed = {str(failure["itemIdentifier"]) for failure in response["batchItemFailures"]}
         return partial_batch_response(sorted(failed | window.acknowledge()))
+
+
+def _count_skipped(messages: int) -> None:
+    """Write a metric of its own, since the function's owner may use the namespace of the other metrics."""
+    from aws_lambda_powertools.metrics import MetricUnit, single_metric  # noqa: PLC0415 - an extra
+
+    with single_metric(
+        name=METRIC_SKIPPED, unit=MetricUnit.Count, value=messages, namespace=METRICS_NAMESPACE
+    ) as metric:
+        metric.add_dimension(name="service", value=CONSUMERS)

@@ -8,9 +8,14 @@ from typing import Final, TypeAlias
 
 from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, unacknowledged
+from fanin.client.consuming.keeping import kept_message, source_of
+from fanin.client.consuming.skipping import Skipping
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.messages import ReceivedMessage
 from fanin.domain import ids
+from fanin.domain.diagnosis import Retry
+from fanin.domain.failures import Keep
+from fanin.domain.limits import MAX_REASON
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
@@ -23,6 +28,14 @@ Messages are delivered at least once, so handling one twice must do no harm. The
 when it is replied to (``tracker.scatters.reply``), now or later, and not by being handled. A message for
 whose item the handler opens a batch (``parent_item=message.item``) is done when that batch ends.
 """
+
+
+NoteRetries: TypeAlias = Callable[[Sequence[Retry]], None]
+"""Notes failed attempts, so that a diagnosis can say what their error is; it does not raise."""
+
+_REPEATED: Final = 2
+"""Receives from which on a failed attempt is noted: the first may be an accident, and healthy items cost
+nothing."""
 
 
 def check_handler(handle: object) -> None:
@@ -56,39 +69,93 @@ class MessageWindow:
     Args:
         handle: does the work of one message.
         acknowledge: tells the ledger about all of them.
+        keep: what is kept of failed items: their messages, or their reasons alone.
+        source: URL or ARN of the queue they were received from; by default what the messages say.
+        note: notes attempts that failed again; None notes nothing.
         now: tells the time in milliseconds since the epoch; the machine's by default.
+        skipping: decides which messages are dropped because their batch has ended; None drops none.
     """
 
     def __init__(
-        self, handle: MessageHandler, acknowledge: Acknowledger, *, now: Callable[[], int] | None = None
+        self,
+        handle: MessageHandler,
+        acknowledge: Acknowledger,
+        *,
+        keep: Keep = Keep.MESSAGE,
+        source: str = "",
+        note: NoteRetries | None = None,
+        now: Callable[[], int] | None = None,
+        skipping: Skipping | None = None,
     ) -> None:
+        self._skipping = skipping
+        self._again: set[str] = set()
+        self._asked: set[int | None] = set()
+        self._note = note
+        self._retries: list[Retry] = []
         self._handle = handle
+        self._keep = keep
+        self._source = source
         self._acknowledge = acknowledge
         self._now = now or SystemClock().now
         self._outcomes: dict[str, ItemOutcome] = {}
 
     def handle(self, message: ReceivedMessage) -> None:
         """Handle one message; whatever the handler raises is raised, except ``ItemFailed``."""
+        if self._skipping is not None and self._skipping.skips(message):
+            return
         failure: str | None = None
         with IN_HAND.handling(message.item) as handling:
             try:
                 self._handle(message)
             except ItemFailed as failed:
                 failure = failed.reason
+            except Exception as error:
+                self._remember(message, error)
+                raise
         # The reply may still come: marking its recipient done now would end the scatter without it. So it is
         # with a child batch, whose end marks the item.
         waits = (message.expects_reply or handling.left_to_child) and failure is None
         if message.item is not None and not waits:
-            self._outcomes[message.message_id] = ItemOutcome(message.item, failure)
+            self._outcomes[message.message_id] = self._outcome(message, message.item, failure)
+            self._ask(message)
+
+    def _outcome(self, message: ReceivedMessage, item: str, failure: str | None) -> ItemOutcome:
+        if failure is None:
+            return ItemOutcome(item)
+        kept = kept_message(message) if self._keep is Keep.MESSAGE else None
+        return ItemOutcome(item, failure, kept, message.receive_count, self._source or source_of(message))
+
+    def _ask(self, message: ReceivedMessage) -> None:
+        """Acknowledge what was handled so far, if the receipt may tell that the batch has ended meanwhile."""
+        if self._skipping is None or message.batch_id in self._asked or not self._skipping.asks(message):
+            return
+        self._asked.add(message.batch_id)
+        self._again |= self._flush()
+
+    def _remember(self, message: ReceivedMessage, error: Exception) -> None:
+        if message.item is not None and message.receive_count >= _REPEATED:
+            said = (
+                f"{type(error).__name__}: {error}".rstrip(": ").encode(errors="replace").decode()[:MAX_REASON]
+            )
+            queue = str(message.raw.get("eventSourceARN", "")).rpartition(":")[2] or self._source
+            self._retries.append(Retry(message.item, message.receive_count, said, queue))
 
     def acknowledge(self) -> set[str]:
-        """Acknowledge all messages that were handled.
+        """Acknowledge all messages that were handled, and note the attempts that failed again.
 
         Returns:
             Ids of the messages that must be delivered again, because their items could not be marked.
         """
-        unmarked = unacknowledged(self._acknowledge_or_drop, list(self._outcomes.values()))
-        return {message_id for message_id, outcome in self._outcomes.items() if outcome.item in unmarked}
+        again = self._again | self._flush()
+        if self._retries and self._note is not None and not again:
+            self._note(self._retries)  # a ledger that is too busy to mark items is not asked for notes
+        return again
+
+    def _flush(self) -> set[str]:
+        """Acknowledge what was handled since the last time; returns what ``acknowledge`` does, of these."""
+        outcomes, self._outcomes = self._outcomes, {}
+        unmarked = unacknowledged(self._acknowledge_or_drop, list(outcomes.values()))
+        return {message_id for message_id, outcome in outcomes.items() if outcome.item in unmarked}
 
     def _acknowledge_or_drop(self, outcomes: Sequence[ItemOutcome]) -> None:
         """Acknowledge items; one that stands alone and whose batch is gone counts as acknowledged."""

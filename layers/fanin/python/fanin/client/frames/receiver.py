@@ -15,7 +15,7 @@ from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, Queu
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.lease_plan import LeasePlan, TakenLease
 from fanin.domain import limits
-from fanin.domain.frames import DEFAULT_LEASE, Claim, Hold, Ticket
+from fanin.domain.frames import Claim, Hold, Ticket
 from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
@@ -96,7 +96,7 @@ class IdempotentReceiver:
         handle: DeliveryHandler,
         acknowledge: Acknowledger,
         *,
-        lease: int = DEFAULT_LEASE,
+        lease: int = limits.DEFAULT_ENVELOPE_LEASE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if isinstance(acknowledge, QueueAcknowledger):

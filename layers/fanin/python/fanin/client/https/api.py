@@ -34,6 +34,7 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
+from fanin.wire.compact_json import compact
 from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import Json
 from fanin.wire.shapes import Shape, plain
@@ -91,6 +92,7 @@ class HttpsApi:
         headers: dict[str, str] | None = None,
         repeatable: bool | Callable[[], bool] = True,
         rest_is_repeated: bool = False,
+        once: bool = False,
     ) -> T:
         """Make a call.
 
@@ -104,6 +106,7 @@ class HttpsApi:
             repeatable: whether it may be sent again when its answer was lost; a function is asked only then,
                 and raises if it cannot tell.
             rest_is_repeated: whether the caller repeats what a call has left that marked some items.
+            once: never send it again, because the caller would rather go on.
 
         Raises:
             OutcomeUnknown: the answer was lost, and the call may not be repeated.
@@ -111,7 +114,7 @@ class HttpsApi:
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
-        payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        payload = None if body is None else compact(body, "the request").encode()
         request = Request(method, url, {"Content-Type": "application/json", **(headers or {})}, payload)
         attempt = 0
         while True:
@@ -126,7 +129,7 @@ class HttpsApi:
                     raise OutcomeUnknown(
                         f"{error}; {method} {path} may have taken effect, and was not sent again: {harm}"
                     ) from error
-                if attempt >= self._attempts:
+                if once or attempt >= self._attempts:
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fanin.client.https.api import HttpsApi, keyed
-from fanin.domain.frames import DEFAULT_LEASE, Claim, ClaimEnvelopes, Frame, OpenFrame, Ticket
+from fanin.domain.frames import Claim, ClaimEnvelopes, Frame, OpenFrame, Ticket
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 from fanin.wire import frames as wire
 
 
@@ -29,7 +30,7 @@ class HttpsFrames:
         query = {"cursor": cursor, "limit": limit}
         return self._api.call(wire.FRAME, "GET", f"/frames/{frame_id}", query=query)
 
-    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_LEASE) -> list[Claim]:
+    def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_ENVELOPE_LEASE) -> list[Claim]:
         body = wire.CLAIM_ENVELOPES.encode(ClaimEnvelopes(tickets, lease))
         claims = self._api.call(wire.CLAIMS, "POST", "/claims", body)
         return list(claims)

@@ -38,7 +38,7 @@ class KnownModes:
         it does no harm if an estimated one passes for exact then.
         """
         for receipt in receipts:
-            if receipt.first or receipt.duplicates:
+            if receipt.first or receipt.duplicates or receipt.held:
                 self._keep(receipt.batch_id, Mode.EXACT)
             elif receipt.ranged and not acks.ranges:
                 self._keep(receipt.batch_id, Mode.ESTIMATED)

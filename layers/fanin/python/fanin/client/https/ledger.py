@@ -9,11 +9,25 @@ from fanin.client.https.known_modes import KnownModes
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
+from fanin.domain.reports import (
+    Batches,
+    Errors,
+    Expired,
+    FailedMessage,
+    Failures,
+    Missing,
+    Progress,
+    ReleasedItems,
+    Verdict,
+)
+from fanin.domain.selection import Selection
+from fanin.domain.targets import TargetReports
 from fanin.errors import BatchGone, BatchNotFound, PartlyMarked
 from fanin.wire import batches
 from fanin.wire import items as shapes
 from fanin.wire.json_types import Json
+from fanin.wire.selections import SELECTION
+from fanin.wire.targets import TARGET_REPORTS
 from fanin.wire.times import encode_time
 
 
@@ -75,14 +89,27 @@ class HttpsLedger:
     def cancel(self, batch_id: int) -> Batch:
         return self._api.call(batches.BATCH, "POST", f"/batches/{batch_id}/cancel")
 
-    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        query = {"exact": "true"} if exact else {}
+    def release(
+        self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
+    ) -> ReleasedItems:
+        body = SELECTION.encode(selection or Selection())
+        path = f"/batches/{batch_id}/release"
+        return self._api.call(batches.RELEASED, "POST", path, body, query={"cursor": cursor})
+
+    def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> Progress:
+        query = {"exact": "true"} if exact else {"brief": "true"} if brief else {}
         progress = self._api.call(batches.PROGRESS, "GET", f"/batches/{batch_id}", query=query)
         self._modes.note(progress.batch)
         return progress
 
     def remove(self, batch_id: int) -> Expired:
         return self._api.call(batches.EXPIRED, "DELETE", f"/batches/{batch_id}")
+
+    def targets(self, batch_id: int) -> TargetReports:
+        return self._api.call(TARGET_REPORTS, "GET", f"/batches/{batch_id}/targets")
+
+    def redeliver(self, batch_id: int) -> TargetReports:
+        return self._api.call(TARGET_REPORTS, "POST", f"/batches/{batch_id}/targets/redeliver")
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         query = {"cursor": cursor, "limit": limit}
@@ -91,6 +118,13 @@ class HttpsLedger:
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         query = {"cursor": cursor, "limit": limit}
         return self._api.call(shapes.FAILED_ITEMS, "GET", f"/batches/{batch_id}/failures", query=query)
+
+    def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
+        return self._api.call(shapes.FAILED_MESSAGE, "GET", f"/batches/{batch_id}/failures/{ordinal}")
+
+    def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
+        query = {"cursor": cursor}
+        return self._api.call(shapes.ERRORS, "GET", f"/batches/{batch_id}/errors", query=query)
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         query = {"cursor": cursor, "repair": "true" if repair else "false"}

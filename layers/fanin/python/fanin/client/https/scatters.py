@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fanin.client.https.api import HttpsApi, keyed
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.scatter import (
-    ClaimCheck,
-    ClaimCheckRequest,
     FailedRecipients,
     Gathered,
     MissingRecipients,

@@ -6,9 +6,11 @@ from functools import cached_property
 
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.buffers import HttpsBuffers
+from fanin.client.https.diagnostics import HttpsDiagnostics
 from fanin.client.https.directory import HttpsDirectory, HttpsRouting
 from fanin.client.https.frames import HttpsFrames
 from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.redrives import HttpsRedrives
 from fanin.client.https.scatters import HttpsScatters
 
 
@@ -25,6 +27,10 @@ class HttpsServices:
     @cached_property
     def ledger(self) -> HttpsLedger:
         return HttpsLedger(self._api)
+
+    @cached_property
+    def diagnostics(self) -> HttpsDiagnostics:
+        return HttpsDiagnostics(self._api)
 
     @cached_property
     def scatters(self) -> HttpsScatters:
@@ -45,3 +51,7 @@ class HttpsServices:
     @cached_property
     def routing(self) -> HttpsRouting:
         return HttpsRouting(self._api)
+
+    @cached_property
+    def redrives(self) -> HttpsRedrives:
+        return HttpsRedrives(self._api)

@@ -15,10 +15,12 @@ from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.producing.done_before import DoneBefore
 from fanin.client.producing.sender import Sender
+from fanin.client.producing.sent_notes import NoteSent, SentNotes
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, State
+from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
 from fanin.domain.reports import Progress
 from fanin.errors import InvalidRequest, LimitReached, SendFailed, Throttled
@@ -45,6 +47,7 @@ class TrackedBatch:
         row: the batch.
         sqs: makes the client that messages are sent with.
         backoff: waits while the batch is full, or the ledger throttles.
+        note: notes what was sent, for ``why``; None notes nothing. It does not raise.
         resumable: whether another run may make the same calls in the same order, after this one broke off.
             Then additions have the same keys in each run, and so the same items; and nothing is sent for a
             batch that an earlier run has closed.
@@ -61,8 +64,10 @@ class TrackedBatch:
         sqs: Callable[[], SQSClient],
         *,
         backoff: Backoff | None = None,
+        note: NoteSent | None = None,
         resumable: bool = False,
     ) -> None:
+        self._note = note
         self._additions = itertools.count() if resumable else None
         self._ledger = ledger
         self._make_sqs = sqs
@@ -157,8 +162,11 @@ class TrackedBatch:
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
         sent = 0
         unsent: list[Message] = []
-        for taken, _ in sender.send(self._blocks(messages, size, sender.refused, unsent, key)):
+        notes = SentNotes(self.id, queue_url, self._note or (lambda _batch, _sent: None))
+        blocks = self._blocks(messages, size, sender.refused, unsent, key, notes=notes)
+        for taken, failed in sender.send(blocks):
             sent += taken
+            notes.answered(taken + len(failed), sender.refused)
             if progress is not None:
                 progress(taken)
         if sender.refused:
@@ -172,6 +180,8 @@ class TrackedBatch:
         refused: Mapping[str, str],
         unsent: list[Message],
         key: str | None,
+        *,
+        notes: SentNotes,
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         """Add items for the messages, block by block; if there can be no room, the rest is ``unsent``."""
         stream = map(_weighed, messages)
@@ -184,7 +194,9 @@ class TrackedBatch:
                 unsent += [message for message, _ in block]
                 return
             pairs = zip(group, (message for message, _ in block), strict=True)
-            yield [pair for pair in pairs if done is None or pair[0] not in done]
+            entries = [pair for pair in pairs if done is None or pair[0] not in done]
+            notes.begin(group.prefix, len(entries))
+            yield entries
 
     def _admitted(self, count: int, refused: Mapping[str, str], key: str) -> Group | None:
         """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.
@@ -204,9 +216,15 @@ class TrackedBatch:
                 self._backoff.wait(attempt, busy.retry_after)
                 attempt += 1
 
-    def fail(self, items: str | Failure | Iterable[str | Failure], reason: str = "") -> list[Receipt]:
+    def fail(
+        self,
+        items: str | Failure | Iterable[str | Failure],
+        reason: str = "",
+        *,
+        message: KeptMessage | str | None = None,
+    ) -> list[Receipt]:
         """Mark items done as failed; see ``Tracker.fail``."""
-        return self._ledger.fail(items, reason)
+        return self._ledger.fail(items, reason, message=message)
 
     def close(self) -> Batch:
         """Accept no more items; the batch completes when its last item is done."""

@@ -13,6 +13,7 @@ from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors
 from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES, is_fifo
 from fanin.domain import limits
+from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ITEM_ATTRIBUTE
 
@@ -52,6 +53,7 @@ class Sender:
         backoff: waits between attempts.
         strict: raise Throttled if entries fail in all attempts without being to blame, for callers that can
             repeat all of their work; by default such entries are reported like those that are to blame.
+        keep: hold messages that the queue refused until ``take_refused`` hands them over.
 
     Raises:
         InvalidRequest: an argument is not what it should be.
@@ -73,11 +75,13 @@ class Sender:
         attempts: int = 6,
         backoff: Backoff | None = None,
         strict: bool = False,
+        keep: bool = False,
     ) -> None:
         limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
         limits.whole("workers", workers, 1, _WORKERS)
         limits.whole("request_bytes", request_bytes, 1, MOST_BYTES)
         self.refused: dict[str, str] = {}
+        self._kept: dict[str, KeptMessage] | None = {} if keep else None
         self._sqs = sqs
         self._queue_url = queue_url
         self._fifo = is_fifo(queue_url)
@@ -117,6 +121,10 @@ class Sender:
                 ):  # one more than can run, so that no worker waits for its next
                     yield running.popleft().result()
             yield from (future.result() for future in running)
+
+    def take_refused(self, item: str) -> KeptMessage | None:
+        """Hand over the message of an item that the queue refused, once; None if messages are not kept."""
+        return self._kept.pop(item, None) if self._kept is not None else None
 
     def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
         entries = (self._entry(item, message) for item, message in block)
@@ -170,6 +178,8 @@ class Sender:
             self._backoff.wait(attempt)
         reasons = {entries[int(key)].item: why for key, why in refused.items()}
         self.refused |= reasons
+        if self._kept is not None:
+            self._kept |= {entries[int(key)].item: _kept(entries[int(key)].fields) for key in refused}
         return len(entries) - len(refused), reasons
 
     def _batch(self, pending: Mapping[str, Entry]) -> list[Any]:
@@ -177,6 +187,15 @@ class Sender:
         with queue_errors(self._queue_url):
             answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         return list(answer.get("Failed", []))
+
+
+def _kept(fields: Mapping[str, Any]) -> KeptMessage:
+    attributes = {
+        name: MessageAttribute(value["DataType"], value.get("BinaryValue", value.get("StringValue", "")))
+        for name, value in fields["MessageAttributes"].items()
+        if name != ITEM_ATTRIBUTE
+    }
+    return KeptMessage(fields["MessageBody"], attributes, fields.get("MessageGroupId"))
 
 
 def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,19 +16,25 @@ from fanin.entry import wiring
 from fanin.entry.http import problems
 from fanin.entry.http.route import Decoder, Route
 from fanin.entry.http.statuses import STATUS
-from fanin.entry.http.table import ROUTES
+from fanin.entry.http.v1 import ledger
 from fanin.entry.observe import logger
 from fanin.errors import FaninError, InvalidRequest
 
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer an event of an HTTP API (payload format 2.0) from the tables that the environment names."""
-    return serve(_application(), event, context)
+    return serve(_application(patterns=_is_of_patterns(event)), event, context)
 
 
 @cache
-def _application() -> APIGatewayHttpResolver:
-    return application(wiring.services)
+def _application(*, patterns: bool) -> APIGatewayHttpResolver:
+    return application(wiring.services, None if patterns else ledger.ROUTES)
+
+
+def _is_of_patterns(event: Mapping[str, Any]) -> bool:
+    """Whether no route of the ledger takes the request; then the routes of the patterns are imported, too."""
+    method, path = event["requestContext"]["http"]["method"], event["rawPath"].rstrip("/")
+    return not any(route.method == method and route.matches(path) for route in ledger.ROUTES)
 
 
 def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -47,13 +53,16 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
     return answer
 
 
-def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES) -> APIGatewayHttpResolver:
+def application(
+    services: Callable[[], Fanin], routes: Sequence[Route] | None = None
+) -> APIGatewayHttpResolver:
     """Make the resolver of a route table.
 
     Args:
         services: gives the use cases; called with each request, so that callers get its errors as problems.
-        routes: the table.
+        routes: the table; by default all that the API has.
     """
+    routes = _all_routes() if routes is None else routes
     app = APIGatewayHttpResolver()
 
     def request_id() -> str:
@@ -88,6 +97,12 @@ def application(services: Callable[[], Fanin], routes: Sequence[Route] = ROUTES)
     app.exception_handler(FaninError)(refused)
     app.exception_handler(Exception)(crashed)
     return app
+
+
+def _all_routes() -> Sequence[Route]:
+    from fanin.entry.http.table import ROUTES  # noqa: PLC0415  only requests of patterns need them
+
+    return ROUTES
 
 
 def _endpoint(

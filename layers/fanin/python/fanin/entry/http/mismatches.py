@@ -123,7 +123,7 @@ def _named(names: list[str], what: str) -> str:
 
 def _expected(schema: Schema) -> str:
     if "enum" in schema:
-        return "one of " + ", ".join(schema["enum"])
+        return "one of " + ", ".join("null" if one is None else one for one in schema["enum"])
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     # Every whole number is a number.
     kinds = [kind for kind in types if not (kind == "integer" and "number" in types)]

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
+from fanin.domain import limits
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.http.mismatches import HEADERS, QUERY
 from fanin.entry.http.validation import Check, checked, compiled
@@ -21,6 +22,9 @@ from fanin.wire.shapes import Shape, object_schema
 
 MAX_BODY: Final = 1024 * 1024
 """Bytes of a request's body."""
+
+MAX_FAILURES_BODY: Final = limits.MAX_FAILED_MESSAGES + MAX_BODY
+"""The same of a request that fails items, which brings their messages."""
 
 _WORDS: Final = {"true": True, "false": False}
 
@@ -84,6 +88,7 @@ class Route(NamedTuple):
         optional: query parameters that may be given.
         headers: headers that the route reads.
         errors: what it can raise besides the errors of every route.
+        most_bytes: of the body.
     """
 
     method: str
@@ -99,6 +104,7 @@ class Route(NamedTuple):
     optional: Mapping[str, JsonType[Any]] = {}
     headers: Mapping[str, JsonType[Any]] = {}
     errors: tuple[type[FaninError], ...] = ()
+    most_bytes: int = MAX_BODY
 
     def matches(self, path: str) -> bool:
         """Whether the path is the route's; the method does not matter."""
@@ -116,7 +122,7 @@ class Decoder:
 
         Raises:
             InvalidRequest: it is malformed.
-            RequestTooLarge: its body is over 1 MiB, or an array in it too long.
+            RequestTooLarge: its body has more bytes than the route takes, or an array in it too long.
         """
         route = self._route
         kinds = {**route.required, **route.optional}
@@ -130,7 +136,7 @@ class Decoder:
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},
             self._check_headers(headers),
-            checked(route.body, _body(event)) if route.body else {},
+            checked(route.body, _body(event, route.most_bytes)) if route.body else {},
             route.body,
         )
 
@@ -155,18 +161,18 @@ def _typed(kind: JsonType[Any] | None, text: str) -> Any:
     return _WORDS.get(text, text) if wanted == "boolean" else text
 
 
-def _body(event: APIGatewayProxyEventV2) -> bytes:
+def _body(event: APIGatewayProxyEventV2, most: int) -> bytes:
     text = event.body or ""
-    if len(text) > MAX_BODY * 4 // 3 + 4:
-        raise _too_large()
+    if len(text) > most * 4 // 3 + 4:
+        raise _too_large(most)
     try:
         body = base64.b64decode(text, validate=True) if event.is_base64_encoded else text.encode()
     except ValueError as error:  # of base64, or of a character that is half a surrogate pair
         raise InvalidRequest("the body is not text in UTF-8; send JSON") from error
-    if len(body) > MAX_BODY:
-        raise _too_large()
+    if len(body) > most:
+        raise _too_large(most)
     return body
 
 
-def _too_large() -> RequestTooLarge:
-    return RequestTooLarge(f"the body is over {MAX_BODY} bytes; send it in parts")
+def _too_large(most: int) -> RequestTooLarge:
+    return RequestTooLarge(f"the body is over {most} bytes; send it in parts")

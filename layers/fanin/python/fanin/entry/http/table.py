@@ -9,9 +9,11 @@ from fanin.app.api import Fanin
 from fanin.entry.http import carlyle_v1
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1 import buffers as v1_buffers
+from fanin.entry.http.v1 import diagnostics as v1_diagnostics
 from fanin.entry.http.v1 import directory as v1_directory
 from fanin.entry.http.v1 import frames as v1_frames
 from fanin.entry.http.v1 import ledger as v1
+from fanin.entry.http.v1 import redrives as v1_redrives
 from fanin.entry.http.v1 import scatters as v1_scatters
 from fanin.wire.json_types import Json
 from fanin.wire.problems import DOCUMENT
@@ -25,6 +27,8 @@ def _document(_fanin: Fanin, _request: Request) -> Json:
 
 ROUTES: Final[tuple[Route, ...]] = (
     *v1.ROUTES,
+    *v1_redrives.ROUTES,
+    *v1_diagnostics.ROUTES,
     *v1_buffers.ROUTES,
     *v1_directory.ROUTES,
     *v1_frames.ROUTES,

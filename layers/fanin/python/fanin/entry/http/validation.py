@@ -8,9 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from fanin.entry.http.mismatches import BODY, Mismatch, Part, path_to
 from fanin.errors import InvalidRequest, RequestTooLarge
-from fanin.wire.components import COMPONENTS
 from fanin.wire.json_types import Json, Schema
-from fanin.wire.shapes import Shape
+from fanin.wire.shapes import DEFINITIONS, Shape
 from fanin.wire.strict_json import read_json
 
 Check: TypeAlias = Callable[[Any], Any]
@@ -56,4 +55,4 @@ def compiled(schema: Schema, part: Part) -> Check:
 
 @cache
 def _check_of(shape: Shape[Any]) -> Check:
-    return compiled({**shape.schema, "components": {"schemas": COMPONENTS}}, BODY)
+    return compiled({**shape.schema, "components": {"schemas": DEFINITIONS}}, BODY)

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 
 from fanin.app.bisect import REFUSALS
+from fanin.app.diagnosis.last_errors import last_errors
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
+from fanin.app.failures.redrive import WORK_MS
+from fanin.app.kept.forgetting import forget
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record as DirectoryRecord
 from fanin.app.ports.words import WordKey
 from fanin.app.services import Services
-from fanin.domain.acks import Failure, dead_letter_reason
+from fanin.app.targets.delivery import Outcome, deliver
+from fanin.app.targets.jobs import Job
 from fanin.domain.batch import Batch
 from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.sources import Dead
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.entry.kept_messages import dead_failure
+from fanin.entry.target_pauses import PAUSES, pause
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ServiceUnavailable
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.wire.items import QUEUED_ACKS
 from fanin.wire.scatters import REPLIES
+
+PAUSES_IN_MEMORY: Final = replace(PAUSES, fraction=lambda: 1.0)
+"""The longest pauses, so that a test runs the same way each time."""
 
 
 class Functions:
@@ -29,24 +40,34 @@ class Functions:
         ports: the stores and the rest of the world.
         dead: collects messages of unknown items.
         give_up: takes the body of a message of the ack queue that is at fault.
+        postpone: lets a message come again after so many seconds.
 
     Attributes:
         services: the use cases.
         registered: whether there ever was a registration, so that the registrar has work.
     """
 
-    def __init__(self, ports: Ports, dead: list[Dead], give_up: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        dead: list[Dead],
+        give_up: Callable[[str], object],
+        postpone: Callable[[Record, int], object],
+    ) -> None:
         self.registered = False
         self.services = Services(ports)
         self._ports = ports
         self._dead = dead
         self._give_up = give_up
+        self._postpone = postpone
 
     def notifier(self, change: tuple[Batch | None, Batch]) -> None:
-        """Announce the end of a batch, if this change of its row ended it."""
+        """Announce the end of a batch, if this change of its row ended it; forget one that was removed."""
         old, new = change
         if new.state.terminal and not (old and old.state.terminal):
             self.services.ledger.announce(new)
+        elif old and new.expires_at < old.expires_at:
+            forget(self._ports, new.batch_id)
 
     def settler(self, finished: WordKey) -> None:
         """Settle a finished word again."""
@@ -89,18 +110,20 @@ class Functions:
 
     def buffer_dead_letters(self, message: Record) -> None:
         """Fail the item of a buffer's dead message, which frees its slot, and keep the message."""
-        self.dead_letters(message)
+        self.dead_letters(message, kept=False)
         if not any(dead.what is message for dead in self._dead):
             self._dead.append(Dead("dead_letters", message))
 
-    def dead_letters(self, message: Record) -> None:
-        """Fail the item of a dead message; keep the message if it has no valid item."""
-        item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue")
-        attributes = message["attributes"]
-        queue = attributes.get("DeadLetterQueueSourceArn", message["eventSourceARN"]).rpartition(":")[2]
-        reason = dead_letter_reason(attributes["ApproximateReceiveCount"], queue)
+    def dead_letters(self, message: Record, *, kept: bool = True) -> None:
+        """Fail the item of a dead message, and keep the message with its batch.
+
+        If it has no valid item, it is among the dead messages of the service.
+        """
+        item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue") or ""
+        source = message["attributes"].get("DeadLetterQueueSourceArn", "")
+        error = last_errors(self._ports, [item]).get(item, "")
         try:
-            self.services.ledger.fail([Failure(item or "", reason)])
+            self.services.ledger.fail([dead_failure(message, item, source, error, kept=kept)])
         except (InvalidRequest, BatchNotFound, BatchGone):
             self._dead.append(Dead("dead_letters", message))
 
@@ -111,6 +134,32 @@ class Functions:
             self.services.scatters.work(job["batch_id"], job["chunk"], job["wave"])
         except (BatchNotFound, BatchGone):
             return  # nobody waits for its replies any more
+
+    def redriver(self, message: Record) -> None:
+        """Go on with a redrive."""
+        job = json.loads(message["body"])
+        until = self._ports.clock.now() + WORK_MS
+        self.services.redrives.work(job["batch_id"], job["redrive"], job["owner"], until=until)
+
+    def targets(self, message: Record) -> None:
+        """Tell a target of the end of its batch.
+
+        Raises:
+            ServiceUnavailable: it did not take it; the message comes again after a pause that grows.
+        """
+        job = Job.decode(json.loads(message["body"]))
+        try:
+            outcome = deliver(self._ports, job)
+        except FaninError:
+            self._postpone(message, pause(message, PAUSES_IN_MEMORY))
+            raise
+        if outcome is Outcome.PARKED:
+            self._dead.append(Dead("targets", (job.batch_id, job.number)))
+        if outcome is Outcome.AGAIN:
+            self._postpone(message, pause(message, PAUSES_IN_MEMORY))
+            raise ServiceUnavailable(
+                f"target {job.number} of batch {job.batch_id} was not told; it comes again"
+            )
 
     def replies(self, message: Record) -> None:
         """Take the replies of a message."""

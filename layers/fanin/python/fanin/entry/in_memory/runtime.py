@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels
+from fanin.adapters.inspection import AwsQueueInspection
 from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
@@ -16,15 +18,18 @@ from fanin.adapters.sqs import SqsQueue
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
+from fanin.domain.webhooks import EVERY_HOST
 from fanin.entry.in_memory.bus import Bus
 from fanin.entry.in_memory.clock import PassingClock, ServiceClock
 from fanin.entry.in_memory.dispatcher import Dispatcher
 from fanin.entry.in_memory.event_source import EventSource, LambdaHandler, each
 from fanin.entry.in_memory.functions import Functions
+from fanin.entry.in_memory.mappings import InMemoryLambda, InMemoryMetrics
 from fanin.entry.in_memory.sources import TRIES, Alarms, Dead, Feed, Rate
-from fanin.names import ACK_TRIES
+from fanin.names import ACK_TRIES, TARGET_TRIES
 
 if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
 
 RATE_MS: Final = 300_000
@@ -62,19 +67,25 @@ class Runtime:
         self.memory = Memory(clock=clock, random=random, on_call=self._tell)
         self.queues = QueueStore(clock, random)
         self.dead: list[Dead] = []
+        self._mappings = InMemoryLambda()
         self._dispatcher = Dispatcher(clock)
         self.clock = ServiceClock(clock, self._dispatcher.wait)
         self.sqs = cast("SQSClient", self._dispatcher.after_each_call(self._client()))
         self.ack_queue_url = self._own_queue("fanin-acks", ACK_TRIES)
-        jobs, replies = (self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies"))
+        jobs, replies, redrives = (
+            self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies", "redrives")
+        )
+        targets = self._own_queue("fanin-targets", TARGET_TRIES)
         buffers_dead = self.queues.create(f"fanin-buffers{DEAD_LETTERS}", {}, {})
-        ports = self._ports(jobs, replies, buffers_dead.arn)
-        functions = Functions(ports, self.dead, self._bury_ack)
+        ports = self._ports(jobs, replies, redrives=redrives, targets=targets, buffers_dead=buffers_dead.arn)
+        functions = Functions(ports, self.dead, self._bury_ack, self._postpone)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
         self.consume(self.ack_queue_url, each(functions.acks))
         self.consume(jobs, each(functions.scatter))
         self.consume(replies, each(functions.replies))
+        self.consume(redrives, each(functions.redriver))
+        self.consume(targets, each(functions.targets))
         self.consume(buffers_dead.url, each(functions.buffer_dead_letters))
         self._dead_letters = each(functions.dead_letters)
         self.services = self._for_callers(Services(ports))
@@ -101,6 +112,7 @@ class Runtime:
     def consume(self, url: str, handler: LambdaHandler, *, most: int = 10) -> None:
         """Hand the messages of a queue to a function from now on."""
         self._dispatcher.add(EventSource(self.queues, url, handler, most=most))
+        self._mappings.add(url, handler)
 
     def settle(self) -> None:
         """Do everything that is due."""
@@ -128,7 +140,13 @@ class Runtime:
             if acks and acks.dead_letters:
                 acks.dead_letters.send(body, {})
 
-    def _ports(self, jobs: str, replies: str, buffers_dead: str) -> Ports:
+    def _postpone(self, message: Mapping[str, Any], seconds: int) -> None:
+        with self.queues.lock:
+            held = self.queues.by_arn(message["eventSourceARN"]).find(message["receiptHandle"])
+            if held is not None:
+                held.visible_at = self.memory.clock.now() + seconds * 1000
+
+    def _ports(self, jobs: str, replies: str, *, redrives: str, targets: str, buffers_dead: str) -> Ports:
         # Not the callers' client: a send by a use case must not run functions before the use case returns.
         own = cast("SQSClient", self._client())
         ports, backoff = self.memory.ports(), Backoff(sleep=self._dispatcher.wait)
@@ -136,8 +154,17 @@ class Runtime:
             ports,
             channels=SqsChannels(lambda: own, threads=1, backoff=backoff),
             queues=SqsQueues(lambda: _BUFFERS, lambda: own, dead_letters=lambda: buffers_dead),
+            inspection=AwsQueueInspection(
+                ports.clock,
+                lambda: own,
+                lambda: cast("LambdaClient", self._mappings),
+                InMemoryMetrics,
+                threads=1,
+            ),
             jobs=SqsQueue(lambda: jobs, lambda: own, backoff=backoff),
-            defaults=replace(ports.defaults, reply_to=replies),
+            redrives=SqsQueue(lambda: redrives, lambda: own, backoff=backoff),
+            target_jobs=SqsQueue(lambda: targets, lambda: own, backoff=backoff),
+            defaults=replace(ports.defaults, reply_to=replies, webhook_hosts=EVERY_HOST),
         )
 
     def _add_streams(self, functions: Functions, clock: PassingClock) -> None:
@@ -160,11 +187,13 @@ class Runtime:
     def _for_callers(self, services: Services) -> Services:
         for service in (
             services.ledger,
+            services.diagnostics,
             services.scatters,
             services.frames,
             services.buffers,
             services.directory,
             services.routing,
+            services.redrives,
         ):
             self._dispatcher.after_each_call(service)
         return services

@@ -44,6 +44,7 @@ _NUMBERS: Final = (
     "expires_at",
     "open_idle_ttl",
     "closed_idle_ttl",
+    "stall_after",
 )
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf")
 

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import LIVE, Mode, State
+from fanin.domain.batch import Kind as BatchKind
 from fanin.spark.audit import progress
 from fanin.spark.audit.findings import (
     Kind,
@@ -195,4 +196,7 @@ def _active_until() -> Column:
     idle = F.when(F.col("state") == State.OPEN.value, F.col("open_idle_ttl")).otherwise(
         F.col("closed_idle_ttl")
     )
-    return F.coalesce("ended_at", F.col("touched_at") + F.greatest(F.lit(1), idle * 100))
+    stalls = (F.col("kind") == BatchKind.BATCH.value) & (F.col("stall_after") > 0)
+    # ``least`` ignores nulls.
+    step = F.least(F.greatest(F.lit(1), idle * 100), F.when(stalls, F.col("stall_after") * 250))
+    return F.coalesce("ended_at", F.col("touched_at") + step)

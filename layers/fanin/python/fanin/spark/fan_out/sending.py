@@ -12,8 +12,12 @@ from pyspark.sql.types import StructType
 
 from fanin.client.messages import Message
 from fanin.client.producing.sender import Sender
+from fanin.domain import ids
 from fanin.domain.acks import Failure
-from fanin.domain.limits import MAX_FAILURES
+from fanin.domain.diagnosis import SentItems
+from fanin.domain.failures import KeptMessage
+from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_FAILURES
+from fanin.domain.tree import runs
 from fanin.spark.fan_out.bodies import BODY
 from fanin.spark.fan_out.staging import ORDINAL
 from fanin.spark.runtime.service import Service
@@ -27,6 +31,9 @@ row for each task, with the messages that it sent and the requests that they too
 _RESULT_ARROW: Final = pa.schema(
     [(ORDINAL, pa.int64()), ("detail", pa.string()), ("sent", pa.int64()), ("requests", pa.int64())]
 )
+
+NOTES: Final = 16
+"""Notes of what a task has sent, at most: one for each run of ordinals, and nearly all tasks have one."""
 
 Send = Callable[[Iterable[Iterable[tuple[str, Message]]]], Iterator[tuple[int, dict[str, str]]]]
 """``Sender.send``."""
@@ -76,9 +83,24 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
             target.queue,
             group_id=target.group.partition(":")[0],
             workers=target.workers,
+            keep=True,
             strict=True,  # Spark retries the task, and people the job; only what can never be sent has failed
         )
-        yield from send_pages(pages, target.group, sender.send, tracker.fail)
+        block = ids.parse_prefix(target.group)
+
+        def note(start: int, stop: int) -> None:
+            sent = SentItems(target.queue, block.first + start, block.first + stop)
+            tracker.note_sent(block.batch_id, sent)
+
+        yield from send_pages(
+            pages,
+            target.group,
+            sender.send,
+            tracker.fail,
+            note=note,
+            message=sender.take_refused,
+            queue=target.queue,
+        )
 
     return run
 
@@ -88,6 +110,10 @@ def send_pages(
     group: str,
     send: Send,
     fail: Callable[[list[Failure]], object],
+    *,
+    note: Callable[[int, int], object] = lambda _start, _stop: None,
+    message: Callable[[str], KeptMessage | None] = lambda _: None,
+    queue: str = "",
 ) -> Iterator[pa.RecordBatch]:
     """Send the pages of one task. It holds one page, the requests under way and some refusals at most.
 
@@ -96,31 +122,52 @@ def send_pages(
         group: of the items.
         send: as ``Sender.send``.
         fail: records failures.
+        message: gives the message of an item that the queue refused, to be kept.
+        queue: its URL.
+        note: notes that the items from one index of the group to another were sent, once all were.
 
     Yields:
         Pages of ``RESULT``.
     """
     sent = requests = 0
-    refused: dict[str, str] = {}
-    for taken, failed in send(_entries(page, group) for page in pages):
+    refused: dict[str, Failure] = {}
+    size = 0
+    spans: list[tuple[int, int]] = []
+    for taken, failed in send(_entries(page, group, spans) for page in pages):
         sent, requests = sent + taken, requests + 1
-        refused |= failed
-        if len(refused) >= MAX_FAILURES:
+        for item, why in failed.items():
+            kept = message(item)
+            refused[item] = Failure(item, f"not sent: {why}", kept, source=queue)
+            size += len(kept.body) if kept else 0
+        if len(refused) >= MAX_FAILURES or size >= MAX_FAILED_MESSAGES:
             yield _fail(refused, fail)
-            refused = {}
+            refused, size = {}, 0
     if refused:
         yield _fail(refused, fail)
+    for start, stop in spans[:NOTES]:
+        note(start, stop)
     yield _result([{"sent": sent, "requests": requests}])
 
 
-def _entries(page: pa.RecordBatch, group: str) -> Iterator[tuple[str, Message]]:
+def _entries(page: pa.RecordBatch, group: str, spans: list[tuple[int, int]]) -> Iterator[tuple[str, Message]]:
+    """The messages of a page; ``spans`` gets the runs of their ordinals, joined to those of the last page."""
     ordinals, texts = page.column(ORDINAL).to_pylist(), page.column(BODY).to_pylist()
+    for start, stop in runs(sorted(ordinals)):
+        if spans and spans[-1][1] == start:
+            spans[-1] = spans[-1][0], stop
+        elif len(spans) < NOTES:
+            spans.append((start, stop))
     return ((f"{group}:{ordinal}", Message(text)) for ordinal, text in zip(ordinals, texts, strict=True))
 
 
-def _fail(refused: Mapping[str, str], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
-    fail([Failure(item, f"not sent: {why}") for item, why in refused.items()])
-    return _result([{ORDINAL: int(item.rpartition(":")[2]), "detail": why} for item, why in refused.items()])
+def _fail(refused: Mapping[str, Failure], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
+    fail(list(refused.values()))
+    return _result(
+        [
+            {ORDINAL: int(item.rpartition(":")[2]), "detail": failure.reason.removeprefix("not sent: ")}
+            for item, failure in refused.items()
+        ]
+    )
 
 
 def _result(rows: list[dict[str, Any]]) -> pa.RecordBatch:

@@ -29,8 +29,10 @@ from fanin.client.producing.sender import Sender
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.diagnosis import SentItems
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fan_out.bodies import BODY
+from fanin.spark.fan_out.sending import NOTES
 from fanin.spark.runtime.service import Service
 
 BLOCK: Final = 10_000
@@ -145,6 +147,8 @@ class FaninWriter(DataSourceArrowWriter):
             if refused:
                 item, why = next(iter(refused.items()))
                 raise SendFailed(f"{self.queue} refuses the message of item {item}: {why}", items=refused)
+        for start, stop in joined(sent.blocks)[:NOTES]:
+            self.service.tracker().note_sent(self.batch_id, SentItems(self.queue, start, stop))
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -200,6 +204,17 @@ class FaninWriter(DataSourceArrowWriter):
                 f"batch {self.batch_id} belongs to another write; open a batch for each write"
             )
         return batch
+
+
+def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Blocks, each a first ordinal and a size, as ascending ranges; neighbours become one."""
+    found: list[tuple[int, int]] = []
+    for first, size in sorted(blocks):
+        if found and found[-1][1] == first:
+            found[-1] = found[-1][0], first + size
+        else:
+            found.append((first, first + size))
+    return found
 
 
 def gaps(blocks: Iterable[tuple[int, int]], items: int) -> Iterator[tuple[int, int]]:

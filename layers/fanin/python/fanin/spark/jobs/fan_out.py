@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from fanin.client.conversions import targets
 from fanin.domain.batch import OnDeadline, OpenBatch, State
+from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
@@ -80,6 +83,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="returned with the event; may be given several times",
     )
     add(
+        "--on-end",
+        type=_target,
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='whom to call back at the end: {"type": "sqs", "when": "complete", "queue_url": "https://…"};'
+        " up to five times",
+    )
+    add(
         "--workers",
         type=int,
         default=8,
@@ -105,6 +117,7 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
             parent_item=options.parent_item,
             retry_of=options.retry_of,
             metadata=dict(options.metadata),
+            on_end=tuple(options.on_end),
         ),
         workers=options.workers,
     )
@@ -124,6 +137,15 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
     return key, value
+
+
+def _target(text: str) -> Target:
+    try:
+        given = json.loads(text)
+        (found,) = targets([given])
+    except (ValueError, InvalidRequest) as error:
+        raise argparse.ArgumentTypeError(f"it is not a target: {error}") from None
+    return found
 
 
 JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES)

@@ -10,13 +10,34 @@ from fanin.app.api import Fanin
 from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Group
-from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
-from fanin.entry.http.route import Request, Route
-from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, page_of, paged
-from fanin.entry.observe import count, count_receipts
-from fanin.errors import BatchClosed, IdempotencyKeyReused, ItemHasChild, LimitReached, OutcomeUnknown
+from fanin.domain.reports import (
+    Batches,
+    Errors,
+    Expired,
+    FailedMessage,
+    Failures,
+    Missing,
+    Progress,
+    ReleasedItems,
+    Verdict,
+)
+from fanin.domain.targets import TargetReports
+from fanin.entry.http.route import MAX_FAILURES_BODY, Request, Route
+from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, ordinal_in, page_of, paged
+from fanin.entry.observe import count, count_failures, count_receipts
+from fanin.errors import (
+    BatchClosed,
+    ChannelRefused,
+    FailureNotFound,
+    IdempotencyKeyReused,
+    ItemHasChild,
+    LimitReached,
+    OutcomeUnknown,
+)
 from fanin.wire import batches, items
-from fanin.wire.json_types import BOOLEAN, TIME
+from fanin.wire.json_types import BOOLEAN, NATURAL, TIME
+from fanin.wire.selections import SELECTION
+from fanin.wire.targets import TARGET_REPORTS
 
 _ROOT: Final = f"{names.API_ROOT}/batches"
 _BATCH: Final = _ROOT + "/{batch_id}"
@@ -55,12 +76,34 @@ def _cancel(fanin: Fanin, request: Request) -> Batch:
     return fanin.ledger.cancel(request.batch_id)
 
 
+def _release(fanin: Fanin, request: Request) -> ReleasedItems:
+    released = fanin.ledger.release(request.batch_id, request.read(), **request.query)
+    count(names.METRIC_RELEASED, released.released)
+    return released
+
+
+def _targets(fanin: Fanin, request: Request) -> TargetReports:
+    return fanin.ledger.targets(request.batch_id)
+
+
+def _redeliver(fanin: Fanin, request: Request) -> TargetReports:
+    return fanin.ledger.redeliver(request.batch_id)
+
+
 def _missing(fanin: Fanin, request: Request) -> Missing:
     return fanin.ledger.missing(request.batch_id, **page_of(request))
 
 
 def _failures(fanin: Fanin, request: Request) -> Failures:
     return fanin.ledger.failures(request.batch_id, **page_of(request))
+
+
+def _failure(fanin: Fanin, request: Request) -> FailedMessage:
+    return fanin.ledger.failure(request.batch_id, ordinal_in(request.path["ordinal"]))
+
+
+def _errors(fanin: Fanin, request: Request) -> Errors:
+    return fanin.ledger.errors(request.batch_id, **request.query)
 
 
 def _verify(fanin: Fanin, request: Request) -> Verdict:
@@ -76,7 +119,7 @@ def _ack(fanin: Fanin, request: Request) -> Sequence[Receipt]:
 
 def _fail(fanin: Fanin, request: Request) -> Sequence[Receipt]:
     receipts = fanin.ledger.fail(request.read())
-    count(names.METRIC_FAILED, sum(receipt.first for receipt in receipts))
+    count_failures(receipts)
     return receipts
 
 
@@ -84,7 +127,8 @@ def _fail(fanin: Fanin, request: Request) -> Sequence[Receipt]:
 ROUTES: Final = (
     Route(
         "POST", _ROOT, "openBatch", "Open a batch", _open, batches.BATCH, 201,
-        body=batches.OPEN_BATCH, headers=KEY, errors=(*GONE, IdempotencyKeyReused, ItemHasChild),
+        body=batches.OPEN_BATCH, headers=KEY,
+        errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild),
     ),
     Route(
         "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both", _list, batches.BATCHES,
@@ -96,7 +140,11 @@ ROUTES: Final = (
     ),
     Route(
         "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
-        optional={"exact": BOOLEAN.with_keywords(default=False)}, errors=GONE,
+        optional={
+            "exact": BOOLEAN.with_keywords(default=False),
+            "brief": BOOLEAN.with_keywords(default=False, description="read the batch only; count nothing"),
+        },
+        errors=GONE,
     ),
     Route(
         "DELETE", _BATCH, "removeBatch", "Remove an ended batch", _remove, batches.EXPIRED, errors=GONE,
@@ -115,12 +163,32 @@ ROUTES: Final = (
         batches.BATCH, errors=GONE,
     ),
     Route(
+        "POST", f"{_BATCH}/release", "releaseItems", "Give held items up: mark them as failed",
+        _release, batches.RELEASED, body=SELECTION, optional={"cursor": CURSOR}, errors=GONE,
+    ),
+    Route(
         "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
         optional=paged(), errors=GONE,
     ),
     Route(
         "GET", f"{_BATCH}/failures", "listFailures", "Failed items and why", _failures, items.FAILED_ITEMS,
         optional=paged(), errors=GONE,
+    ),
+    Route(
+        "GET", f"{_BATCH}/failures/{{ordinal}}", "getFailure", "A failed item and its message", _failure,
+        items.FAILED_MESSAGE, named={"ordinal": NATURAL}, errors=(*GONE, FailureNotFound),
+    ),
+    Route(
+        "GET", f"{_BATCH}/errors", "listErrors", "Failed items by error, the most frequent first", _errors,
+        items.ERRORS, optional={"cursor": CURSOR}, errors=GONE,
+    ),
+    Route(
+        "GET", f"{_BATCH}/targets", "listTargets", "Who is told of the end, and how far each is", _targets,
+        TARGET_REPORTS, errors=GONE,
+    ),
+    Route(
+        "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", "Tell targets again that are parked",
+        _redeliver, TARGET_REPORTS, errors=GONE,
     ),
     Route(
         "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute what is done from the items up, and repair it",
@@ -133,7 +201,8 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{names.API_ROOT}/failures", "failItems", "Mark items done as failed, with a reason",
-        _fail, items.RECEIPTS, body=items.FAILURES, errors=(*GONE, OutcomeUnknown),
+        _fail, items.RECEIPTS, body=items.FAILURES, most_bytes=MAX_FAILURES_BODY,
+        errors=(*GONE, OutcomeUnknown),
     ),
 )
 # fmt: on

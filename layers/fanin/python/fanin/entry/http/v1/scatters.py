@@ -8,14 +8,8 @@ from typing import Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
-from fanin.domain.scatter import (
-    ClaimCheck,
-    FailedRecipients,
-    Gathered,
-    MissingRecipients,
-    ReplyReceipt,
-    Scattered,
-)
+from fanin.domain.claim_checks import ClaimCheck
+from fanin.domain.scatter import FailedRecipients, Gathered, MissingRecipients, ReplyReceipt, Scattered
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import GONE, KEY, page_of, paged
 from fanin.entry.observe import count

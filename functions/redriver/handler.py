@@ -1,0 +1,14 @@
+"""Reads the queue of redrives: a job sends messages of failed items again, page after page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanin.entry import failures, wiring
+from fanin.entry.observe import observed
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    services = wiring.services()
+    return failures.redrive(event, services.redrives, services.ports.clock.now)

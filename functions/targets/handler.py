@@ -1,0 +1,16 @@
+"""Reads the queue of targets: tells each target the end of its batch, on its own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from fanin.app.targets.delivery import deliver
+from fanin.entry import wiring
+from fanin.entry.observe import observed
+from fanin.entry.targets import deliver_targets
+
+
+@observed
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return deliver_targets(event, partial(deliver, wiring.ports()), wiring.received().postpone)

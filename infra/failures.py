@@ -1,0 +1,87 @@
+"""Redriving failed items: the worker, its queue, and where it may send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from fanin import names
+from infra.events import feed_from_queue
+from infra.functions import Function
+from infra.permissions import allow_channels, allow_redriving, allow_sending
+from infra.queues import RedrivenQueue, six_runs
+from infra.scatter import ScatterGather
+from infra.settings import Settings
+from infra.storage import REDRIVE
+
+TIMEOUT = 120
+"""Seconds for one job, which leaves the rest to the next after ``fanin.entry.failures.WORK_MS``."""
+
+
+class Redrives(Construct):
+    """What redrives need besides the tables: large ones are done by a worker, a job after the other.
+
+    Attributes:
+        jobs: queue of the worker.
+        environment: variables of a function that begins redrives.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        settings: Settings,
+        make: Callable[..., Function],
+        scatter: ScatterGather,
+        tries: int,
+    ) -> None:
+        """Create the queue and the function.
+
+        Args:
+            scope: parent construct.
+            id: its id there.
+            settings: settings of the deployment.
+            make: ``Functions.make``.
+            scatter: has the bucket of large messages.
+            tries: how often a job is received before it becomes a dead letter.
+        """
+        super().__init__(scope, id)
+        self._settings = settings
+        self.jobs = RedrivenQueue(
+            self,
+            "Jobs",
+            visibility_timeout=six_runs(TIMEOUT),
+            max_receive_count=tries,
+            enforce_ssl=not settings.local,
+        )
+        self.environment = {names.ENV_REDRIVE_QUEUE_URL: self.jobs.queue.queue_url}
+        worker = make(
+            "redriver",
+            "sends the messages of failed items again",
+            REDRIVE,
+            environment={**self.environment, names.ENV_CLAIMS_BUCKET: scatter.claims.bucket_name},
+            timeout=TIMEOUT,
+            memory=1024,
+        )
+        # A job puts the next one on the same queue, but only after it has got further. Lambda would stop such
+        # a chain after 16 jobs.
+        function = worker.function.node.default_child
+        assert isinstance(function, lambda_.CfnFunction)  # noqa: S101  the type checker cannot know it
+        function.recursive_loop = "Allow"
+        feed_from_queue(
+            worker, self.jobs.queue, batch_size=1, max_concurrency=settings.worker_max_concurrency
+        )
+        self.grant_hand_over(worker.function)
+        allow_channels(worker.function, settings=settings)
+        allow_redriving(worker.function, settings=settings)
+        scatter.grant_read(worker.function)
+        # A message that its queue refuses is kept again, with the item that it was to do.
+        scatter.grant_keep(worker.function)
+
+    def grant_hand_over(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to leave redrives to the worker."""
+        allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)

@@ -1,0 +1,152 @@
+"""Calling back tasks of Step Functions, callbacks of Lambda durable functions, and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.app.ports.callbacks import Notice
+from fanin.domain.targets import Target, TargetType
+from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
+from fanin.wire.compact_json import compact
+
+if TYPE_CHECKING:
+    from fanin.adapters.webhooks.posting import Webhooks
+
+ERRORS: Final = {
+    "complete": "fanin.ItemsFailed",
+    "timed_out": "fanin.BatchTimedOut",
+    "cancelled": "fanin.BatchCancelled",
+    "orphaned": "fanin.BatchOrphaned",
+}
+"""State of a batch → name of the error that a task or an execution gets, for its ``Catch``."""
+MAX_CAUSE: Final = 32_768
+"""Bytes of a cause; see "SendTaskFailure", AWS Step Functions API Reference."""
+
+_WAITS_NO_MORE: Final = {
+    "CallbackTimeoutException",
+    "ResourceNotFoundException",
+    "TaskDoesNotExist",
+    "TaskTimedOut",
+}
+"""The waiting is over: it was told before, was stopped, or its time is up.
+
+Lambda answers ``CallbackTimeoutException`` for "expired" and for "already closed" alike; see
+"SendDurableExecutionCallbackSuccess", AWS Lambda API Reference.
+"""
+_NEVER: Final = {"InvalidOutput", "InvalidParameterValueException", "InvalidToken"}
+
+
+class AwsCallbacks:
+    """A ``Callbacks``.
+
+    Args:
+        webhooks: makes what posts to webhooks, when first used.
+        step_functions: makes the client of Step Functions, when first used.
+        lambdas: makes the client of Lambda, when first used.
+    """
+
+    def __init__(
+        self,
+        webhooks: Callable[[], Webhooks],
+        step_functions: Callable[[], Any] | None = None,
+        lambdas: Callable[[], Any] | None = None,
+    ) -> None:
+        self._make_webhooks = webhooks
+        self._make_step_functions = step_functions or client_factory("stepfunctions")
+        self._make_lambdas = lambdas or client_factory("lambda")
+
+    @cached_property
+    def _webhooks(self) -> Webhooks:
+        return self._make_webhooks()
+
+    @cached_property
+    def _step_functions(self) -> Any:
+        with translated():
+            return self._make_step_functions()
+
+    @cached_property
+    def _lambdas(self) -> Any:
+        with translated():
+            return self._make_lambdas()
+
+    def call(self, target: Target, notice: Notice) -> None:
+        match target.type:
+            case TargetType.STEP_FUNCTIONS:
+                _tolerant(lambda: self._end_task(target.task_token or "", notice))
+            case TargetType.DURABLE_CALLBACK:
+                _tolerant(lambda: self._end_callback(target.callback_id or "", notice))
+            case _:
+                self._webhooks.post(target.url or "", notice)
+
+    def _end_task(self, token: str, notice: Notice) -> None:
+        if notice.succeeded:
+            self._step_functions.send_task_success(taskToken=token, output=notice.event.body)
+        else:
+            self._step_functions.send_task_failure(
+                taskToken=token, error=error_of(notice), cause=cause(notice)
+            )
+
+    def _end_callback(self, callback_id: str, notice: Notice) -> None:
+        if notice.succeeded:
+            self._lambdas.send_durable_execution_callback_success(
+                CallbackId=callback_id, Result=notice.event.body.encode()
+            )
+        else:
+            self._lambdas.send_durable_execution_callback_failure(
+                CallbackId=callback_id,
+                Error={
+                    "ErrorType": error_of(notice),
+                    "ErrorMessage": f"batch {notice.event.id.partition('.')[0]}: {notice.event.detail_type}",
+                    "ErrorData": cause(notice),
+                },
+            )
+
+
+def error_of(notice: Notice) -> str:
+    """Name of the error for an end that did not succeed."""
+    return ERRORS.get(notice.event.id.rpartition(".")[2], "fanin.BatchFailed")
+
+
+def cause(notice: Notice) -> str:
+    """The detail of the event as JSON that fits a cause.
+
+    Its lists are left out if it is too long, and the metadata of the batch if it still is.
+    """
+    left, text = dict(notice.event.detail), notice.event.body
+    for kinds in (list, Mapping):
+        if len(text.encode()) <= MAX_CAUSE:
+            break
+        left = {name: value for name, value in left.items() if not isinstance(value, kinds)}
+        text = compact({**left, "id": notice.event.id, "truncated": True})
+    return text
+
+
+def _tolerant(call: Callable[[], None]) -> None:
+    """Call AWS; who waits no more counts as told.
+
+    Errors are told by their codes alone, since texts may repeat a token.
+
+    Raises:
+        TargetRefused: AWS will never take it.
+        FaninError: it did not take it now.
+    """
+    try:
+        with translated():
+            try:
+                call()
+            except ClientError as error:
+                code = error_code(error)
+                if code in _WAITS_NO_MORE:
+                    return
+                if code in _NEVER:
+                    raise TargetRefused(f"{error.operation_name} refuses the target ({code})") from error
+                raise
+    except FaninError:
+        raise
+    except ClientError as error:
+        raise ServiceUnavailable(f"{error.operation_name} failed ({error_code(error)})") from error

@@ -1,0 +1,222 @@
+"""Looking at queues: SQS for their figures, Lambda for their consumers, CloudWatch for how these do.
+
+Each request is sent once and waits briefly: a diagnosis that says what it could not see beats one that comes
+late. Nothing here raises, and no message is received. What was seen is used for some seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.app.ports.inspection import Consumer, Figures, QueueReport, Trouble
+from fanin.app.ports.system import Clock
+from fanin.errors import FaninError
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_sqs import SQSClient
+
+T = TypeVar("T")
+_GONE: Final = ("NonExistentQueue", "QueueDoesNotExist")
+_ENABLED: Final = ("Creating", "Enabling", "Enabled", "Updating")
+_ATTRIBUTES: Final = (
+    "QueueArn",
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+    "MessageRetentionPeriod",
+    "RedrivePolicy",
+)
+_FUNCTIONS: Final = 5
+"""Functions of one queue whose metrics are read."""
+FRESH_MS: Final = 5_000
+"""How long a report is used again.
+
+Lambda answers 15 such requests a second for a whole account and region, and batches that stall together were
+mostly sent to one queue. See "Lambda quotas", AWS Lambda Developer Guide.
+"""
+MOST: Final = 100
+"""Queues whose reports a process remembers."""
+MINUTES: Final = 15
+"""How far back throttles and errors are counted."""
+_PERIOD: Final = 60
+
+
+class AwsQueueInspection:
+    """A ``QueueInspection``.
+
+    Args:
+        clock: tells which metrics are of the last minutes.
+        sqs: makes the client, when first used; so do the others.
+        functions: of Lambda.
+        metrics: of CloudWatch.
+        threads: queues that are looked at together.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        sqs: Callable[[], SQSClient] | None = None,
+        functions: Callable[[], LambdaClient] | None = None,
+        metrics: Callable[[], Any] | None = None,
+        *,
+        threads: int = 4,
+    ) -> None:
+        self._clock = clock
+        self._make_sqs = sqs or _hasty("sqs")
+        self._make_functions = functions or _hasty("lambda")
+        self._make_metrics = metrics or _hasty("cloudwatch")
+        self._threads = threads
+        self._known: dict[str, tuple[int, QueueReport]] = {}
+
+    @cached_property
+    def _sqs(self) -> SQSClient:
+        return self._make_sqs()
+
+    @cached_property
+    def _lambda(self) -> LambdaClient:
+        return self._make_functions()
+
+    @cached_property
+    def _cloudwatch(self) -> Any:
+        return self._make_metrics()
+
+    def look(self, queues: Collection[str]) -> list[QueueReport]:
+        now = self._clock.now()
+        fresh = {queue: one for queue, (at, one) in self._known.items() if now - at < FRESH_MS}
+        stale = [queue for queue in queues if queue not in fresh]
+        looked = dict(zip(stale, self._reports(stale), strict=True))
+        for queue, report in looked.items():
+            self._known.pop(queue, None)  # so that the oldest stand first
+            self._known[queue] = now, report
+        while len(self._known) > MOST:
+            del self._known[next(iter(self._known))]
+        found = fresh | looked
+        return [found[queue] for queue in queues]
+
+    def _reports(self, queues: Sequence[str]) -> list[QueueReport]:
+        if len(queues) <= 1 or self._threads == 1:
+            return [self._report(queue) for queue in queues]
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-inspection") as pool:
+            return list(pool.map(self._report, queues))
+
+    def _report(self, queue: str) -> QueueReport:
+        seeing = _Seeing()
+        attributes = seeing.of("its figures", lambda: self._attributes(queue, _ATTRIBUTES))
+        if attributes is None:
+            return QueueReport(queue, exists=not seeing.gone, unseen=tuple(seeing.unseen))
+        arn = attributes["QueueArn"]
+        dead_arn, figures = _figures(attributes)
+        dead = None
+        if dead_arn:
+            dead = seeing.of("its dead-letter queue", lambda: self._depth(queue, dead_arn))
+        consumers = seeing.of("its event source mappings", lambda: self._consumers(arn))
+        functions = list(dict.fromkeys(one.function for one in consumers or ()))[:_FUNCTIONS]
+        troubles: tuple[Trouble, ...] | None = ()
+        if functions:
+            troubles = seeing.of("the metrics of its consumers", lambda: self._troubles(functions))
+        return QueueReport(queue, True, figures, dead, consumers, troubles, tuple(seeing.unseen))
+
+    def _attributes(self, queue: str, wanted: Sequence[str]) -> Mapping[str, str]:
+        names: Any = list(wanted)
+        answer: Any = self._sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=names)
+        attributes: Mapping[str, str] = answer["Attributes"]
+        return attributes
+
+    def _depth(self, queue: str, dead_arn: str) -> int:
+        """Messages in a dead-letter queue, which is always in the account and region of its source."""
+        url = f"{queue.rpartition('/')[0]}/{_name(dead_arn)}"
+        counts = self._attributes(url, _ATTRIBUTES[1:4])
+        return sum(int(count) for count in counts.values())
+
+    def _consumers(self, arn: str) -> tuple[Consumer, ...]:
+        answer = self._lambda.list_event_source_mappings(EventSourceArn=arn)
+        return tuple(
+            Consumer(_name(one["FunctionArn"]), one["State"] in _ENABLED, one["State"])
+            for one in answer["EventSourceMappings"]
+        )
+
+    def _troubles(self, functions: Sequence[str]) -> tuple[Trouble, ...]:
+        until = datetime.fromtimestamp(self._clock.now() / 1000, UTC)
+        queries: list[Any] = [
+            {
+                "Id": f"{metric.lower()}_{place}",
+                "MetricStat": {
+                    "Metric": {
+                        "Namespace": "AWS/Lambda",
+                        "MetricName": metric,
+                        "Dimensions": [{"Name": "FunctionName", "Value": function}],
+                    },
+                    "Period": _PERIOD,
+                    "Stat": "Sum",
+                },
+            }
+            for place, function in enumerate(functions)
+            for metric in ("Throttles", "Errors")
+        ]
+        answer = self._cloudwatch.get_metric_data(
+            MetricDataQueries=queries, StartTime=until - timedelta(minutes=MINUTES), EndTime=until
+        )
+        sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
+        return tuple(
+            Trouble(function, sums.get(f"throttles_{place}", 0), sums.get(f"errors_{place}", 0), MINUTES)
+            for place, function in enumerate(functions)
+        )
+
+
+@dataclass
+class _Seeing:
+    """Collects what could not be read.
+
+    Attributes:
+        unseen: what, and why.
+        gone: whether the queue does not exist.
+    """
+
+    unseen: list[str] = field(default_factory=list)
+    gone: bool = False
+
+    def of(self, what: str, call: Callable[[], T]) -> T | None:
+        """Make a call; None if it fails."""
+        try:
+            with translated():
+                return call()
+        except (FaninError, ClientError, BotoCoreError) as error:
+            cause = error.__cause__ if isinstance(error, FaninError) else error
+            code = error_code(cause) if isinstance(cause, ClientError) else type(cause or error).__name__
+            self.gone = self.gone or any(part in code for part in _GONE)
+            self.unseen.append(f"{what} ({code})")
+            return None
+
+
+def _hasty(service: str) -> Callable[[], Any]:
+    return client_factory(service, attempts=1, read_timeout=1)
+
+
+def _figures(attributes: Mapping[str, str]) -> tuple[str, Figures]:
+    """The ARN of the dead-letter queue, empty if there is none, and the figures."""
+    policy = json.loads(attributes.get("RedrivePolicy") or "{}")
+    dead_arn = policy.get("deadLetterTargetArn", "")
+    return dead_arn, Figures(
+        visible=int(attributes["ApproximateNumberOfMessages"]),
+        in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
+        delayed=int(attributes["ApproximateNumberOfMessagesDelayed"]),
+        retention=int(attributes["MessageRetentionPeriod"]),
+        dead_letters=_name(dead_arn) if dead_arn else "",
+        max_receives=int(policy.get("maxReceiveCount", 0)),
+    )
+
+
+def _name(arn: str) -> str:
+    """The name at the end of an ARN; for a function without its version or alias."""
+    parts = arn.split(":")
+    return parts[6] if len(parts) > 6 and parts[5] == "function" else parts[-1]  # noqa: PLR2004

@@ -1,0 +1,51 @@
+"""A secret of Secrets Manager, read when it is needed and remembered for some minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from threading import Lock
+from typing import Any, Final
+
+from fanin.adapters.aws import client_factory, translated
+from fanin.app.ports.system import Clock
+
+REMEMBERED_MS: Final = 300_000
+"""How long a value is used before it is read again, so that a rotation takes effect."""
+
+
+class Secret:
+    """The current value of one secret.
+
+    Args:
+        arn: gives the ARN of the secret, at each read; what it raises is raised there.
+        clock: tells the age of the value.
+        client: makes the client, when first used.
+    """
+
+    def __init__(self, arn: Callable[[], str], clock: Clock, client: Callable[[], Any] | None = None) -> None:
+        self._arn = arn
+        self._clock = clock
+        self._make_client = client or client_factory("secretsmanager")
+        self._value: tuple[int, str] | None = None
+        self._lock = Lock()
+
+    @cached_property
+    def _client(self) -> Any:
+        with translated():
+            return self._make_client()
+
+    def __call__(self) -> str:
+        """The value.
+
+        Raises:
+            NotConfigured: no secret is named, or there is none of that name.
+            AccessDenied: this process may not read it.
+        """
+        with self._lock:
+            now = self._clock.now()
+            if self._value is None or now - self._value[0] >= REMEMBERED_MS:
+                with translated():
+                    answer = self._client.get_secret_value(SecretId=self._arn())
+                self._value = now, answer["SecretString"]
+            return self._value[1]

@@ -1,0 +1,238 @@
+"""What the batch itself says about why it is not finished: its row, its items, and the notes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fanin.app.diagnosis.facts import Facts
+from fanin.domain.batch import Kind
+from fanin.domain.diagnosis import Code, Finding, Severity
+
+_NEAR_MS: Final = 600_000
+"""How long before a deadline it is worth saying."""
+
+
+def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
+    """All findings of a batch.
+
+    Args:
+        facts: what is known.
+        queues: what follows from its queues.
+    """
+    if facts.batch.state.terminal:
+        return [_ended(facts)]
+    found = [*queues]
+    for of in (_unsettled, _open, _never_sent, _retrying, _held, _children, _slow, _deadline):
+        found += of(facts)
+    explained = any(one.code not in (Code.NOT_SEEN, Code.DEADLINE_NEAR) for one in found)
+    return found if explained else [*found, _unexplained(facts)]
+
+
+def _ended(facts: Facts) -> Finding:
+    batch = facts.batch
+    left = "" if facts.all_done else f" At least {facts.batch.items - facts.done_max:,} items were not done."
+    return Finding(
+        Code.ENDED,
+        Severity.INFO,
+        f"The batch has ended: it is {batch.state}",
+        f"{facts.done_min:,} of {batch.items:,} items are known to be done.{left}",
+        "Nothing is waited for any more. `fanin missing` and `fanin failures` list what was not done.",
+        {"state": batch.state.value, "items": batch.items},
+    )
+
+
+def _unsettled(facts: Facts) -> Iterator[Finding]:
+    if facts.unsettled or (not facts.open and facts.all_done):
+        yield Finding(
+            Code.DONE_UNSETTLED,
+            Severity.ERROR,
+            "Every item is done, but the batch does not know it yet",
+            "A process died between marking the last items and completing the batch, or does so right now.",
+            "`fanin verify` completes it at once; else the reaper does within 15 minutes after the close, or"
+            " at growing intervals.",
+            {"items": facts.batch.items},
+        )
+
+
+def _open(facts: Facts) -> Iterator[Finding]:
+    if not facts.open or facts.batch.kind is Kind.BUFFER:
+        return
+    items = facts.batch.items
+    if items and facts.all_done:
+        detail = f"All {items:,} items are done; only the close is missing."
+    elif items:
+        detail = f"{items:,} items were added so far, and more may follow."
+    else:
+        detail = "No item was added yet."
+    yield Finding(
+        Code.OPEN_NOT_CLOSED,
+        Severity.INFO if facts.recent else Severity.WARNING,
+        "The batch is still open",
+        f"{detail} An open batch never completes.",
+        "Close it once everything is added: `fanin close`, or leave the producer's `with` block. If the"
+        " producer died, repeat it with its keys, or cancel the batch.",
+        {"items": items},
+    )
+
+
+def _never_sent(facts: Facts) -> Iterator[Finding]:
+    """Items were added, and no note says that their messages were sent."""
+    unsent = [found for found in facts.not_held if facts.unsent(found)]
+    if not unsent or facts.batch.kind is not Kind.BATCH:
+        return
+    count = sum(found.stop - found.start for found in unsent)
+    first = unsent[0].start
+    evidence: dict[str, str | int] = {"first": first, "items": count}
+    if facts.sent:
+        yield Finding(
+            Code.NEVER_SENT,
+            _of_unsent(facts),
+            "Items were probably never sent",
+            f"At least {count:,} missing items, from item {first} on, were added, and no note says that their"
+            " messages were sent, as it does for other items of the batch.",
+            "Repeat the producer with the same keys: it sends what is missing under the same items. Or fail"
+            " the items.",
+            evidence,
+        )
+    elif not facts.begun and not facts.held:
+        yield Finding(
+            Code.NEVER_SENT,
+            Severity.INFO if facts.recent else Severity.WARNING,
+            "There is no note that messages were sent",
+            f"The batch has {facts.batch.items:,} items and none is done. `batch.send` notes what it sends,"
+            " and there is no such note. If you send messages yourself, none is expected.",
+            "Check that the producer has sent the messages, each with its item id.",
+            {"items": facts.batch.items},
+        )
+
+
+def _of_unsent(facts: Facts) -> Severity:
+    """A block is noted after it was sent, so a producer at work is a little ahead of its notes."""
+    if facts.recent and facts.open:
+        return Severity.INFO
+    return Severity.ERROR if facts.quiet else Severity.WARNING
+
+
+def _retrying(facts: Facts) -> Iterator[Finding]:
+    if not facts.retries:
+        return
+    last = max(facts.retries.values(), key=lambda row: row.at)
+    count = len(facts.retries)
+    yield Finding(
+        Code.RETRYING,
+        Severity.WARNING,
+        "Handling fails and is tried again",
+        f"At least {count:,} missing items were tried more than once. The last attempt, number {last.attempt}"
+        f" at item {last.ordinal}, failed: {last.error}",
+        "Mend the cause; the messages come again by themselves until the queue's limit of receives.",
+        {
+            "items": count,
+            "item": last.ordinal,
+            "attempt": last.attempt,
+            "error": last.error,
+            "queue": last.queue,
+        },
+    )
+
+
+def _held(facts: Facts) -> Iterator[Finding]:
+    if facts.held:
+        first, reason = min(facts.held.items())
+        yield Finding(
+            Code.HELD,
+            Severity.INFO,
+            "Failed items are held",
+            f"{'At least ' if facts.held_more else ''}{len(facts.held):,} failed"
+            f" {'item waits' if len(facts.held) == 1 else 'items wait'} for a decision, because the batch was"
+            f" opened to hold them. Item {first} failed: {reason}",
+            "Mend the cause and send them again with `fanin redrive`, acknowledge those whose work is done,"
+            " or let the batch complete with these failures: `fanin release`.",
+            {"held": len(facts.held), "item": first},
+        )
+
+
+def _children(facts: Facts) -> Iterator[Finding]:
+    for ordinal, child in facts.children.items():
+        yield Finding(
+            Code.CHILD_RUNNING,
+            Severity.INFO,
+            "A child batch is running",
+            f"Item {ordinal} is done when batch {child.batch_id} ends, which is {child.state}.",
+            f"Ask why that one is not finished: `fanin why {child.batch_id}`.",
+            {"item": ordinal, "child": child.batch_id, "state": child.state.value},
+        )
+
+
+def _slow(facts: Facts) -> Iterator[Finding]:
+    """Items are marked: the batch moves, however slowly."""
+    if not facts.moving or facts.all_done:
+        return
+    evidence: dict[str, str | int] = {"done_min": facts.done_min, "items": facts.batch.items}
+    eta = _eta(facts)
+    if eta is None:
+        speed = "How fast cannot be told from so few reads."
+    else:
+        rate = facts.done_min * 1000 / max(1, facts.now - facts.batch.created_at)
+        evidence |= {"items_per_second": f"{rate:.3g}", "eta_seconds": eta}
+        speed = (
+            f"Since it was opened, about {rate:.3g} items a second were done; at that rate the rest takes"
+            f" about {_span(eta)}."
+        )
+    yield Finding(
+        Code.SLOW,
+        Severity.INFO,
+        "The batch is moving",
+        f"At least {facts.done_min:,} of {facts.batch.items:,} items are done, and the last activity"
+        f" was at most {_span((facts.now - facts.batch.touched_at) // 1000)} ago. {speed}",
+        "Wait, or give it more consumers.",
+        evidence,
+    )
+
+
+def _deadline(facts: Facts) -> Iterator[Finding]:
+    deadline = facts.batch.deadline
+    if deadline is None:
+        return
+    left, eta = deadline - facts.now, _eta(facts) if facts.moving else None
+    late = eta is not None and eta * 1000 > left
+    if left > _NEAR_MS and not late:
+        return
+    yield Finding(
+        Code.DEADLINE_NEAR,
+        Severity.WARNING if late else Severity.INFO,
+        "The deadline will probably be missed" if late else "The deadline is near",
+        f"The deadline is in {_span(max(0, left) // 1000)}; then the batch will"
+        f" {'complete with what is done' if facts.batch.on_deadline.value == 'complete' else 'time out'}.",
+        "Give it more consumers, or accept what the deadline does.",
+        {"seconds_left": max(0, left) // 1000},
+    )
+
+
+def _unexplained(facts: Facts) -> Finding:
+    since = max(0, facts.now - facts.batch.active_until(facts.now)) // 1000
+    return Finding(
+        Code.UNEXPLAINED,
+        Severity.INFO if facts.recent else Severity.WARNING,
+        "Items are missing, and nothing that fanin can see says why",
+        f"At least {facts.batch.items - facts.done_max:,} items are missing, and there was no activity for"
+        f" {_span(since)} at least.",
+        "Check the consumers and their queue. What `batch.send` sends is noted, and its queue is looked at.",
+        {"quiet_seconds": since},
+    )
+
+
+def _eta(facts: Facts) -> int | None:
+    """Seconds until the rest is done at the average rate so far; None if that is not known."""
+    elapsed = facts.now - facts.batch.created_at
+    if not facts.done_min or elapsed <= 0:
+        return None
+    return round(facts.pending * elapsed / facts.done_min / 1000)
+
+
+def _span(seconds: int) -> str:
+    """A duration for people."""
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size:,} {unit}"
+    return f"{seconds} seconds"

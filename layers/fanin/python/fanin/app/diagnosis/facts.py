@@ -1,0 +1,109 @@
+"""What is known of a batch when it is asked why it is not finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fanin.app.ports.inspection import QueueReport
+from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.domain.batch import Batch, State
+from fanin.domain.reports import MissingRange
+
+LAG_MS: Final = 60_000
+"""How old the figures of SQS may be: "approximate" counts take a minute to settle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was read, before anything is concluded.
+
+    Attributes:
+        batch: the row.
+        now: ms.
+        done_min: at least so many items are done.
+        done_max: at most so many are.
+        missing: the first ranges of missing items.
+        missing_more: whether there may be others.
+        begun: whether some item was seen to be done.
+        unsettled: whether every item is done, although the batch is not complete.
+        sent: notes of sent items near the missing ones.
+        sent_more: whether there are other notes.
+        retries: notes of failed attempts at missing items, by ordinal.
+        children: live batches that have a missing item as their parent item, by its ordinal.
+        queues: what could be seen of the queues to which missing items were sent.
+        held: missing items that are known to be held back by choice, by ordinal, and why they failed.
+        held_more: whether others may be held.
+    """
+
+    batch: Batch
+    now: int
+    done_min: int = 0
+    done_max: int = 0
+    missing: tuple[MissingRange, ...] = ()
+    missing_more: bool = False
+    begun: bool = False
+    unsettled: bool = False
+    sent: tuple[SentRow, ...] = ()
+    sent_more: bool = False
+    retries: Mapping[int, RetryRow] = field(default_factory=dict)
+    children: Mapping[int, Batch] = field(default_factory=dict)
+    queues: tuple[QueueReport, ...] = ()
+    held: Mapping[int, str] = field(default_factory=dict)
+    held_more: bool = False
+
+    @property
+    def pending(self) -> int:
+        """At most so many items are pending."""
+        return self.batch.items - self.done_min
+
+    @property
+    def exact(self) -> bool:
+        return self.done_min == self.done_max
+
+    @property
+    def all_done(self) -> bool:
+        """Whether every item is known to be done."""
+        return self.done_min == self.batch.items
+
+    @property
+    def recent(self) -> bool:
+        """Whether there may have been activity in the last minute: ``touched_at`` is rounded down."""
+        return self.batch.touched_at + self.batch.step >= self.now - LAG_MS
+
+    @property
+    def moving(self) -> bool:
+        """Whether items are done, and the last activity may be more recent than a stall takes.
+
+        Such a batch may just be slow: that its queue looks idle at one moment proves nothing.
+        """
+        return self.begun and not self.quiet
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there was surely no activity for as long as a stall takes."""
+        patience = self.batch.stall_after * 1000 or self.batch.idle_ttl * 100
+        return self.batch.touched_at + self.batch.step + patience <= self.now
+
+    @property
+    def open(self) -> bool:
+        return self.batch.state is State.OPEN
+
+    @property
+    def not_held(self) -> tuple[MissingRange, ...]:
+        """The first ranges that are surely not held; what is missing there needs a reason of its own."""
+        return () if self.held_more else tuple(one for one in self.missing if one.start not in self.held)
+
+    def covering(self, found: MissingRange) -> list[SentRow]:
+        """The notes of sent items that have some of a range."""
+        return [row for row in self.sent if row.start < found.stop and found.start < row.stop]
+
+    def unsent(self, found: MissingRange) -> bool:
+        """Whether no note says that an item of a range was sent, and none can be left that does."""
+        return not self.sent_more and not self.covering(found)
+
+    def reports_of(self, found: MissingRange) -> Iterator[QueueReport]:
+        """What was seen of the queues to which items of a range were sent."""
+        queues = {row.queue for row in self.covering(found)}
+        return (report for report in self.queues if report.queue in queues)

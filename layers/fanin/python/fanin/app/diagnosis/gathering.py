@@ -1,0 +1,211 @@
+"""Reads what a diagnosis stands on: rows, notes and queues, within a budget that no batch exceeds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from fanin.app.diagnosis.facts import Facts
+from fanin.app.ledger.held import not_redriven
+from fanin.app.ledger.walk import Walk
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
+from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.words import Tally
+from fanin.domain import ids
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.reports import MissingRange
+from fanin.domain.tree import positions, runs
+
+MOST_READS: Final = 100
+"""Rows and requests to queues that one diagnosis takes at most: the sum of the following, and the batch row.
+
+A chunk may begin below the budget of words, and a queue takes four requests. A batch that holds failed items
+has fewer reads for its words; each note of a failure that is looked at takes two, and each retry one more.
+"""
+WORDS: Final = 40
+WORDS_HOLDING: Final = 16
+HELD: Final = 8
+CHUNK: Final = 8
+RANGES: Final = 10
+SENT: Final = 16
+RETRIES: Final = 12
+CHILDREN: Final = 4
+QUEUES: Final = 3
+
+
+class Seen(NamedTuple):
+    """What the walk through the words of a batch showed.
+
+    Attributes:
+        done_min: at least so many items are done.
+        done_max: at most so many are.
+        missing: the first ranges of missing items.
+        more: whether there may be others.
+        begun: whether an item is done.
+        unsettled: whether all items are done, and only the batch does not know it.
+        tally: what has failed below the words that were visited.
+    """
+
+    done_min: int
+    done_max: int
+    missing: tuple[MissingRange, ...] = ()
+    more: bool = False
+    begun: bool = False
+    unsettled: bool = False
+    tally: Tally = Tally()
+
+
+def gather(ports: Ports, batch: Batch) -> Facts:
+    """Read what is known of a batch.
+
+    Args:
+        ports: the stores and queues.
+        batch: its row, read just now.
+    """
+    now = ports.clock.now()
+    seen = _walk(ports, batch)
+    if not seen.tally.whole or seen.more:
+        batch = replace(batch, failed=max(batch.failed, seen.tally.failed))
+    elif batch.failed_more:
+        batch = replace(batch, failed=seen.tally.failed, failed_more=False)
+    facts = Facts(
+        batch,
+        now,
+        seen.done_min,
+        seen.done_max,
+        seen.missing,
+        seen.more,
+        seen.begun,
+        seen.unsettled,
+    )
+    if batch.state.terminal or facts.all_done:
+        return facts
+    upto = seen.missing[-1].stop - 1 if seen.missing else batch.items
+    sent, sent_more = ports.parts.sent(batch.batch_id, upto=upto, limit=SENT)
+    held, held_more = _held(ports, batch, seen)
+    edges = {edge for at in held for edge in (at, at + 1)}
+    if not sent_more:
+        edges |= {edge for row in sent for edge in (row.start, row.stop)}
+    missing = _named(batch, _split(seen.missing, edges)) if edges else seen.missing
+    return replace(
+        facts,
+        missing=missing,
+        sent=tuple(sent),
+        sent_more=sent_more,
+        held=held,
+        held_more=held_more,
+        retries=_retries(ports, batch, seen.missing),
+        children=_children(ports, batch, seen.missing, now),
+        queues=tuple(ports.inspection.look(_queues(sent, seen.missing))),
+    )
+
+
+def _walk(ports: Ports, batch: Batch) -> Seen:
+    """Walk down to the first missing items, and bound what is done by the words on the way."""
+    if batch.mode is Mode.ESTIMATED:
+        done = min(batch.acked, batch.items)
+        return Seen(done, done, more=done < batch.items, begun=done > 0, tally=Tally(whole=False))
+    if batch.items == 0 or batch.all_done:
+        tally = Tally(batch.failed, whole=not batch.failed_more)
+        return Seen(batch.items, batch.items, begun=bool(batch.items), tally=tally)
+    tree, n = ports.tree, batch.items
+    budget = WORDS_HOLDING if batch.may_hold_more else WORDS
+    walk = Walk(ports, batch, budget=budget, chunk=CHUNK)
+    pending = n
+    begun = False
+    ordinals: list[int] = []
+    for level, number, word, _ in walk:
+        children = list(tree.children(level, number, word, n))
+        size = min(tree.span(level), n - number * tree.span(level))
+        # A word counts with all its items until it is visited itself.
+        pending += sum(_size(tree.span(level - 1), child, n) for child in children) - size
+        begun = begun or word != tree.full
+        if level == 0:
+            base = number * tree.width
+            ordinals += [base + bit for bit in positions(word & ~tree.residue(0, number, n))]
+    found = list(runs(ordinals))
+    whole = walk.stopped_at is None
+    return Seen(
+        n - pending,
+        n - pending if whole else n,
+        _named(batch, found[:RANGES]),
+        not whole or len(found) > RANGES,
+        begun,
+        unsettled=whole and not ordinals and batch.state is State.CLOSED,
+        tally=walk.tally,
+    )
+
+
+def _size(span: int, number: int, n: int) -> int:
+    return min(span, n - number * span)
+
+
+def _named(batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
+    """Ranges with groups of their own; a walk sees far fewer items than one group can have."""
+    return tuple(
+        MissingRange(start, stop, ids.issue(batch.batch_id, start, stop - start, batch.salt).prefix)
+        for start, stop in found
+    )
+
+
+def _split(missing: Iterable[MissingRange], edges: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Cut ranges at some ordinals, so that each piece was sent as a whole or not, and is held or not."""
+    for one in missing:
+        inside = sorted(edge for edge in edges if one.start < edge < one.stop)
+        yield from pairwise([one.start, *inside, one.stop])
+
+
+def _held(ports: Ports, batch: Batch, seen: Seen) -> tuple[dict[int, str], bool]:
+    """Missing items that are held, with their reasons; and whether there may be others.
+
+    The walk has shown which items are missing, so no word is read again.
+    """
+    if not batch.may_hold_more:
+        return {}, False
+    notes, cursor = ports.parts.failures(batch.batch_id, limit=HELD)
+    missing = [note for note in notes if any(one.start <= note.ordinal < one.stop for one in seen.missing)]
+    held = not_redriven(ports.parts, batch.batch_id, missing)
+    return {note.ordinal: note.reason for note in held}, cursor is not None or (
+        seen.more and len(missing) < len(notes)
+    )
+
+
+def _retries(ports: Ports, batch: Batch, missing: tuple[MissingRange, ...]) -> Mapping[int, RetryRow]:
+    """Failed attempts at missing items, whose messages come again.
+
+    Left out are items that are done by now, and those that a batch holds since the attempt.
+    """
+    if not missing:
+        return {}
+    rows = ports.parts.retries_from(batch.batch_id, missing[0].start, limit=RETRIES)
+    tried = {row.ordinal: row for row in rows if any(one.start <= row.ordinal < one.stop for one in missing)}
+    if not batch.may_hold_more:
+        return tried
+    failed = ports.parts.notes(batch.batch_id, tried)
+    return {at: row for at, row in tried.items() if at not in failed or failed[at].failed_at < row.at}
+
+
+def _children(ports: Ports, batch: Batch, missing: tuple[MissingRange, ...], now: int) -> Mapping[int, Batch]:
+    """Live batches that do the work of the first missing items."""
+    first = [ordinal for one in missing for ordinal in range(one.start, min(one.stop, one.start + CHILDREN))]
+    found: dict[int, int] = {}
+    for ordinal in first[:CHILDREN]:
+        child = ports.batches.child_of(ItemPlace(batch.batch_id, ordinal))
+        if child is not None:
+            found[ordinal] = child
+    rows = ports.batches.read(found.values())
+    return {
+        ordinal: rows[child]
+        for ordinal, child in found.items()
+        if child in rows and not rows[child].state.terminal and not rows[child].gone(now)
+    }
+
+
+def _queues(sent: Iterable[SentRow], missing: tuple[MissingRange, ...]) -> list[str]:
+    """The queues to which missing items were sent, and then the others, as many as one diagnosis looks at."""
+    rows = list(sent)
+    near = [row for row in rows if any(row.start < one.stop and one.start < row.stop for one in missing)]
+    return list(dict.fromkeys(row.queue for row in near or rows))[:QUEUES]

@@ -1,0 +1,37 @@
+"""The last error of items whose messages died: it says more than how often they were received."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fanin.app.ports import Ports
+from fanin.domain import ids
+from fanin.errors import FaninError
+
+
+def last_errors(ports: Ports, items: Iterable[str]) -> dict[str, str]:
+    """Errors of the last attempts at items, as they were noted.
+
+    Args:
+        ports: the stores.
+        items: ids; those that are malformed have no error.
+
+    Returns:
+        Item id → error; items without a note are left out. Empty if the notes cannot be read now: an item
+        fails with less of a reason rather than not at all.
+    """
+    named: dict[int, dict[str, int]] = {}
+    for item in items:
+        try:
+            block, ordinal = ids.parse_item(item)
+        except FaninError:
+            continue
+        named.setdefault(block.batch_id, {})[item] = ordinal
+    found: dict[str, str] = {}
+    for batch_id, ordinals in named.items():
+        try:
+            rows = ports.parts.retries(batch_id, ordinals.values())
+        except FaninError:
+            continue
+        found |= {item: rows[ordinal].error for item, ordinal in ordinals.items() if ordinal in rows}
+    return found

@@ -1,0 +1,196 @@
+"""What queues say about missing items. Counts of SQS are approximate, so most of it is only probable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fanin.app.diagnosis.facts import LAG_MS, Facts
+from fanin.app.ports.inspection import Figures, QueueReport
+from fanin.domain.diagnosis import Code, Finding, Severity
+from fanin.names import TRACKED_TAG
+
+_LAG: Final = "SQS's counts are approximate, and may be a minute old."
+
+
+def queue_findings(facts: Facts) -> list[Finding]:
+    """Findings about the queues to which missing items were sent."""
+    found: list[Finding] = []
+    for report in facts.queues:
+        found += _of(facts, report)
+    return found + list(_unseen(facts))
+
+
+def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
+    if report.dead:
+        yield _dead_letters(report, report.dead)
+    if not report.exists:
+        yield _gone(facts, report)
+    figures = report.figures
+    if figures is None:
+        return
+    yield from _throttled(report)
+    if figures.visible and not figures.in_flight:
+        yield from _waiting(facts, report, figures)
+    if figures.in_flight:
+        yield _in_flight(report, figures)
+    # While items are marked, an empty queue proves nothing: marks and counts arrive in any order.
+    if figures.empty and not facts.moving and not report.dead and not facts.retries and not facts.children:
+        yield from _empty(facts, report, figures)
+
+
+def _dead_letters(report: QueueReport, dead: int) -> Finding:
+    name = report.figures.dead_letters if report.figures else "its dead-letter queue"
+    return Finding(
+        Code.DEAD_LETTERS_WAITING,
+        Severity.ERROR,
+        "Messages wait in the dead-letter queue",
+        f"About {dead:,} messages are in {name}, the dead-letter queue of {report.name}. Probably some are of"
+        " missing items: these stay missing while nothing fails them.",
+        "Let fanin's function for dead letters consume that queue (a TrackedQueue does so), or redrive the"
+        " messages to their queue once their cause is mended.",
+        {"queue": report.name, "dead_letter_queue": name, "messages": dead},
+    )
+
+
+def _gone(facts: Facts, report: QueueReport) -> Finding:
+    return Finding(
+        Code.VANISHED,
+        Severity.WARNING if facts.moving else Severity.ERROR,
+        "The queue is gone",
+        f"Missing items were sent to {report.name}, and SQS says that there is no such queue.",
+        "Send the missing items again to another queue, or fail them; `fanin missing` lists them.",
+        {"queue": report.name},
+    )
+
+
+def _throttled(report: QueueReport) -> Iterator[Finding]:
+    for trouble in report.troubles or ():
+        if trouble.throttles:
+            yield Finding(
+                Code.THROTTLED,
+                Severity.WARNING,
+                "The consumer is throttled",
+                f"Lambda refused {trouble.throttles:,} invocations of {trouble.function} in the last"
+                f" {trouble.minutes} minutes. Each counts as a receive of its messages.",
+                "Raise the function's reserved concurrency or the account's limit, or set the event source"
+                " mapping's maximum concurrency below it.",
+                {"queue": report.name, "function": trouble.function, "throttles": trouble.throttles},
+            )
+        if trouble.errors and report.figures and not report.figures.empty:
+            yield Finding(
+                Code.RETRYING,
+                Severity.WARNING,
+                "The consumer fails",
+                f"{trouble.errors:,} invocations of {trouble.function} failed in the last {trouble.minutes}"
+                " minutes. Their messages come again.",
+                "Look into the log of the function.",
+                {"queue": report.name, "function": trouble.function, "errors": trouble.errors},
+            )
+
+
+def _waiting(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Finding]:
+    """Messages wait, and none is in flight: nobody seems to receive them."""
+    seen = f"About {figures.visible:,} messages wait in {report.name}, and none is in flight."
+    evidence: dict[str, str | int] = {"queue": report.name, "visible": figures.visible, "in_flight": 0}
+    consumers = report.consumers
+    if consumers is None:
+        if not facts.moving:
+            yield Finding(
+                Code.WAITING,
+                Severity.WARNING,
+                "Probably nobody receives the messages",
+                f"{seen} {_LAG} Its event source mappings could not be listed.",
+                "Check that the consumers of the queue run, and that they may receive from it.",
+                evidence,
+            )
+    elif any(consumer.enabled for consumer in consumers):
+        names = ", ".join(consumer.function for consumer in consumers if consumer.enabled)
+        if facts.quiet:
+            yield Finding(
+                Code.WAITING,
+                Severity.WARNING,
+                "Messages wait although a consumer is enabled",
+                f"{seen} {_LAG} The event source mapping of {names} is enabled.",
+                "Check the function's role, its concurrency, and the visibility timeout of the queue.",
+                {**evidence, "consumers": names},
+            )
+    elif consumers:
+        states = ", ".join(f"{consumer.function} ({consumer.state})" for consumer in consumers)
+        yield Finding(
+            Code.WAITING,
+            Severity.ERROR,
+            "Nobody receives the messages: the event source mapping is not enabled",
+            f"{seen} The queue's event source mappings: {states}.",
+            "Enable the event source mapping.",
+            {**evidence, "consumers": states},
+        )
+    elif not facts.moving:
+        yield Finding(
+            Code.WAITING,
+            Severity.WARNING if facts.recent else Severity.ERROR,
+            "Probably nobody receives the messages",
+            f"{seen} {_LAG} No event source mapping reads from the queue.",
+            "Connect a consumer to the queue. If processes elsewhere poll it, check that they run.",
+            evidence,
+        )
+
+
+def _in_flight(report: QueueReport, figures: Figures) -> Finding:
+    return Finding(
+        Code.IN_FLIGHT,
+        Severity.INFO,
+        "Consumers work on messages",
+        f"About {figures.in_flight:,} messages of {report.name} are in flight, and {figures.visible:,} wait.",
+        "Wait. A message whose consumer has died comes again after its visibility timeout.",
+        {"queue": report.name, "in_flight": figures.in_flight, "visible": figures.visible},
+    )
+
+
+def _empty(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Finding]:
+    """Nothing is in the queue, but items that were sent there are missing."""
+    rows = [row for row in facts.sent if row.queue == report.queue]
+    missing = [row for row in rows if any(row in facts.covering(found) for found in facts.not_held)]
+    if not missing:
+        return
+    first, last = min(row.first_at for row in missing), max(row.last_at for row in missing)
+    evidence: dict[str, str | int] = {"queue": report.name, "visible": 0, "in_flight": 0}
+    if first + figures.retention * 1000 <= facts.now:
+        all_past = last + figures.retention * 1000 <= facts.now
+        yield Finding(
+            Code.EXPIRED,
+            Severity.ERROR,
+            "The messages have probably expired",
+            f"{report.name} keeps messages for {figures.retention:,} seconds, and"
+            f" {'all' if all_past else 'some'} of the missing items were sent longer ago. It seems empty.",
+            "Send the missing items again (`fanin missing` lists them), or fail them. Raise the queue's"
+            " retention period to the batch's lifetime.",
+            {**evidence, "retention": figures.retention},
+        )
+        if all_past:
+            return
+    lately = f" {_LAG}" if last + LAG_MS > facts.now else ""
+    yield Finding(
+        Code.VANISHED,
+        Severity.ERROR if facts.quiet else Severity.WARNING,
+        "The messages are gone, but their items are not marked",
+        f"{report.name} seems empty and nothing is in flight, so probably the messages were deleted without"
+        f" an acknowledgement, or purged.{lately} Acknowledgements through the ack queue"
+        " may be on their way.",
+        "Check that consumers acknowledge (`@tracker.sqs_handler` does), and send the missing items again, or"
+        " fail them; `fanin missing` lists them.",
+        evidence,
+    )
+
+
+def _unseen(facts: Facts) -> Iterator[Finding]:
+    for report in facts.queues:
+        for what in report.unseen:
+            yield Finding(
+                Code.NOT_SEEN,
+                Severity.INFO,
+                "Something could not be looked at",
+                f"Could not look at {what} of queue {report.name}.",
+                f"To have it looked at, tag the queue `{TRACKED_TAG}` and let fanin's role read it.",
+                {"queue": report.name, "unseen": what},
+            )

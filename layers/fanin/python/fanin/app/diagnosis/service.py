@@ -1,0 +1,92 @@
+"""Diagnostics: why a batch is not finished, and the notes that help to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fanin.app.diagnosis.batch_findings import batch_findings
+from fanin.app.diagnosis.gathering import gather
+from fanin.app.diagnosis.queue_findings import queue_findings
+from fanin.app.diagnosis.ranges import known_ranges
+from fanin.app.ledger.issued import check_issued
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch
+from fanin.domain.diagnosis import Diagnosis, Retry, SentItems, most_likely_first
+from fanin.domain.ids import Block
+from fanin.errors import InvalidRequest
+
+
+def diagnose(ports: Ports, batch: Batch) -> Diagnosis:
+    """Say why a batch is not finished.
+
+    Args:
+        ports: the stores and queues.
+        batch: its row, read just now.
+    """
+    facts = gather(ports, batch)
+    findings = batch_findings(facts, queue_findings(facts))
+    return Diagnosis(
+        facts.batch,
+        facts.done_min,
+        facts.done_max,
+        most_likely_first(findings),
+        known_ranges(facts),
+        facts.missing_more,
+    )
+
+
+class DiagnosisService:
+    """Implements ``fanin.app.api.Diagnostics`` over ports.
+
+    Args:
+        ports: the stores and queues.
+        known: batch rows that the process remembers; by default none yet.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches | None = None) -> None:
+        self._ports = ports
+        self._known = known or KnownBatches(ports.batches, ports.clock)
+
+    def why(self, batch_id: int) -> Diagnosis:
+        return diagnose(self._ports, self._known.current(batch_id))
+
+    def note_sent(self, batch_id: int, sent: SentItems) -> None:
+        limits.text("queue", sent.queue, limits.MAX_CHANNEL, least=1)
+        limits.whole("from", sent.start, 0, ids.MAX_ITEMS)
+        limits.whole("to", sent.stop, sent.start + 1, ids.MAX_ITEMS)
+        batch = self._known.reaching({batch_id: sent.stop})[batch_id]
+        if sent.stop > batch.items:
+            raise InvalidRequest(
+                f"batch {batch_id} has {batch.items} items, so none up to {sent.stop} can have been sent;"
+                " note only items that were added"
+            )
+        if batch.state.terminal:
+            return
+        now = self._ports.clock.now()
+        row = SentRow(sent.queue, sent.start, sent.stop, now, now)
+        self._ports.parts.put_sent(batch_id, row, expires_at=batch.expires_at)
+
+    def note_retries(self, retries: Sequence[Retry]) -> None:
+        limits.at_most("failed attempts", retries, limits.MAX_NOTES)
+        now = self._ports.clock.now()
+        parsed = [(*ids.parse_item(retry.item), retry) for retry in retries]
+        rows: dict[int, list[RetryRow]] = {}
+        stops: dict[int, int] = {}
+        blocks: set[Block] = set()
+        for block, ordinal, retry in parsed:
+            limits.whole("attempt", retry.attempt, 1, limits.MAX_ATTEMPT)
+            limits.text("error", retry.error, limits.MAX_REASON)
+            limits.text("queue", retry.queue, limits.MAX_CHANNEL)
+            row = RetryRow(ordinal, retry.attempt, retry.error, retry.queue, now)
+            rows.setdefault(block.batch_id, []).append(row)
+            stops[block.batch_id] = max(block.stop, stops.get(block.batch_id, 0))
+            blocks.add(block)
+        batches = self._known.reaching(stops)
+        for block in blocks:
+            check_issued(block, batches[block.batch_id])
+        for batch_id, batch in batches.items():
+            if not batch.state.terminal:
+                self._ports.parts.put_retries(batch_id, rows[batch_id], expires_at=batch.expires_at)

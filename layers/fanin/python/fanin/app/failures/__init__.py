@@ -1,0 +1,1 @@
+"""Failures after the fact: sending the messages of failed items again."""

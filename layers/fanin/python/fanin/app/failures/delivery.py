@@ -1,0 +1,178 @@
+"""Sending the messages of failed items again, under the ids of new items or, if they are held, their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from fanin import names
+from fanin.app.failures.planning import Planning
+from fanin.app.failures.queues_again import QueuesAgain
+from fanin.app.failures.records import Run
+from fanin.app.kept.messages import KeptMessages
+from fanin.app.ledger.held import Held
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.parts import FailureRow
+from fanin.domain import ids, limits
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, OpenBatch
+from fanin.domain.chunks import chunks
+from fanin.domain.failures import KeptMessage
+from fanin.errors import BatchClosed, BatchGone, Throttled
+from fanin.wire.messages import pack
+
+_TRIES: Final = 5
+LOST: Final = "its kept message is gone, or cannot be read"
+
+
+class _Again(NamedTuple):
+    """A message on its way out once more.
+
+    Attributes:
+        note: of the failure.
+        item: the id under which it is sent now.
+        message: as it was kept; None if it is gone.
+    """
+
+    note: FailureRow
+    item: str
+    message: KeptMessage | None
+
+
+class Delivery:
+    """Delivers what a redrive has taken. A repeat sends the same messages under the same item ids.
+
+    Args:
+        ledger: opens the new batch and adds its items.
+        planning: reads notes.
+        queues: knows where messages can be sent again.
+    """
+
+    def __init__(self, ledger: LedgerService, planning: Planning, queues: QueuesAgain) -> None:
+        self._ledger = ledger
+        self._ports = ledger.ports
+        self._planning = planning
+        self._queues = queues
+        self._held = Held(ledger.ports)
+        self._messages = KeptMessages(ledger.ports)
+
+    def deliver(self, batch: Batch, run: Run) -> Run:
+        """Send the messages of the failures that are taken.
+
+        A message that cannot be sent fails its new item, and is kept there.
+
+        Returns:
+            The redrive, with the batch that has the items now.
+
+        Raises:
+            Throttled: queues or tables are overloaded; call again.
+        """
+        notes = self._planning.notes(batch, run.page)
+        taken = [notes[ordinal] for ordinal in run.page.taken or () if ordinal in notes]
+        if len(taken) < len(run.page.taken or ()):
+            raise BatchGone(f"notes of failures of batch {batch.batch_id} are past their time to live")
+        messages = self._messages.load(batch.batch_id, taken)
+        if batch.holds and not batch.state.terminal:
+            pending = self._held.pending(batch, [note.ordinal for note in taken])
+            again = [_Again(note, note.item, messages.get(note.ordinal)) for note in taken]
+            self._send(run, [one for one in again if one.note.ordinal in pending])
+            return replace(run, to=batch.batch_id)
+        run, new, group = self._add(batch, run, len(taken))
+        first = ids.parse_prefix(group.prefix).first
+        again = [
+            _Again(note, item, messages.get(note.ordinal)) for note, item in zip(taken, group, strict=True)
+        ]
+        if new.mode is Mode.EXACT:
+            pending = self._ledger.pending(new.batch_id, first, first + len(group))
+            again = [one for at, one in enumerate(again, first) if at in pending]
+        self._send(run, again)
+        return run
+
+    def close(self, batch: Batch, run: Run) -> None:
+        """Close the new batch, if there is one: the redrive adds nothing more to it."""
+        if run.to is not None and run.to != batch.batch_id:
+            self._ledger.close(run.to)
+
+    def stopped(self, batch: Batch, run: Run) -> bool:
+        """Whether somebody has ended the new batch, so that the redrive is to stop."""
+        if run.to is None or run.to == batch.batch_id:
+            return False
+        try:
+            return self._ledger.refresh([run.to])[run.to].state.terminal
+        except BatchGone:
+            return True
+
+    def _add(self, batch: Batch, run: Run, count: int) -> tuple[Run, Batch, ids.Group]:
+        """Add the items of the page to the new batch; one that was ended meanwhile is replaced by another.
+
+        The failures are taken, so their items must exist somewhere.
+        """
+        for _ in range(_TRIES):
+            new = self._open(batch, run)
+            run = replace(run, to=new.batch_id)
+            try:
+                return run, new, self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
+            except (BatchClosed, BatchGone):
+                run = replace(run, part=run.part + 1)
+        raise Throttled(
+            f"the batches that redrive batch {batch.batch_id} are ended at once by others; try again",
+            retry_after=1,
+        )
+
+    def _open(self, batch: Batch, run: Run) -> Batch:
+        request = OpenBatch(
+            user_key=batch.user_key,
+            mode=batch.mode,
+            keep=batch.keep,
+            retry_of=batch.batch_id,
+            metadata=dict(batch.metadata),
+        )
+        return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")
+
+    def _send(self, run: Run, again: Sequence[_Again]) -> None:
+        lost = {one.item: LOST for one in again if one.message is None}
+        urls = {one.item: self._queues.url(run.request.queue_url or one.note.source) for one in again}
+        lost |= {item: "its queue is gone" for item, url in urls.items() if url is None}
+        sending = [
+            (one, _outgoing(one, one.message, url))
+            for one in again
+            if one.message is not None and (url := urls[one.item]) is not None
+        ]
+        offered = self._ports.channels.offer([message for _, message in sending])
+        lost |= {sending[place][0].item: why for place, why in offered.refused.items()}
+        if lost:
+            self._keep([one for one in again if one.item in lost], lost)
+        offered.answers(len(sending))
+
+    def _keep(self, again: Sequence[_Again], why: Mapping[str, str]) -> None:
+        """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
+        failures = (
+            Failure(one.item, _reason(why[one.item]), one.message, source=one.note.source) for one in again
+        )
+        for some in chunks(
+            failures, max_items=limits.MAX_FAILURES, size_of=_size, max_bytes=limits.MAX_FAILED_MESSAGES
+        ):
+            self._ledger.fail(some)
+
+
+def _reason(why: str) -> str:
+    return f"redrive: {why}"[: limits.MAX_REASON]
+
+
+def _size(failure: Failure) -> int:
+    return 0 if failure.message is None else len(pack(failure.message))
+
+
+def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:
+    """The message as it was, with the item id of now.
+
+    A FIFO queue drops what it has seen in the last five minutes: held items come back with the same item id,
+    so the time of the failure tells them apart.
+    """
+    group = message.group_id
+    if group is None and url.endswith(".fifo"):
+        group = one.item.partition(":")[0]
+    once = one.item if one.item != one.note.item else f"{one.item}/{one.note.failed_at}"
+    return Outgoing(url, message.body, {**message.attributes, names.ITEM_ATTRIBUTE: one.item}, group, once)

@@ -1,0 +1,137 @@
+"""Which failures a redrive takes next: read and checked, before any of them is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from fanin.app.failures.queues_again import QueuesAgain
+from fanin.app.failures.records import Counts, Page
+from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.held import Held
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import FailureRow
+from fanin.domain.batch import Batch, Mode
+from fanin.domain.redrives import NAMED, Redrive
+
+PAGE: Final = 250
+"""Failures of a page. Its plan stands in the record of the redrive, about 32 bytes for each."""
+LISTED: Final = 8
+"""How many pages one step reads at most until it finds a failure to take."""
+AFTER_THE_END: Final = 10**15
+"""As a ``failed_at``, later than any: a failure is taken so once its batch has ended.
+
+What a redrive took from a live batch went back to a queue, or was to go there, under its own id. If it was
+not done when the batch ended, nobody waits for that id any more, so it may be taken once again.
+"""
+SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one with queue_url"
+
+
+class Found(NamedTuple):
+    """What planning found: the page, and what it counts of failures that are not taken."""
+
+    page: Page
+    counts: Counts
+
+
+class Planning:
+    """Reads failures, and decides which to take. It writes nothing.
+
+    Args:
+        ports: the stores.
+        queues: knows where messages can be sent again.
+        page: how many failures a page has.
+    """
+
+    def __init__(self, ports: Ports, queues: QueuesAgain, *, page: int = PAGE) -> None:
+        self._ports = ports
+        self._queues = queues
+        self._failed = Failed(ports)
+        self._held = Held(ports)
+        self._page = page
+
+    def after(self, batch: Batch, request: Redrive, name: str, before: Page | None = None) -> Found:
+        """Plan the page after another one, or the first.
+
+        Failures that are not selected, or cannot be sent, take no room in a page: it goes on until it has
+        one to take, for some pages of the listing.
+        """
+        cursor = None if before is None else before.after
+        page = Page(0 if before is None else before.number + 1, cursor, cursor)
+        counts = Counts()
+        for _ in range(LISTED):
+            front = page.after
+            notes, behind = self._ports.parts.failures(batch.batch_id, cursor=front, limit=self._page)
+            plan, here = self._sift(batch, request, name, notes)
+            beyond = bool(notes) and request.stop is not None and notes[-1].ordinal >= request.stop - 1
+            page = replace(page, before=front, after=behind, last=behind is None or beyond, plan=tuple(plan))
+            counts = counts.plus(here)
+            if plan or page.last:
+                break
+        return Found(page, counts)
+
+    def notes(self, batch: Batch, page: Page) -> dict[int, FailureRow]:
+        """Read the notes of a page that was planned, by ordinal, however many were written since."""
+        wanted = {ordinal for ordinal, _ in page.plan}
+        highest = max(wanted, default=-1)
+        found: dict[int, FailureRow] = {}
+        cursor = page.before
+        while True:
+            rows, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=self._page)
+            found |= {row.ordinal: row for row in rows if row.ordinal in wanted}
+            if cursor is None or (rows and rows[-1].ordinal >= highest):
+                return found
+
+    def _sift(
+        self, batch: Batch, request: Redrive, name: str, notes: Sequence[FailureRow]
+    ) -> tuple[list[tuple[int, int]], Counts]:
+        chosen = [note for note in notes if request.takes(note.ordinal, note.reason)]
+        failed = self.failed(batch, chosen)
+        redriven = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in failed])
+        free = [
+            note
+            for note in failed
+            if (mark := redriven.get(note.ordinal)) is None
+            or mark.redrive == name
+            or (batch.holds and mark.failed_at < taken_at(batch, note.failed_at))
+        ]
+        kept = [note for note in free if note.kept]
+        refusals = self._refusals(request, kept)
+        refused: dict[str, int] = {}
+        for note in kept:
+            if (why := refusals.get(note.source)) is not None:
+                refused[why] = refused.get(why, 0) + 1
+        plan = [(note.ordinal, note.failed_at) for note in kept if refusals.get(note.source) is None]
+        without = [note.ordinal for note in free if not note.kept]
+        counts = Counts(
+            already=len(failed) - len(free),
+            not_kept=len(without),
+            not_kept_items=tuple(without[:NAMED]),
+            refused=refused,
+        )
+        return plan, counts
+
+    def _refusals(self, request: Redrive, notes: Iterable[FailureRow]) -> Mapping[str, str | None]:
+        """For each source why its messages cannot be sent again; None if they can."""
+        return {
+            source: self._queues.refusal(to) if (to := request.queue_url or source) else SOURCE_UNKNOWN
+            for source in sorted({note.source for note in notes})
+        }
+
+    def failed(self, batch: Batch, notes: Sequence[FailureRow]) -> Sequence[FailureRow]:
+        """Those notes whose item has failed, or is held: a note is written before another mark may win."""
+        if batch.mode is Mode.ESTIMATED:
+            return notes
+        held = self._held.pending(batch, [note.ordinal for note in notes]) if batch.holds else set()
+        marked = (
+            set()
+            if not batch.state.terminal
+            else self._failed.among(batch.batch_id, [note.ordinal for note in notes])
+        )
+        return [note for note in notes if note.ordinal in held or note.ordinal in marked]
+
+
+def taken_at(batch: Batch, failed_at: int) -> int:
+    """The time of a failure with which it is taken."""
+    return AFTER_THE_END if batch.holds and batch.state.terminal else failed_at

@@ -1,0 +1,45 @@
+"""Where messages can be sent again: each queue is looked at once in a while, not for every page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin.app.ports import Ports
+from fanin.errors import ChannelRefused, InvalidRequest
+
+_FRESH_MS: Final = 60_000
+_MOST: Final = 1_000
+_SHOWN: Final = 300
+
+
+class QueuesAgain:
+    """Resolves the queues that failed messages came from.
+
+    Args:
+        ports: the queues and the clock.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._known: dict[str, tuple[int, str | None, str | None]] = {}
+
+    def refusal(self, queue: str) -> str | None:
+        """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
+        return self._look(queue)[1]
+
+    def url(self, queue: str) -> str | None:
+        """The URL of a queue; None if messages cannot be sent to it."""
+        return self._look(queue)[0]
+
+    def _look(self, queue: str) -> tuple[str | None, str | None]:
+        now = self._ports.clock.now()
+        at, url, why = self._known.get(queue, (-_FRESH_MS, None, None))
+        if now - at >= _FRESH_MS:
+            try:
+                url, why = self._ports.channels.resolve(queue, new=False, again=True), None
+            except (ChannelRefused, InvalidRequest) as error:
+                url, why = None, str(error)[:_SHOWN]
+            while len(self._known) >= _MOST:
+                del self._known[next(iter(self._known))]
+            self._known[queue] = now, url, why
+        return url, why

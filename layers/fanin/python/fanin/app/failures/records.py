@@ -1,0 +1,262 @@
+"""The record of a redrive: what it selects, which page it is at, and what it has counted.
+
+It is a record of the batch whose failures are sent again. Its name follows from the selection, so whoever
+asks for the same selection meets it. Every change is one conditional write over the version before: of two
+workers at one page, one goes on, and both have sent the same messages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from fanin.app.ports.records import Record, Records
+from fanin.domain.batch import Batch
+from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive, RedriveState, Redriving
+from fanin.domain.selection import OrdinalRange
+from fanin.errors import BatchGone
+
+PREFIX: Final = "redrive/"
+LEASE_MS: Final = 120_000
+"""How long after its last step a worker counts as alive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the failures that were looked at; see ``Redriving``."""
+
+    items: int = 0
+    already: int = 0
+    not_kept: int = 0
+    not_kept_items: tuple[int, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together."""
+        refused = dict(self.refused)
+        for why, count in other.refused.items():
+            known = why if why in refused or len(refused) < MAX_REFUSALS else OTHER_REFUSALS
+            refused[known] = refused.get(known, 0) + count
+        return Counts(
+            self.items + other.items,
+            self.already + other.already,
+            self.not_kept + other.not_kept,
+            (*self.not_kept_items, *other.not_kept_items)[:NAMED],
+            refused,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The failures that a redrive is about to take.
+
+    Attributes:
+        number: of the page; it makes the idempotency key under which the items of the page are added.
+        before: cursor of the listing in front of the page.
+        after: cursor behind it.
+        last: whether nothing lies behind it.
+        plan: ordinal and ``failed_at`` of each failure to take, written down before any is taken.
+        taken: ordinals that this redrive has taken; None as long as that is not written down.
+        ended: whether they were taken after the end of a batch that holds its failed items.
+    """
+
+    number: int = 0
+    before: str | None = None
+    after: str | None = None
+    last: bool = False
+    plan: tuple[tuple[int, int], ...] = ()
+    taken: tuple[int, ...] | None = None
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A redrive as its record has it.
+
+    Attributes:
+        batch_id: the batch whose failures are sent again.
+        request: what it selects.
+        generation: how many redrives of this selection were before it.
+        started_at: ms.
+        owner: who works at it.
+        until: ms; until then nobody else begins to.
+        page: the page at which it is.
+        part: how many new batches were ended by others, so that another took their place.
+        to: the batch that has the items; None as long as none was sent.
+        done: whether it is finished.
+        counts: of the pages before.
+        version: of the record; 0 if it is not written yet.
+    """
+
+    batch_id: int
+    request: Redrive
+    generation: int
+    started_at: int
+    owner: str = ""
+    until: int = 0
+    page: Page = field(default_factory=Page)
+    part: int = 0
+    to: int | None = None
+    done: bool = False
+    counts: Counts = field(default_factory=Counts)
+    version: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the record."""
+        return f"{prefix_of(self.request)}{self.generation:06}"
+
+    @property
+    def shown(self) -> Redriving:
+        """What callers see of it."""
+        return Redriving(
+            name=self.name.removeprefix(PREFIX),
+            retry_of=self.batch_id,
+            batch_id=self.to,
+            state=RedriveState.FINISHED if self.done else RedriveState.RUNNING,
+            items=self.counts.items,
+            already=self.counts.already,
+            not_kept=self.counts.not_kept,
+            not_kept_items=self.counts.not_kept_items,
+            refused=self.counts.refused,
+            errors=tuple(self.request.errors),
+            ranges=tuple(self.request.ranges),
+            queue_url=self.request.queue_url,
+            started_at=self.started_at,
+        )
+
+    def next(self) -> Run:
+        """The redrive of the same selection after this one; one that found nothing is used again."""
+        if self.to is None:
+            return Run(self.batch_id, self.request, self.generation, self.started_at, version=self.version)
+        return Run(self.batch_id, self.request, self.generation + 1, self.started_at)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The record, as JSON."""
+        page, counts = self.page, self.counts
+        return {
+            "errors": list(self.request.errors),
+            "ranges": [[one.start, one.stop] for one in self.request.ranges],
+            "queue_url": self.request.queue_url,
+            "generation": self.generation,
+            "started_at": self.started_at,
+            "owner": self.owner,
+            "until": self.until,
+            "page": {
+                "number": page.number,
+                "before": page.before,
+                "after": page.after,
+                "last": page.last,
+                "plan": [list(one) for one in page.plan],
+                "taken": None if page.taken is None else list(page.taken),
+                "ended": page.ended,
+            },
+            "part": self.part,
+            "to": self.to,
+            "done": self.done,
+            "counts": {
+                "items": counts.items,
+                "already": counts.already,
+                "not_kept": counts.not_kept,
+                "not_kept_items": list(counts.not_kept_items),
+                "refused": dict(counts.refused),
+            },
+        }
+
+
+def run_of(batch_id: int, record: Record) -> Run:
+    """Read a redrive from its record."""
+    value = record.value
+    page, counts = value["page"], value["counts"]
+    return Run(
+        batch_id,
+        Redrive(
+            tuple(value["errors"]),
+            tuple(OrdinalRange(start, stop) for start, stop in value["ranges"]),
+            value["queue_url"],
+        ),
+        value["generation"],
+        value["started_at"],
+        value["owner"],
+        value["until"],
+        Page(
+            page["number"],
+            page["before"],
+            page["after"],
+            page["last"],
+            tuple((ordinal, failed_at) for ordinal, failed_at in page["plan"]),
+            None if page["taken"] is None else tuple(page["taken"]),
+            page.get("ended", False),
+        ),
+        value["part"],
+        value["to"],
+        value["done"],
+        Counts(
+            counts["items"],
+            counts["already"],
+            counts["not_kept"],
+            tuple(counts["not_kept_items"]),
+            dict(counts["refused"]),
+        ),
+        record.version,
+    )
+
+
+def prefix_of(request: Redrive) -> str:
+    """What the names of all redrives of a selection begin with."""
+    selection = {
+        "errors": sorted(set(request.errors)),
+        "ranges": sorted({(one.start, one.stop) for one in request.ranges}),
+        "queue_url": request.queue_url,
+    }
+    digest = hashlib.blake2b(json.dumps(selection, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return f"{PREFIX}{digest}/"
+
+
+def latest(records: Records, batch_id: int, request: Redrive) -> Run | None:
+    """The latest redrive of a selection; None if there was none."""
+    found = deque(_all(records, batch_id, prefix_of(request)), maxlen=1)
+    return run_of(batch_id, found[0]) if found else None
+
+
+def read(records: Records, batch_id: int, name: str) -> Run | None:
+    """Read a redrive by the name of its record; None if it is not there."""
+    record = records.read(str(batch_id), [name]).get(name)
+    return None if record is None else run_of(batch_id, record)
+
+
+def save(records: Records, batch: Batch, run: Run) -> Run:
+    """Write a redrive over the version that it was made from, unless another write was faster.
+
+    Returns:
+        The redrive as it is stored now.
+
+    Raises:
+        BatchGone: its batch is past its lifetime.
+    """
+    record, _ = records.put(
+        str(batch.batch_id), run.name, run.value, expires_at=batch.expires_at, if_version=run.version
+    )
+    if record is None:
+        raise BatchGone(f"the redrive {run.name} of batch {batch.batch_id} is past its time to live")
+    return run_of(batch.batch_id, record)
+
+
+def _all(records: Records, batch_id: int, prefix: str) -> Iterable[Record]:
+    cursor: str | None = None
+    while True:
+        page = records.page(str(batch_id), prefix=prefix, cursor=cursor)
+        yield from page.records
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def begun(run: Run, owner: str, now: int) -> Run:
+    """The same redrive under a worker, whose lease begins anew."""
+    return replace(run, owner=owner, until=now + LEASE_MS)

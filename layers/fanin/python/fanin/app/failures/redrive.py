@@ -1,0 +1,207 @@
+"""Redriving: the messages of failed items are sent again, each failure by one redrive only.
+
+A redrive goes through the failures of a batch in pages. It writes down which failures it is about to take,
+takes each by a conditional write, writes down which it got, delivers these, and goes on. Whoever repeats a
+step after a crash takes the same failures and gives them the same items, so each is sent under one item id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fanin.app.failures import records
+from fanin.app.failures.delivery import Delivery
+from fanin.app.failures.planning import PAGE, Planning, taken_at
+from fanin.app.failures.queues_again import QueuesAgain
+from fanin.app.failures.records import PREFIX, Counts, Page, Run, begun, run_of
+from fanin.app.ledger.service import LedgerService
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch, Mode
+from fanin.domain.redrives import Redrive, Redriving, Redrivings
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    ChannelRefused,
+    InvalidRequest,
+    ServiceUnavailable,
+    Throttled,
+)
+
+AT_ONCE: Final = 4
+"""Pages that a call delivers itself; the worker does the others."""
+AT_ONCE_MS: Final = 8_000
+WORK_MS: Final = 45_000
+"""How long one job goes on before it leaves the rest to the next, which it puts on the queue."""
+COUNTED_MS: Final = 20_000
+"""How long a dry run counts."""
+
+
+class RedriveService:
+    """Implements ``fanin.app.api.Redrives`` over the ledger, and the worker that redrives.
+
+    Args:
+        ledger: keeps the batches; its ports are used too.
+        page: how many failures a page has.
+        at_once: how many pages a call delivers itself.
+    """
+
+    def __init__(self, ledger: LedgerService, *, page: int = PAGE, at_once: int = AT_ONCE) -> None:
+        self._ledger = ledger
+        self._ports = ledger.ports
+        self._queues = QueuesAgain(ledger.ports)
+        self._planning = Planning(ledger.ports, self._queues, page=page)
+        self._delivery = Delivery(ledger, self._planning, self._queues)
+        self._at_once = at_once
+
+    def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
+        request = request or Redrive()
+        request.check()
+        batch = self._batch(batch_id)
+        if request.queue_url is not None and (why := self._queues.refusal(request.queue_url)) is not None:
+            raise ChannelRefused(why)
+        if request.dry_run:
+            return self._count(batch, request)
+        owner = self._ports.random.bytes(8).hex()
+        run = self._begin(batch, request, owner)
+        if run.done or run.owner != owner:
+            return run.shown
+        try:
+            run = self._go_on(run, owner, until=self._ports.clock.now() + AT_ONCE_MS, pages=self._at_once)
+        except (Throttled, ServiceUnavailable):
+            run = records.read(self._ports.records, batch_id, run.name) or run  # the worker has more patience
+        if not run.done and run.owner == owner:
+            self._hand_over(run)
+        return run.shown
+
+    def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
+        self._ledger.refresh([batch_id])
+        page = self._ports.records.page(str(batch_id), prefix=PREFIX, cursor=cursor, limit=limit)
+        runs = sorted((run_of(batch_id, record) for record in page.records), key=lambda run: run.started_at)
+        return Redrivings(tuple(run.shown for run in runs), page.cursor)
+
+    def work(self, batch_id: int, name: str, owner: str, *, until: int) -> Redriving | None:
+        """Go on with a redrive; the job of the worker.
+
+        Args:
+            batch_id: the batch whose failures are sent again.
+            name: of the redrive's record.
+            owner: who handed it over; another worker that is alive is left alone.
+            until: when to leave the rest to the next job, ms.
+
+        Returns:
+            How far it is; None if there is nothing to do.
+
+        Raises:
+            Throttled: queues or tables are overloaded; call again.
+        """
+        run = records.read(self._ports.records, batch_id, name)
+        if run is None or run.done or self._is_others(run, owner):
+            return None
+        try:
+            run = self._go_on(run, owner, until=until)
+        except (BatchNotFound, BatchGone):
+            return None  # its failures are gone, too
+        if not run.done and run.owner == owner:
+            self._hand_over(run)
+        return run.shown
+
+    def _batch(self, batch_id: int) -> Batch:
+        limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
+        batch = self._ledger.refresh([batch_id])[batch_id]
+        if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
+            raise InvalidRequest(
+                f"batch {batch_id} is {batch.state}, and does not hold its failed items; redrive them when it"
+                " has ended"
+            )
+        return batch
+
+    def _begin(self, batch: Batch, request: Redrive, owner: str) -> Run:
+        """Find the redrive of a selection that is running, or write the next one with its first page."""
+        now = self._ports.clock.now()
+        before = records.latest(self._ports.records, batch.batch_id, request)
+        if before is not None and not before.done:
+            if self._is_others(before, owner):
+                return before
+            return records.save(self._ports.records, batch, begun(before, owner, now))
+        run = Run(batch.batch_id, request, 0, now) if before is None else before.next()
+        run = begun(replace(run, request=request, started_at=now), owner, now)
+        page, counts = self._planning.after(batch, request, run.name)
+        run = replace(run, page=page, counts=counts, done=page.last and not page.plan)
+        return records.save(self._ports.records, batch, run)
+
+    def _is_others(self, run: Run, owner: str) -> bool:
+        return run.owner != owner and run.until > self._ports.clock.now()
+
+    def _go_on(self, run: Run, owner: str, *, until: int, pages: int | None = None) -> Run:
+        """Take steps until the redrive is finished, the time is up, or somebody else goes on with it."""
+        first = run.page.number
+        while not run.done and not self._is_others(run, owner):
+            now = self._ports.clock.now()
+            if run.page.number > first and (now >= until or run.page.number - first == pages):
+                break
+            batch = self._ledger.refresh([run.batch_id])[run.batch_id]
+            step = self._deliver if _is_taken(batch, run.page) else self._take
+            run = records.save(self._ports.records, batch, begun(step(batch, run), owner, now))
+        return run
+
+    def _take(self, batch: Batch, run: Run) -> Run:
+        """Take the failures of the page, as far as no other redrive has.
+
+        A batch that holds its failed items may end when they are planned, or taken. Then those that were not
+        done by then are taken once more, since others may take them now, too.
+        """
+        ended = batch.holds and batch.state.terminal
+        wanted = dict(run.page.plan)
+        if run.page.taken is not None:
+            wanted = {ordinal: wanted[ordinal] for ordinal in run.page.taken}
+        if ended:
+            notes = self._planning.notes(batch, run.page)
+            failed = self._planning.failed(batch, [notes[at] for at in wanted if at in notes])
+            wanted = {note.ordinal: taken_at(batch, note.failed_at) for note in failed}
+        taken = self._ports.parts.mark_redriven(
+            batch.batch_id, run.name, wanted, again=batch.holds, expires_at=batch.expires_at
+        )
+        counts = run.counts.plus(Counts(already=len(wanted) - len(taken)))
+        page = replace(run.page, taken=tuple(sorted(taken)), ended=ended)
+        return replace(run, page=page, counts=counts)
+
+    def _deliver(self, batch: Batch, run: Run) -> Run:
+        """Deliver what is taken, and plan the next page; or finish."""
+        taken = run.page.taken or ()
+        if taken:
+            run = self._delivery.deliver(batch, run)
+            run = replace(run, counts=run.counts.plus(Counts(items=len(taken))))
+        if run.page.last or self._delivery.stopped(batch, run):
+            self._delivery.close(batch, run)
+            return replace(run, done=True)
+        page, counts = self._planning.after(batch, run.request, run.name, run.page)
+        run = replace(run, page=page, counts=run.counts.plus(counts))
+        if page.last and not page.plan:
+            self._delivery.close(batch, run)
+            return replace(run, done=True)
+        return run
+
+    def _hand_over(self, run: Run) -> None:
+        job = {"batch_id": run.batch_id, "redrive": run.name, "owner": run.owner}
+        self._ports.redrives.send([job])
+
+    def _count(self, batch: Batch, request: Redrive) -> Redriving:
+        """What a redrive would do, as far as the time allows to count."""
+        until = self._ports.clock.now() + COUNTED_MS
+        page, counts = self._planning.after(batch, request, "")
+        counts = counts.plus(Counts(items=len(page.plan)))
+        while not page.last and self._ports.clock.now() < until:
+            page, more = self._planning.after(batch, request, "", page)
+            counts = counts.plus(more).plus(Counts(items=len(page.plan)))
+        run = Run(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
+        return replace(run.shown, name="", started_at=None)
+
+
+def _is_taken(batch: Batch, page: Page) -> bool:
+    """Whether what is planned was taken, and nobody else may take it."""
+    if page.taken is None:
+        return not page.plan
+    return page.ended or not page.taken or not (batch.holds and batch.state.terminal)

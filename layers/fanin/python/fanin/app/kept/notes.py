@@ -1,0 +1,84 @@
+"""Notes of failures, written before the items are marked: first the message, then the note that names it.
+
+So whenever an item reads as failed, its note and its message are there. A crash in between leaves what nobody
+reads, and a repeat writes the same again. Two failures of one item at once leave one note, and in the row of
+the message one message: that of the last writer of each. A queue delivers the same message each time, so
+both are right unless somebody fails an item with a message of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from fanin.app.kept.messages import KeptMessages, Place
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import FailureRow
+from fanin.domain.batch import Batch
+from fanin.domain.failures import Keep
+
+
+class Failing(NamedTuple):
+    """Items of a batch that are about to fail.
+
+    Attributes:
+        batch: the batch, which lives.
+        notes: of its items.
+        messages: of some of them, by ordinal, each as ``wire.messages.pack`` gives it.
+    """
+
+    batch: Batch
+    notes: Sequence[FailureRow]
+    messages: Mapping[int, bytes]
+
+
+class FailureNotes:
+    """Writes what is known of failures.
+
+    Args:
+        ports: the stores.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._messages = KeptMessages(ports)
+
+    def write(self, failing: Collection[Failing]) -> None:
+        """Write messages and notes; may be repeated.
+
+        Raises:
+            RequestTooLarge: this process cannot keep a message; nothing was written.
+        """
+        kept = self._messages.keep(
+            {
+                Place(one.batch.batch_id, ordinal): content
+                for one in failing
+                if one.batch.keep is Keep.MESSAGE
+                for ordinal, content in one.messages.items()
+            },
+            {one.batch.batch_id: one.batch for one in failing},
+        )
+        now = self._ports.clock.now()
+        for batch, notes, _ in failing:
+            latest = self._latest(batch, notes)
+            rows = [
+                note._replace(
+                    failed_at=max(now, latest.get(note.ordinal, 0) + 1),
+                    kept=kept.get(Place(batch.batch_id, note.ordinal), ""),
+                )
+                for note in notes
+            ]
+            # The latest failure decides whether an item is held, so a late write must not hide a later note.
+            holds = batch.holds
+            careful = [row for row in rows if holds or (not row.kept and batch.keep is Keep.MESSAGE)]
+            whole = [row for row in rows if not holds and (row.kept or batch.keep is Keep.REASON)]
+            parts = self._ports.parts
+            parts.put_failures(batch.batch_id, whole, expires_at=batch.expires_at)
+            parts.update_failures(batch.batch_id, careful, expires_at=batch.expires_at)
+
+    def _latest(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
+        """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""
+        if not batch.holds:
+            return {}
+        found = self._ports.parts.notes(batch.batch_id, [note.ordinal for note in notes])
+        return {ordinal: note.failed_at for ordinal, note in found.items()}

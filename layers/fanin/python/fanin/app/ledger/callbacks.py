@@ -1,0 +1,57 @@
+"""The targets of a batch, as callers of the ledger see them: read them, and have parked ones told again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
+from fanin.app.targets.jobs import send_jobs
+from fanin.app.targets.kept import change, read_targets
+from fanin.domain.batch import Batch
+from fanin.domain.targets import TargetReports, TargetState
+from fanin.errors import InvalidRequest
+
+
+class TargetsOfBatches:
+    """Reads and repeats targets.
+
+    Args:
+        ports: the stores.
+        known: reads batches.
+        event_of: makes the event of an ended batch.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, event_of: Callable[[Batch], Event]) -> None:
+        self._ports = ports
+        self._known = known
+        self._event_of = event_of
+
+    def report(self, batch_id: int) -> TargetReports:
+        """Read the targets of a batch."""
+        batch = self._known.current(batch_id)
+        found = read_targets(self._ports.records, batch_id, range(batch.targets))
+        return TargetReports(tuple(kept.report for kept in found))
+
+    def redeliver(self, batch_id: int) -> TargetReports:
+        """Tell those targets of an ended batch again that are parked, or that nobody has tried.
+
+        The jobs come first, then the records: a crash in between leaves jobs that do their work all the same.
+
+        Raises:
+            InvalidRequest: the batch has not ended.
+        """
+        batch = self._known.current(batch_id)
+        if not batch.state.terminal:
+            raise InvalidRequest(
+                f"batch {batch_id} is {batch.state}; its targets are told when it ends, so wait, or cancel it"
+            )
+        found = read_targets(self._ports.records, batch_id, range(batch.targets))
+        waiting = [kept for kept in found if kept.state in {TargetState.PARKED, TargetState.PENDING}]
+        if waiting:
+            send_jobs(self._ports, batch, self._event_of(batch), [kept.number for kept in waiting])
+        for kept in waiting:
+            if kept.state is TargetState.PARKED:
+                change(self._ports.records, batch_id, kept, state=TargetState.PENDING)
+        return self.report(batch_id)

@@ -1,0 +1,118 @@
+"""Held items: they failed, and stay pending, because their batch was opened with ``on_failure="hold"``.
+
+Nothing is stored for them but the note of the failure. An item is held as long as its bit is pending and no
+redrive has taken its latest failure. So an acknowledgement needs no step of its own to end the hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from fanin.app.ledger.ack_receipts import Plan
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import FailureRow, PartStore
+from fanin.app.ports.words import Cleared, WordKey
+from fanin.domain.batch import Batch
+
+READS: Final = 67
+"""How many rows a status reads at most to count the held items of a batch that holds any."""
+_LISTED: Final = 20
+"""How many batches of a page are looked at for held items, a few notes each."""
+_LISTED_READS: Final = 30
+_PAGE: Final = 1_000
+
+
+class Held:
+    """Finds held items. For a batch that holds none, it reads nothing.
+
+    Args:
+        ports: the stores.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def counted(self, batch: Batch, *, budget: int = READS) -> Batch:
+        """The row with the number of its held items.
+
+        Args:
+            batch: the row, as it is now.
+            budget: how many rows may be read.
+
+        Returns:
+            The row; ``held_more`` if the budget ended the count.
+        """
+        if not batch.held_more:
+            return batch
+        if batch.all_done or not batch.items:
+            return replace(batch, held=0, held_more=False)
+        # A note, the mark of a redrive, and the words from the item up to the root.
+        each = 3 + self._ports.tree.root_level(batch.items)
+        held, cursor = 0, None
+        while budget >= each:
+            limit = min(_PAGE, budget // each)
+            notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=limit)
+            held += len(self.among(batch, notes))
+            budget -= each * max(1, len(notes))
+            if cursor is None:
+                return replace(batch, held=held, held_more=False)
+        return replace(batch, held=held)
+
+    def listed(self, batches: Iterable[Batch]) -> tuple[Batch, ...]:
+        """Rows with what a few reads show of the first of those that hold items; of the others, nothing."""
+        rows = tuple(batches)
+        holding = (batch for batch in rows if batch.may_hold_more)
+        first = islice(holding, _LISTED)
+        counted = {batch.batch_id: self.counted(batch, budget=_LISTED_READS) for batch in first}
+        return tuple(counted.get(batch.batch_id, batch) for batch in rows)
+
+    def among(self, batch: Batch, notes: Sequence[FailureRow]) -> list[FailureRow]:
+        """Those notes whose item is held now."""
+        pending = self.pending(batch, [note.ordinal for note in notes])
+        return not_redriven(
+            self._ports.parts, batch.batch_id, [note for note in notes if note.ordinal in pending]
+        )
+
+    def found(self, plans: Iterable[Plan]) -> dict[WordKey, Cleared]:
+        """What writes would find that clear the bits of plans, as if they had cleared them: nothing is."""
+        marks = {key: mask for plan in plans for key, mask in plan.marks.items()}
+        words = self._ports.words.read(marks)
+        full = self._ports.tree.full
+        return {key: Cleared(word := words.get(key, full), mask & word) for key, mask in marks.items()}
+
+    def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
+        """Those ordinals of which no bit is clear, neither their own nor one above it."""
+        tree = self._ports.tree
+        paths: Mapping[int, list[tuple[WordKey, int]]] = {
+            number: [
+                (WordKey(batch.batch_id, above.level, above.number), above.mask)
+                for above in tree.ancestors(number, batch.items)
+            ]
+            for number in {ordinal // tree.width for ordinal in ordinals}
+        }
+        leaves = {number: WordKey(batch.batch_id, 0, number) for number in paths}
+        words = self._ports.words.read(
+            {*leaves.values(), *(key for path in paths.values() for key, _ in path)}
+        )
+        open_words = {
+            number
+            for number, path in paths.items()
+            if all(words.get(key, tree.full) & mask for key, mask in path)
+        }
+        return {
+            ordinal
+            for ordinal in ordinals
+            if ordinal // tree.width in open_words
+            and words.get(leaves[ordinal // tree.width], tree.full) & tree.bits[ordinal % tree.width]
+        }
+
+
+def not_redriven(parts: PartStore, batch_id: int, notes: Sequence[FailureRow]) -> list[FailureRow]:
+    """Those notes that no redrive has taken: of items that failed after it, or were never redriven."""
+    taken = parts.redriven(batch_id, [note.ordinal for note in notes])
+    return [
+        note for note in notes if note.ordinal not in taken or note.failed_at > taken[note.ordinal].failed_at
+    ]

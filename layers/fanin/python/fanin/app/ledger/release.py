@@ -1,0 +1,69 @@
+"""Releasing held items: they are given up, and count as done, so that their batch can complete."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin.app.ledger.held import Held
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports import Ports
+from fanin.app.ports.words import WordKey
+from fanin.domain.batch import Batch
+from fanin.domain.reports import ReleasedItems
+from fanin.domain.selection import Selection
+from fanin.errors import InvalidRequest
+
+PAGE: Final = 1_000
+"""How many notes of failures one call looks at."""
+
+
+class Release:
+    """Marks held items as failed.
+
+    An item that is acknowledged or redriven at the same time is decided by whoever clears its bit first. An
+    item that a redrive has taken is in a queue, and not held: it is left to its consumer.
+
+    Args:
+        ports: the stores.
+        known: batch rows that this process remembers.
+        settler: clears bits and settles what they finish.
+        page: how many notes of failures one call looks at.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, *, page: int = PAGE) -> None:
+        self._ports = ports
+        self._known = known
+        self._settler = settler
+        self._held = Held(ports)
+        self._page = page
+
+    def release(self, batch_id: int, selection: Selection, *, cursor: str | None = None) -> ReleasedItems:
+        """Mark one page of the selected items as failed; may be repeated.
+
+        Raises:
+            InvalidRequest: the batch holds no items, or the selection or the cursor is invalid.
+            Throttled, ServiceUnavailable: some items may be marked; repeat the call.
+        """
+        selection.check()
+        batch = self._known.current(batch_id)
+        if not batch.holds:
+            raise InvalidRequest(
+                f"batch {batch_id} holds no items: an item that fails in it is done; open a batch with"
+                ' on_failure="hold" to hold them'
+            )
+        if batch.state.terminal:
+            return ReleasedItems(self._held.counted(batch))
+        notes, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=self._page)
+        chosen = [note for note in notes if selection.takes(note.ordinal, note.reason)]
+        released = self._fail(batch, [note.ordinal for note in self._held.among(batch, chosen)])
+        batch = self._held.counted(self._known.cached(batch_id) or batch)
+        return ReleasedItems(batch, released, None if batch.state.terminal else after)
+
+    def _fail(self, batch: Batch, ordinals: list[int]) -> int:
+        named = self._ports.tree.marks(ordinals)
+        marks = {WordKey(batch.batch_id, 0, number): mask for number, mask in named.items()}
+        cleared = self._settler.settle(marks, failed=marks)
+        if marks:
+            self._known.touch(self._known.cached(batch.batch_id) or batch)
+        return sum((marks[key] & found.first).bit_count() for key, found in cleared.items())

@@ -1,0 +1,185 @@
+"""The store of notes of items: failures with their messages and redrives, what was sent, and retries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol
+
+from fanin.domain import ids
+
+SHARDS: Final = 16
+"""Partitions over which large parts of one batch are spread."""
+IN_ROW: Final = "row"
+"""``FailureRow.kept`` of a failure whose message is in a row."""
+
+
+def shard(batch_id: int, ordinal: int) -> int:
+    """The partition of a large part of an item: a number above all batch ids.
+
+    A partition of DynamoDB takes a thousand write units a second, one for each kilobyte. In the batch's own
+    partition, messages of 8 KB could fail no faster than 125 a second.
+    """
+    return (1 + ordinal % SHARDS) * (ids.MAX_BATCH_ID + 1) + batch_id
+
+
+class FailureRow(NamedTuple):
+    """The note of a failed item. It counts only if the word says that its bit was cleared as failed.
+
+    Attributes:
+        ordinal: of the item.
+        item: its id, as it was reported.
+        reason: why it failed, for people.
+        attempts: how often its message was received; 0 if that is not known.
+        failed_at: when the note was made, ms; 0 in notes of the release before.
+        source: URL or ARN of the queue that the message was received from; empty if that is not known.
+        kept: where its message is: ``IN_ROW``, a key in the bucket, or empty if it was not kept.
+    """
+
+    ordinal: int
+    item: str
+    reason: str
+    attempts: int = 0
+    failed_at: int = 0
+    source: str = ""
+    kept: str = ""
+
+
+class Redriven(NamedTuple):
+    """Which redrive took a failure.
+
+    Attributes:
+        redrive: its name.
+        failed_at: of the failure; a later failure of the same item is another one.
+    """
+
+    redrive: str
+    failed_at: int
+
+
+class SentRow(NamedTuple):
+    """The note of items whose messages a queue has accepted: ordinals start ≤ i < stop.
+
+    Attributes:
+        queue: URL.
+        start: ordinal of the first; with the queue, the key of the note.
+        stop: one past the last; it only grows.
+        first_at: when the note was first written, ms.
+        last_at: when it was last written, ms.
+    """
+
+    queue: str
+    start: int
+    stop: int
+    first_at: int
+    last_at: int
+
+
+class RetryRow(NamedTuple):
+    """The note of the last attempt at an item that failed and will be repeated.
+
+    Attributes:
+        ordinal: of the item.
+        attempt: how often the message was received.
+        error: why the attempt failed.
+        queue: where the message is; empty if that is not known.
+        at: when it was noted, ms.
+    """
+
+    ordinal: int
+    attempt: int
+    error: str
+    queue: str
+    at: int
+
+
+class PartStore(Protocol):
+    """Keeps notes of a batch's items: which failed, were redriven, were sent, and are tried again."""
+
+    def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:
+        """Note that items were sent, by one conditional write: of two notes with one key the longer stays."""
+        ...
+
+    def sent(self, batch_id: int, *, upto: int, limit: int) -> tuple[list[SentRow], bool]:
+        """List notes of sent items that begin at or before an ordinal, the last first.
+
+        Returns:
+            The notes, and whether there are more.
+        """
+        ...
+
+    def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:
+        """Note failed attempts, unconditionally, in bulk; the last note of an item stays."""
+        ...
+
+    def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
+        """Read the notes of failed attempts at some items, by ordinal; items without one are left out."""
+        ...
+
+    def retries_from(self, batch_id: int, start: int, *, limit: int) -> list[RetryRow]:
+        """List notes of failed attempts by ordinal, from ``start`` on; items may be done meanwhile."""
+        ...
+
+    def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
+        """Write notes of failed items, unconditionally, in bulk."""
+        ...
+
+    def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
+        """Write notes over earlier ones, one by one; a note that is later stays.
+
+        Whichever note stays, it says where the message is if either does, so that nobody who fails an item
+        without its message hides the one that was kept.
+        """
+        ...
+
+    def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
+        """Read notes of some items, by ordinal; items without a note are left out."""
+        ...
+
+    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        """Read the reasons in the notes of some items, by ordinal; items without a note are left out."""
+        ...
+
+    def failures(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> tuple[list[FailureRow], str | None]:
+        """List notes by ordinal.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
+        """
+        ...
+
+    def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:
+        """Write messages of failed items, by ordinal, unconditionally, in bulk; up to 350 KB each."""
+        ...
+
+    def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
+        """Read messages of failed items; those that are not there are left out."""
+        ...
+
+    def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
+        """Delete messages of failed items; those that are not there are ignored."""
+        ...
+
+    def mark_redriven(
+        self, batch_id: int, redrive: str, failures: Mapping[int, int], *, again: bool, expires_at: int
+    ) -> set[int]:
+        """Take failures for a redrive, each by one conditional write; each is taken by one redrive only.
+
+        Args:
+            batch_id: the batch.
+            redrive: name of the redrive. A repeat finds what it took before, and leaves it as it is: one that
+                comes late must not undo a later mark.
+            failures: ordinal → ``failed_at`` of the note.
+            again: whether an item that failed once more, later than when another redrive took it, may be
+                taken again.
+            expires_at: time to live, seconds.
+
+        Returns:
+            The ordinals that this redrive has taken, now or before.
+        """
+        ...
+
+    def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
+        """Read which redrive took each failure last; those that none took are left out."""
+        ...

@@ -1,0 +1,1 @@
+"""Targets: calling back when a batch ends."""

@@ -1,0 +1,124 @@
+"""Delivering: one target is told, and its record says so.
+
+At least once: the record is written after the target was told, so a crash in between tells it again. A target
+whose record says that it was told is never told again, whatever jobs come.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from fanin import names
+from fanin.app.ports import Ports
+from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Outgoing
+from fanin.app.targets.jobs import Job
+from fanin.app.targets.kept import Kept, change, read_targets
+from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType
+from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
+from fanin.wire.compact_json import compact
+from fanin.wire.times import encode_time
+
+_TRIES: Final = 5
+MAX_ERROR: Final = 256
+"""Characters of an error that are kept."""
+
+
+class Outcome(StrEnum):
+    """What became of a job.
+
+    Attributes:
+        DELIVERED: the target was told now.
+        NOTHING: there was nothing to do.
+        AGAIN: the target did not take it; do the job again later.
+        PARKED: it is not tried any more.
+    """
+
+    DELIVERED = "delivered"
+    NOTHING = "nothing"
+    AGAIN = "again"
+    PARKED = "parked"
+
+
+def deliver(ports: Ports, job: Job) -> Outcome:
+    """Do a job; may be repeated.
+
+    Raises:
+        Throttled, ServiceUnavailable: the table is overloaded; do the job again.
+    """
+    found = read_targets(ports.records, job.batch_id, [job.number])
+    if not found or found[0].state.settled:
+        return Outcome.NOTHING
+    (kept,) = found
+    if not kept.target.wants(job.notice.succeeded):
+        change(ports.records, job.batch_id, kept, state=TargetState.SKIPPED)
+        return Outcome.NOTHING
+    try:
+        _tell(ports, kept.target, job.notice)
+    except FaninError as error:
+        return _note(ports, job, kept, error)
+    _mark(ports, job, kept)
+    return Outcome.DELIVERED
+
+
+def _tell(ports: Ports, target: Target, notice: Notice) -> None:
+    if target.type is not TargetType.SQS:
+        ports.callbacks.call(target, notice)
+        return
+    message = Outgoing(
+        target.queue_url or "", message_body(notice), {names.ATTRIBUTE_TYPE: notice.event.detail_type}
+    )
+    offered = ports.channels.offer([message])
+    # A queue that refuses may be made, or tagged, again within the day.
+    if why := offered.refused.get(0) or offered.waiting.get(0):
+        raise ServiceUnavailable(f"the queue did not take the message: {why}")
+
+
+def message_body(notice: Notice) -> str:
+    """The event as the message of a queue, with the fields that EventBridge gives it."""
+    event = notice.event
+    return compact(
+        {
+            "id": event.id,
+            "detail-type": event.detail_type,
+            "source": event.source,
+            "time": encode_time(event.time),
+            "detail": {**event.detail, "id": event.id},
+        }
+    )
+
+
+def _mark(ports: Ports, job: Job, kept: Kept) -> None:
+    """Record that the target was told; the first such mark stays."""
+    now = ports.clock.now()
+    for _ in range(_TRIES):
+        later = change(
+            ports.records,
+            job.batch_id,
+            kept,
+            state=TargetState.DELIVERED,
+            attempts=kept.attempts + 1,
+            last_error=None,
+            delivered_at=now,
+        )
+        if later is None or later.state.settled:
+            return
+        kept = later  # a failed attempt of another job was noted meanwhile
+    raise ServiceUnavailable(f"target {job.number} of batch {job.batch_id} changes all the time; try again")
+
+
+def _note(ports: Ports, job: Job, kept: Kept, error: FaninError) -> Outcome:
+    """Record a failed attempt. If another job has changed the record, its word stands."""
+    given_up = isinstance(error, TargetRefused) or ports.clock.now() - job.since >= PATIENCE_MS
+    later = change(
+        ports.records,
+        job.batch_id,
+        kept,
+        state=TargetState.PARKED if given_up else TargetState.FAILED,
+        attempts=kept.attempts + 1,
+        last_error=str(error)[:MAX_ERROR],
+    )
+    if later is not None and later.state.settled:
+        return Outcome.NOTHING
+    return Outcome.PARKED if given_up else Outcome.AGAIN

@@ -1,0 +1,125 @@
+"""The records of targets: one each, ``target/<number>``, beside the batch and not in its row.
+
+The row of a batch is written often, and each write costs by its size; so the row only says how many there
+are. They are written before the row, and outlive it, because a target is tried for a day after the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fanin.app.ports.records import Record, Records
+from fanin.domain.batch import Batch
+from fanin.domain.targets import Target, TargetReport, TargetState
+from fanin.wire.targets import TARGET
+
+NAME: Final = "target/"
+OUTLIVES: Final = 2 * 86_400
+"""Seconds that the records outlive the row of their batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A target as it is stored.
+
+    Attributes:
+        number: place among the batch's targets.
+        target: as it was declared, with the queue's URL in place of an ARN.
+        state: how far it is.
+        attempts: how often somebody tried it and noted the outcome.
+        last_error: why the last attempt failed.
+        delivered_at: when it was told, ms.
+        version: of the record.
+        expires_at: of the record, seconds.
+    """
+
+    number: int
+    target: Target
+    state: TargetState = TargetState.PENDING
+    attempts: int = 0
+    last_error: str | None = None
+    delivered_at: int | None = None
+    version: int = 0
+    expires_at: int = 0
+
+    @classmethod
+    def of(cls, record: Record) -> Kept:
+        value = record.value
+        return cls(
+            int(record.name.removeprefix(NAME)),
+            TARGET.decode(value["target"]),
+            TargetState(value["state"]),
+            value["attempts"],
+            value["error"],
+            value["delivered_at"],
+            record.version,
+            record.expires_at,
+        )
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {
+            "target": TARGET.encode(self.target),
+            "state": self.state.value,
+            "attempts": self.attempts,
+            "error": self.last_error,
+            "delivered_at": self.delivered_at,
+        }
+
+    @property
+    def report(self) -> TargetReport:
+        return TargetReport(
+            self.number,
+            self.target.type,
+            self.target.when,
+            self.target.to,
+            self.state,
+            self.attempts,
+            self.last_error,
+            self.delivered_at,
+        )
+
+
+def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bool:
+    """Write the targets of a batch that is about to be opened; repeating it changes nothing.
+
+    Returns:
+        False if another batch that drew the same id has written targets of its own.
+    """
+    for number, target in enumerate(targets):
+        kept = Kept(number, target)
+        record, written = records.put(
+            str(batch.batch_id),
+            f"{NAME}{number}",
+            kept.value,
+            expires_at=batch.expires_at + OUTLIVES,
+            if_version=0,
+        )
+        if not written and (record is None or Kept.of(record).target != target):
+            return False
+    return True
+
+
+def read_targets(records: Records, batch_id: int, numbers: Sequence[int]) -> list[Kept]:
+    """Read targets, by number; those that are not there are left out."""
+    found = records.read(str(batch_id), [f"{NAME}{number}" for number in numbers])
+    return sorted((Kept.of(record) for record in found.values()), key=lambda kept: kept.number)
+
+
+def change(records: Records, batch_id: int, kept: Kept, **changes: Any) -> Kept | None:
+    """Write a change, unless the record has changed since it was read.
+
+    Returns:
+        None if it was written. Otherwise the record as it is now: that of another process, or of this very
+        write, if its answer was lost and the SDK has repeated it. A record that is gone counts as written.
+    """
+    record, written = records.put(
+        str(batch_id),
+        f"{NAME}{kept.number}",
+        replace(kept, **changes).value,
+        expires_at=kept.expires_at,
+        if_version=kept.version,
+    )
+    return None if written or record is None else Kept.of(record)

@@ -1,0 +1,99 @@
+"""Skipping: messages of batches that have ended are dropped without doing their work."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+from fanin.client.ended_batches import EndedBatches
+from fanin.client.messages import ReceivedMessage
+from fanin.domain.batch import Batch
+from fanin.domain.limits import shown
+from fanin.errors import BatchGone, FaninError, InvalidRequest
+
+logger = logging.getLogger("fanin")
+
+SkipEnded: TypeAlias = bool | Literal["look"]
+"""Whether messages of ended batches are dropped; ``"look"`` reads the batch before it does its work."""
+
+LOOK_SECONDS: Final = 30.0
+"""How long an answer about a live batch is believed before ``"look"`` reads it again."""
+ASK_SECONDS: Final = 1.0
+"""Age of the last answer about a batch from which the first message of a window is acknowledged at once."""
+
+
+class Skipping:
+    """Decides which messages are dropped, and counts them.
+
+    What a process learns, it learns from answers that it gets anyway: the receipts of its acknowledgements
+    say in which state a batch is. In ``"look"`` it also reads the row of the batch, at most once in 30
+    seconds.
+
+    A message of a scatter is never dropped: its recipient may have to act although no reply is waited for.
+
+    Args:
+        ended: what the process knows.
+        read: reads a batch; called in ``"look"`` only.
+        mode: True, ``"look"``, or False, which drops nothing.
+        receipts: whether acknowledgements are answered by receipts; those through the ack queue are not.
+
+    Raises:
+        InvalidRequest: the mode is another value.
+
+    Attributes:
+        skipped: how many messages were dropped.
+    """
+
+    def __init__(
+        self,
+        ended: EndedBatches,
+        read: Callable[[int], Batch],
+        mode: SkipEnded = True,
+        *,
+        receipts: bool = True,
+    ) -> None:
+        if mode not in (True, False, "look"):
+            raise InvalidRequest(f'skip_ended must be True, False or "look", not {shown(mode)}')
+        self._ended = ended
+        self._read = read
+        self._mode = mode
+        self._receipts = receipts
+        self.skipped = 0
+
+    def skips(self, message: ReceivedMessage) -> bool:
+        """Whether to drop a message; counts it, and logs the first one of each batch."""
+        batch_id = message.batch_id
+        if self._mode is False or batch_id is None or message.expects_reply:
+            return False
+        if self._mode == "look" and batch_id not in self._ended:
+            self._look(batch_id)
+        if batch_id not in self._ended:
+            return False
+        self.skipped += 1
+        if self._ended.first_time(batch_id):
+            logger.info("batch %d has ended, and its messages are dropped without doing their work", batch_id)
+        return True
+
+    def asks(self, message: ReceivedMessage) -> bool:
+        """Whether to acknowledge a message at once, because its batch may have ended since the last answer.
+
+        A whole window would be worked off before its receipts tell. So a process that has had an answer
+        before, a while ago, asks again with the first message: one request more in a second at most.
+        """
+        batch_id = message.batch_id
+        if self._mode is not True or not self._receipts or batch_id is None:
+            return False
+        age = self._ended.age(batch_id)
+        return age is not None and age >= ASK_SECONDS
+
+    def _look(self, batch_id: int) -> None:
+        age = self._ended.age(batch_id)
+        if age is not None and age < LOOK_SECONDS:
+            return
+        try:
+            self._ended.note(self._read(batch_id))
+        except BatchGone:
+            self._ended.gone(batch_id)
+        except FaninError as error:  # the work is done then, as without a look
+            logger.warning("batch %d cannot be read, so its messages are not dropped: %s", batch_id, error)

@@ -1,0 +1,61 @@
+"""Diagnostics for people, and the notes that producers and consumers make, which never get in their way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fanin.app.api import Diagnostics
+from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
+from fanin.domain.limits import MAX_NOTES
+
+logger = logging.getLogger("fanin")
+
+
+class DiagnosticCalls:
+    """The calls on diagnostics that every ``Tracker`` has.
+
+    Args:
+        diagnostics: gives the service, when it is first needed.
+    """
+
+    def __init__(self, diagnostics: Callable[[], Diagnostics]) -> None:
+        self._diagnostics: Final = diagnostics
+
+    def why(self, batch_id: int) -> Diagnosis:
+        """Say why a batch is not finished: findings, most likely first, each with what to do.
+
+        It takes at most 100 reads of rows and queues, and writes nothing. Counts of SQS are approximate, so a
+        finding that stands on them says "probably".
+
+        Args:
+            batch_id: the batch.
+
+        Raises:
+            BatchNotFound, BatchGone: the batch does not exist, or is gone.
+        """
+        return self._diagnostics().why(batch_id)
+
+    def note_sent(self, batch_id: int, sent: SentItems) -> None:
+        """Note that a queue has accepted the messages of some items, so that ``why`` knows where to look.
+
+        ``batch.send`` does so by itself. If you send messages yourself, call this once for each block.
+        A note that cannot be written is logged, and nothing is raised: the messages are sent.
+        """
+        try:
+            self._diagnostics().note_sent(batch_id, sent)
+        except Exception as error:  # noqa: BLE001  whatever it is, the messages are sent
+            logger.warning("batch %s: it could not be noted what was sent: %s", batch_id, error)
+
+    def note_retries(self, retries: Sequence[Retry]) -> None:
+        """Note failed attempts whose messages come again, so that ``why`` can say what their error is.
+
+        Consumers of the library do so by themselves. What cannot be noted is logged, and nothing is raised.
+        """
+        for start in range(0, len(retries), MAX_NOTES):
+            try:
+                self._diagnostics().note_retries(retries[start : start + MAX_NOTES])
+            except Exception as error:  # noqa: BLE001  whatever it is, the work goes on
+                logger.warning("%d failed attempts could not be noted: %s", len(retries) - start, error)
+                return

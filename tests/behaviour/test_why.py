@@ -1,0 +1,337 @@
+"""Why a batch is not finished: each finding from the situation that it names, on the service in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fanin import Code, Diagnosis, Finding, Known, ReceivedMessage, ServiceUnavailable, Severity, Tracker
+from fanin.testing import InMemoryService
+
+HALF_AN_HOUR = timedelta(minutes=30)
+
+
+@pytest.fixture
+def service() -> InMemoryService:
+    return InMemoryService()
+
+
+@pytest.fixture
+def tracker(service: InMemoryService) -> Tracker:
+    return service.tracker
+
+
+def found(diagnosis: Diagnosis, code: Code) -> Finding:
+    return next(one for one in diagnosis.findings if one.code is code)
+
+
+def codes(diagnosis: Diagnosis) -> list[Code]:
+    return [one.code for one in diagnosis.findings]
+
+
+def sent(tracker: Tracker, queue: str, items: int = 3, **options: Any) -> int:
+    """A closed batch whose messages were sent."""
+    with tracker.batch(**options) as batch:
+        batch.send(queue, [str(n) for n in range(items)])
+    return batch.id
+
+
+def test_a_batch_that_is_open_with_all_items_done_only_waits_for_its_close(tracker: Tracker) -> None:
+    batch = tracker.open()
+    tracker.ack(tracker.add(batch.batch_id, 5))
+
+    diagnosis = tracker.why(batch.batch_id)
+
+    assert codes(diagnosis) == [Code.OPEN_NOT_CLOSED]
+    assert "All 5 items are done" in diagnosis.findings[0].detail
+    assert (diagnosis.done_min, diagnosis.done_max, diagnosis.missing) == (5, 5, ())
+
+
+def test_items_that_were_added_and_not_sent_are_told_from_those_that_were(
+    service: InMemoryService, tracker: Tracker
+) -> None:
+    # Given a producer that sent three messages and died before the next two
+    queue = service.queue("work")
+    batch = tracker.attach(tracker.open().batch_id)
+    batch.send(queue, ["a", "b", "c"])
+    batch.add(2)
+    batch.close()
+
+    diagnosis = tracker.why(batch.id)
+
+    assert found(diagnosis, Code.NEVER_SENT).evidence == {"first": 3, "items": 2}
+    assert [(one.range.start, one.range.stop, one.known) for one in diagnosis.missing] == [
+        (0, 3, Known.WAITING),
+        (3, 5, Known.NEVER_SENT),
+    ]
+
+
+def test_messages_that_nobody_receives_wait(service: InMemoryService, tracker: Tracker) -> None:
+    queue = service.queue("work")
+    batch = sent(tracker, queue)
+
+    early = found(tracker.why(batch), Code.WAITING)
+    service.advance(timedelta(hours=1))
+    late = tracker.why(batch)
+
+    # While the send is fresh a consumer may just not have come yet
+    assert (early.severity, late.findings[0].severity) == (Severity.WARNING, Severity.ERROR)
+    assert late.findings[0].code is Code.WAITING
+    assert late.findings[0].evidence == {"queue": "work", "visible": 3, "in_flight": 0}
+    (one,) = late.missing
+    assert (one.range.start, one.range.stop, one.known) == (0, 3, Known.WAITING)
+
+
+def test_messages_that_a_consumer_holds_are_in_flight(service: InMemoryService, tracker: Tracker) -> None:
+    queue = service.queue("work", visibility_timeout=7_200)
+    batch = sent(tracker, queue)
+    service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
+
+    diagnosis = tracker.why(batch)
+
+    assert codes(diagnosis) == [Code.IN_FLIGHT]
+    assert found(diagnosis, Code.IN_FLIGHT).severity is Severity.INFO
+    assert [one.known for one in diagnosis.missing] == [Known.IN_FLIGHT]
+
+
+def test_a_consumer_that_raises_is_told_with_its_last_error(
+    service: InMemoryService, tracker: Tracker
+) -> None:
+    # Given a consumer that fails on one item of three
+    queue = service.queue("work")
+
+    @tracker.sqs_handler
+    def handle(message: ReceivedMessage) -> None:
+        if message.body == "1":
+            raise ValueError("no such customer")
+
+    service.consume(queue, handle)
+    batch = sent(tracker, queue)
+
+    # When it has failed once, Then nothing is noted: it may have been an accident
+    assert Code.RETRYING not in codes(tracker.why(batch))
+
+    # When it fails again, Then the error is told
+    service.advance(timedelta(seconds=31))
+    diagnosis = tracker.why(batch)
+    retrying = diagnosis.findings[0]
+    assert (retrying.code, retrying.severity) == (Code.RETRYING, Severity.WARNING)
+    assert "ValueError: no such customer" in retrying.detail
+    assert retrying.evidence["attempt"] == 2
+    assert [(one.range.start, one.known) for one in diagnosis.missing] == [(1, Known.RETRYING)]
+
+
+def test_a_consumer_that_never_acknowledges_makes_messages_vanish(
+    service: InMemoryService, tracker: Tracker
+) -> None:
+    queue = service.queue("work")
+    service.consume(queue, lambda _event, _context: {"batchItemFailures": []})
+    batch = sent(tracker, queue)
+
+    service.advance(timedelta(hours=1))
+    diagnosis = tracker.why(batch)
+
+    assert codes(diagnosis) == [Code.VANISHED]
+    assert diagnosis.findings[0].severity is Severity.ERROR
+    assert "probably" in diagnosis.findings[0].detail
+
+
+def test_purged_messages_have_vanished(service: InMemoryService, tracker: Tracker) -> None:
+    queue = service.queue("work")
+    batch = sent(tracker, queue)
+    service.sqs.purge_queue(QueueUrl=queue)
+
+    assert codes(tracker.why(batch)) == [Code.VANISHED]
+
+
+def test_messages_past_the_retention_of_their_queue_have_expired(
+    service: InMemoryService, tracker: Tracker
+) -> None:
+    queue = service.queue("work", attributes={"MessageRetentionPeriod": "60"})
+    batch = sent(tracker, queue)
+
+    service.advance(timedelta(seconds=61))
+    diagnosis = tracker.why(batch)
+
+    assert codes(diagnosis) == [Code.EXPIRED]
+    assert diagnosis.findings[0].evidence["retention"] == 60
+
+
+def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, tracker: Tracker) -> None:
+    # Given a queue whose dead letters no function fails
+    grave = service.queue("grave")
+    arn = service.sqs.get_queue_attributes(QueueUrl=grave, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
+    policy = f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 1}}'
+    queue = service.queue("work", visibility_timeout=1, attributes={"RedrivePolicy": policy})
+    batch = sent(tracker, queue)
+
+    # When its messages die
+    for _ in range(2):
+        service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
+        service.advance(timedelta(seconds=2))
+    diagnosis = tracker.why(batch)
+
+    assert codes(diagnosis) == [Code.DEAD_LETTERS_WAITING]
+    assert diagnosis.findings[0].evidence == {"queue": "work", "dead_letter_queue": "grave", "messages": 3}
+
+
+def test_a_dead_letter_says_the_source_queue_and_the_last_error(
+    service: InMemoryService, tracker: Tracker
+) -> None:
+    queue = service.queue("work", max_receives=3, visibility_timeout=30)
+
+    @tracker.sqs_handler
+    def handle(_message: ReceivedMessage) -> None:
+        raise ValueError("no such customer")
+
+    service.consume(queue, handle)
+    batch = sent(tracker, queue, 1)
+    service.advance(timedelta(minutes=5))
+
+    (failure,) = tracker.iter_failures(batch)
+    assert failure.reason == "dead letter: received 4 times from work: ValueError: no such customer"
+
+
+def test_an_item_whose_child_batch_runs_names_it(service: InMemoryService, tracker: Tracker) -> None:
+    parent = tracker.open()
+    group = tracker.add(parent.batch_id, 1)
+    tracker.close(parent.batch_id)
+    child = tracker.open(parent_item=group[0])
+    tracker.add(child.batch_id, 2)
+
+    diagnosis = tracker.why(parent.batch_id)
+
+    assert found(diagnosis, Code.CHILD_RUNNING).evidence["child"] == child.batch_id
+    assert [one.known for one in diagnosis.missing] == [Known.CHILD_RUNNING]
+
+
+def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: Tracker) -> None:
+    # Given a process that takes ten messages in four minutes, without an event source mapping
+    queue = service.queue("work")
+    batch = sent(tracker, queue, 120)
+    consumer = tracker.consumer(queue, lambda _message: None)
+
+    for _ in range(11):
+        consumer.poll()
+        service.advance(timedelta(minutes=4))
+        diagnosis = tracker.why(batch)
+        assert {one.severity for one in diagnosis.findings} == {Severity.INFO}, diagnosis.findings
+        assert Code.SLOW in codes(diagnosis)
+
+    # Then it says how fast it is, and nothing is told on the bus
+    slow = found(tracker.why(batch), Code.SLOW)
+    assert slow.evidence["done_min"] == 110
+    assert slow.evidence["eta_seconds"] == 240
+    assert [event.detail_type for event in service.events_of(batch)] == []
+
+
+def test_a_deadline_that_is_near_is_told(service: InMemoryService, tracker: Tracker) -> None:
+    batch = tracker.open(deadline=timedelta(minutes=8))
+    tracker.add(batch.batch_id, 1)
+
+    assert found(tracker.why(batch.batch_id), Code.DEADLINE_NEAR).evidence == {"seconds_left": 480}
+
+
+def test_a_queue_that_is_gone_is_told(service: InMemoryService, tracker: Tracker) -> None:
+    queue = service.queue("work")
+    batch = sent(tracker, queue)
+    service.sqs.delete_queue(QueueUrl=queue)
+
+    diagnosis = tracker.why(batch)
+
+    assert diagnosis.findings[0].title == "The queue is gone"
+    assert Code.NOT_SEEN in codes(diagnosis)
+
+
+def test_a_batch_that_has_ended_says_so(tracker: Tracker) -> None:
+    batch = tracker.open()
+    tracker.add(batch.batch_id, 3)
+    tracker.cancel(batch.batch_id)
+
+    diagnosis = tracker.why(batch.batch_id)
+
+    assert codes(diagnosis) == [Code.ENDED]
+    assert [one.range.stop for one in diagnosis.missing] == [3]
+
+
+class TestStalled:
+    def test_a_stall_is_told_once_with_the_first_finding(
+        self, service: InMemoryService, tracker: Tracker
+    ) -> None:
+        # Given a batch whose messages nobody receives
+        batch = sent(tracker, service.queue("work"))
+
+        # When it has been without activity for half an hour, and hours pass
+        service.advance(timedelta(minutes=29))
+        assert service.events_of(batch) == []
+        service.advance(timedelta(hours=6))
+
+        # Then the bus was told once, and why
+        (event,) = service.events_of(batch)
+        assert event.detail_type == "Batch Stalled"
+        assert event.detail["finding"]["code"] == "waiting"
+        assert event.id == f"{batch}.stalled.{tracker.status(batch).batch.stall_told}"
+
+    def test_activity_ends_a_stall_and_another_one_is_told_again(
+        self, service: InMemoryService, tracker: Tracker
+    ) -> None:
+        queue = service.queue("work")
+        batch = sent(tracker, queue, 25)
+        service.advance(timedelta(hours=2))
+
+        tracker.consumer(queue, lambda _message: None).poll()
+        service.advance(timedelta(hours=2))
+
+        first, second = service.events_of(batch)
+        assert first.id != second.id
+        assert (first.detail["done_min"], second.detail["done_min"]) == (0, 10)
+
+    def test_messages_in_flight_are_no_stall(self, service: InMemoryService, tracker: Tracker) -> None:
+        queue = service.queue("work", visibility_timeout=43_200)
+        batch = sent(tracker, queue)
+        service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
+
+        service.advance(timedelta(hours=3))
+
+        assert service.events_of(batch) == []
+
+    def test_its_time_is_an_option_of_the_batch(self, service: InMemoryService, tracker: Tracker) -> None:
+        queue = service.queue("work")
+        quick = sent(tracker, queue, stall_after=timedelta(minutes=2))
+        never = sent(tracker, queue, stall_after=0)
+
+        service.advance(timedelta(minutes=10))
+        assert [event.detail_type for event in service.events_of(quick)] == ["Batch Stalled"]
+
+        service.advance(timedelta(days=1))
+        assert service.events_of(never) == []
+
+    def test_a_bus_that_is_down_delays_the_event_and_loses_none(
+        self, service: InMemoryService, tracker: Tracker
+    ) -> None:
+
+        batch = sent(tracker, service.queue("work"))
+
+        def fail(call: str, moment: str) -> None:
+            if (call, moment) == ("events.publish", "before"):
+                raise ServiceUnavailable("the bus is down")
+
+        service.on_call = fail
+        service.advance(timedelta(hours=1))
+        assert service.events_of(batch) == []
+
+        service.on_call = lambda _call, _moment: None
+        service.advance(HALF_AN_HOUR)
+        assert [event.detail_type for event in service.events_of(batch)] == ["Batch Stalled"]
+
+    def test_a_buffer_waits_for_good_reasons(self, service: InMemoryService, tracker: Tracker) -> None:
+
+        tracker.buffers.define("orders", 10)
+
+        service.advance(timedelta(days=2))
+
+        assert [event for event in service.events if event.detail_type == "Batch Stalled"] == []

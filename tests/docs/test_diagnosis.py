@@ -1,0 +1,20 @@
+"""docs/diagnosis.md against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fanin import Code, Known
+
+TEXT = (Path(__file__).parents[2] / "docs" / "diagnosis.md").read_text()
+
+
+def test_it_says_of_every_finding_what_to_do_in_their_order() -> None:
+    told = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
+    assert told == [code.value for code in Code]
+
+
+def test_it_names_what_may_be_known_of_a_range() -> None:
+    (sentence,) = re.findall(r"says what is known of it: (.+)\.$", TEXT, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", sentence)) == {known.value for known in Known}

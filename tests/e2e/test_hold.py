@@ -1,0 +1,102 @@
+"""Failed items that are held and released, batches that are given up, messages that are skipped."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from fanin import Failure, Tolerance
+from tests.e2e.deployment import eventually
+
+
+def test_held_items_wait_until_they_are_done(tracker, subscriber):
+    # Given a batch that holds, with a failure by the API and one through the ack queue
+    with tracker.batch(user_key="held", on_failure="hold") as batch:
+        group = batch.add(70)
+    tracker.ack(group[0:68])
+    (receipt,) = tracker.fail(group[68], "no price")
+    assert (receipt.held, receipt.first) == (1, 0)
+    tracker.ack_later([], failures=[Failure(group[69], "no customer")])
+
+    # Then both are seen to be held
+    row = eventually(lambda: (row := tracker.status(batch.id).batch).held == 2 and row)
+    assert (row.state, row.failed, row.held_more) == ("closed", 0, False)
+    assert [row.held for row in tracker.list("closed").batches if row.batch_id == batch.id] == [2]
+    assert [one.held for one in tracker.iter_failures(batch.id)] == [True, True]
+
+    # And when they work after all, the batch completes
+    tracker.ack(group[68:70])
+    detail = subscriber.only_event_of(batch.id)["detail"]
+    assert (detail["state"], detail["held"], detail["failed"]) == ("complete", 0, 0)
+
+
+def test_released_items_have_failed(tracker, subscriber):
+    with tracker.batch(on_failure="hold") as batch:
+        group = batch.add(5)
+    tracker.ack(group[0:2])
+    tracker.fail(group[2:5], "no price in row 7")
+
+    assert tracker.release(batch.id, errors="no customer").released == 0
+    assert tracker.release(batch.id, ranges=[(2, 3)]).released == 1
+    released = tracker.release(batch.id, errors="no price")
+
+    assert (released.released, released.batch.state) == (2, "complete")
+    assert tracker.release(batch.id).released == 0
+    detail = subscriber.only_event_of(batch.id)["detail"]
+    assert (detail["failed"], detail["held"]) == (3, 0)
+
+
+def test_too_many_failures_end_a_batch(tracker, subscriber):
+    with tracker.batch(tolerated_failures=Tolerance(count=50, percent=10, min_sample=20)) as batch:
+        group = batch.add(100)
+    tracker.ack(group[0:18])
+    assert tracker.fail(group[18:20], "no")[0].state == "closed"  # 2 of 20
+
+    (receipt,) = tracker.fail(group[20], "no")
+
+    assert receipt.state == "cancelled"
+    event = subscriber.only_event_of(batch.id)
+    assert (event["detail-type"], event["detail"]["cause"]) == ("Batch Cancelled", "failures")
+    assert event["detail"]["failed"] == 3
+
+
+def test_held_failures_of_the_ack_queue_end_a_batch_that_tolerates_fewer(tracker, subscriber):
+    """The function of the ack queue counts failures under its own role; the emulator enforces its policy."""
+    with tracker.batch(tolerated_failures=1, on_failure="hold") as batch:
+        group = batch.add(100)
+
+    tracker.ack_later([], failures=[Failure(item, "no") for item in (group[0], group[1], group[2])])
+
+    event = subscriber.only_event_of(batch.id)
+    assert (event["detail-type"], event["detail"]["cause"]) == ("Batch Cancelled", "failures")
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_warm_consumer_does_at_most_one_of_fifty_messages_of_a_cancelled_batch(
+    tracker, new_tracker, stack, fifo
+):
+    # Given a consumer of another process that has done some messages of a batch
+    sqs = stack.client("sqs")
+    name = f"skip-{uuid.uuid4().hex[:8]}" + (".fifo" if fifo else "")
+    queue_url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if fifo else {})["QueueUrl"]
+    done = []
+    with tracker.batch() as batch:
+        batch.send(queue_url, [str(n) for n in range(60)])
+    other = new_tracker()
+    consumer = other.consumer(queue_url, lambda message: done.append(message.index), wait=1)
+    while len(done) < 10:
+        consumer.poll()
+    before = len(done)
+    other.clock.sleep(1.1)
+
+    # When the batch is cancelled
+    tracker.cancel(batch.id)
+    while before + consumer.skipped + len(done[before:]) < 60:
+        consumer.poll()
+
+    # Then it does one more at most, and no message is left
+    assert len(done) <= before + 1
+    assert done == sorted(done) or not fifo
+    counts = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])["Attributes"]
+    assert int(counts["ApproximateNumberOfMessages"]) == 0

@@ -1,0 +1,318 @@
+"""Redriving on the deployed stack: queues, the worker, crashes, and two who press at once."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fanin import Tracker, names
+from fanin.adapters.backoff import Backoff
+from fanin.app.failures.records import LEASE_MS
+from fanin.app.failures.redrive import RedriveService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.client.messages import from_queue
+from fanin.domain.batch import State
+from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.redrives import Redrive, RedriveState
+from fanin.entry.settings import Settings
+from fanin.entry.wiring import connect
+from fanin.errors import ChannelRefused, ServiceUnavailable, Throttled
+from fanin.wire.messages import KEPT_MESSAGE
+from tests.e2e.deployment import Deployment, eventually
+
+pytestmark = pytest.mark.emulator
+
+Noted = Callable[..., int]
+BLOCK = 2_000
+
+
+@pytest.fixture
+def work(stack) -> Callable[..., str]:
+    """Makes queues for work, as ``TrackedQueue`` does."""
+    sqs = stack.client("sqs")
+
+    def make(*, fifo: bool = False) -> str:
+        url: str = sqs.create_queue(
+            QueueName=f"work-{uuid.uuid4()}{'.fifo' * fifo}",
+            Attributes={"FifoQueue": "true"} if fifo else {},
+            tags={names.TRACKED_TAG: "work"},
+        )["QueueUrl"]
+        return url
+
+    return make
+
+
+@pytest.fixture
+def ports(local_environment) -> Ports:
+    return connect(Settings.from_env())
+
+
+@pytest.fixture
+def noted(tracker: Tracker, ports: Ports) -> Noted:
+    """Makes an ended batch of which every item has failed, with notes and messages in their rows."""
+
+    def make(
+        count: int,
+        queue: str,
+        *,
+        reasons: Mapping[int, str] | None = None,
+        sources: Mapping[int, str] | None = None,
+        messages: Mapping[int, KeptMessage | None] | None = None,
+    ) -> int:
+        with tracker.batch(user_key="shop") as batch:
+            group = batch.add(count)
+        tracker.fail(group, "x")
+        at, row = time.time_ns() // 1_000_000, batch.status().batch
+        kept = {n: (messages or {}).get(n, KeptMessage(f"body {n}")) for n in range(count)}
+        notes = [
+            FailureRow(
+                n,
+                item,
+                (reasons or {}).get(n, "x"),
+                3,
+                at,
+                (sources or {}).get(n, queue),
+                IN_ROW if kept[n] else "",
+            )
+            for n, item in enumerate(group)
+        ]
+        for at_note in range(0, count, BLOCK):
+            block = notes[at_note : at_note + BLOCK]
+            insist(lambda: ports.parts.put_failures(batch.id, block, expires_at=row.expires_at))  # noqa: B023
+        stored = {
+            n: json.dumps(KEPT_MESSAGE.encode(message)).encode() for n, message in kept.items() if message
+        }
+        for at_note in range(0, count, BLOCK):
+            some = {n: stored[n] for n in range(at_note, min(count, at_note + BLOCK)) if n in stored}
+            insist(lambda: ports.parts.put_messages(batch.id, some, expires_at=row.expires_at))  # noqa: B023
+        return batch.id
+
+    return make
+
+
+def insist(write: Callable[[], None]) -> None:
+    """Repeat a write while the emulator is busy."""
+    for _ in Backoff(tries=20, cap=5):
+        try:
+            return write()
+        except (ServiceUnavailable, Throttled):
+            continue
+    raise AssertionError("the emulator does not answer")
+
+
+def handled(deployment: Deployment, tracker: Tracker, queue: str, count: int) -> list[Any]:
+    """Receive and acknowledge so many messages, all that there are."""
+    found: list[Any] = []
+
+    def look() -> bool:
+        found.extend(from_queue(message) for message in deployment.receive(queue))
+        return len(found) >= count
+
+    if count:
+        eventually(look)
+    found += [from_queue(message) for message in deployment.receive(queue)]
+    tracker.ack([message.item for message in found])
+    return found
+
+
+def test_failed_messages_come_back_as_they_were_and_the_new_batch_completes(
+    tracker, deployment, work, noted
+) -> None:
+    # Given three failures with their messages, one with attributes
+    queue = work()
+    attributes = {"kind": MessageAttribute("String", "van"), "raw": MessageAttribute("Binary", b"\x00\xff")}
+    batch = noted(3, queue, messages={1: KeptMessage("é", attributes)})
+    # When they are redriven, and handled this time
+    done = tracker.redrive(batch)
+    messages = handled(deployment, tracker, queue, 3)
+    # Then each came once, as it was, and the new batch is complete
+    assert (done.state, done.items, done.retry_of) == (RedriveState.FINISHED, 3, batch)
+    assert sorted(message.body for message in messages) == ["body 0", "body 2", "é"]
+    (special,) = (message for message in messages if message.body == "é")
+    assert special.attributes["kind"] == "van"
+    new = tracker.status(done.batch_id).batch
+    assert (new.state, new.retry_of, new.user_key) == (State.COMPLETE, batch, "shop")
+    # And pressed again it sends nothing
+    again = tracker.redrive(batch)
+    assert (again.items, again.already) == (0, 3)
+    assert [one.items for one in tracker.redrives(batch)] == [3, 0]
+
+
+def test_what_cannot_be_sent_is_counted_and_stays(tracker, deployment, work, noted) -> None:
+    # Given failures of which one has no message, one a queue that is gone, and one a queue without the tag
+    queue, gone = work(), work()
+    deployment.client("sqs").delete_queue(QueueUrl=gone)
+    plain = deployment.client("sqs").create_queue(QueueName=f"plain-{uuid.uuid4()}")["QueueUrl"]
+    batch = noted(5, queue, messages={1: None}, sources={2: gone, 3: plain})
+    # When they are counted, and then redriven
+    dry = tracker.redrive(batch, dry_run=True)
+    done = tracker.redrive(batch)
+    # Then both say the same
+    for found in (dry, done):
+        assert (found.items, found.not_kept, tuple(found.not_kept_items)) == (2, 1, (1,))
+        assert sorted(found.refused.values()) == [1, 1]
+    assert len(handled(deployment, tracker, queue, 2)) == 2
+    # And the others can still be sent, to a queue that is there
+    with pytest.raises(ChannelRefused):
+        tracker.redrive(batch, queue_url=plain)
+    other = work()
+    assert tracker.redrive(batch, queue_url=other).items == 2
+    assert sorted(m.body for m in handled(deployment, tracker, other, 2)) == ["body 2", "body 3"]
+
+
+def test_a_message_over_the_limit_fails_its_new_item_and_is_kept(tracker, deployment, work, noted) -> None:
+    # Given a failure whose message its queue does not take any more
+    queue = work()
+    small = deployment.client("sqs").create_queue(
+        QueueName=f"small-{uuid.uuid4()}",
+        Attributes={"MaximumMessageSize": "1024"},
+        tags={names.TRACKED_TAG: "work"},
+    )["QueueUrl"]
+    batch = noted(2, queue, messages={1: KeptMessage("x" * 2_000)}, sources={1: small})
+    # When it is redriven
+    done = tracker.redrive(batch)
+    # Then the other one is sent, and its item fails in the new batch
+    assert done.items == 2
+    handled(deployment, tracker, queue, 1)
+    new = tracker.status(done.batch_id).batch
+    assert (new.state, new.failed) == (State.COMPLETE, 1)
+    # And it can be redriven from there, to a queue that takes it
+    assert tracker.redrive(done.batch_id, queue_url=queue).items == 1
+    assert [len(message.body) for message in handled(deployment, tracker, queue, 1)] == [2_000]
+
+
+def test_fifo_queues_keep_groups_and_order(tracker, deployment, work, noted) -> None:
+    # Given failures from a FIFO queue
+    queue = work(fifo=True)
+    messages = {n: KeptMessage(f"body {n}", {}, f"group-{n % 2}") for n in range(12)}
+    batch = noted(12, queue, messages=messages)
+    # When they are redriven
+    assert tracker.redrive(batch).items == 12
+    # Then each group has its messages in order
+    found: dict[str, list[str]] = {}
+
+    def look() -> bool:
+        for message in (
+            deployment.client("sqs")
+            .receive_message(QueueUrl=queue, MaxNumberOfMessages=10, AttributeNames=["All"])
+            .get("Messages", [])
+        ):
+            found.setdefault(message["Attributes"]["MessageGroupId"], []).append(message["Body"])
+            deployment.client("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        return sum(map(len, found.values())) == 12
+
+    eventually(look)
+    assert found == {
+        "group-0": [f"body {n}" for n in range(0, 12, 2)],
+        "group-1": [f"body {n}" for n in range(1, 12, 2)],
+    }
+
+
+def test_a_selection_by_error_and_by_range(tracker, deployment, work, noted) -> None:
+    queue = work()
+    batch = noted(6, queue, reasons={n: f"row {n} is bad" for n in range(4)})
+
+    assert tracker.redrive(batch, errors=["row <n> is bad"], ranges=[(0, 2)]).items == 2
+    assert tracker.redrive(batch, errors=["row"]).items == 2
+    assert tracker.redrive(batch).items == 2
+
+    bodies = Counter(message.body for message in handled(deployment, tracker, queue, 6))
+    assert bodies == {f"body {n}": 1 for n in range(6)}
+
+
+def test_two_who_press_at_once_send_each_failure_once(new_tracker, tracker, deployment, work, noted) -> None:
+    # Given failures, and four callers of whom each selects others
+    queue = work()
+    batch = noted(40, queue)
+    selections = [[], [], [(0, 30)], [(10, 40)]]
+    # When they press at once
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda ranges: new_tracker().redrive(batch, ranges=ranges), selections))
+    # Then each failure was sent under one item
+    messages = handled(deployment, tracker, queue, 40)
+    items: dict[str, set[str]] = {}
+    for message in messages:
+        items.setdefault(message.body, set()).add(message.item)
+    assert len(items) == 40
+    assert all(len(of_one) == 1 for of_one in items.values())
+    redrives = list(tracker.redrives(batch))
+    assert sum(one.items for one in redrives) == 40
+    new = {one.batch_id for one in redrives if one.batch_id}
+    assert {tracker.status(one).batch.state for one in new} == {State.COMPLETE}
+    assert {one.retry_of for one in done} == {batch}
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def test_a_worker_that_is_killed_half_way_is_taken_over(tracker, deployment, work, noted, ports) -> None:
+    # Given a process that dies between two pages, after it has sent but before it has noted it
+    queue = work()
+    batch = noted(30, queue)
+    saved = 0
+
+    class Dying:
+        """The records of batches; their process dies at the fifth write."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ports.records, name)
+
+        def put(self, *arguments: Any, **options: Any) -> Any:
+            nonlocal saved
+            saved += 1
+            if saved == 5:
+                raise Killed
+            return ports.records.put(*arguments, **options)
+
+    dying = replace(ports, records=Dying())
+    with pytest.raises(Killed):
+        RedriveService(LedgerService(dying), page=8).redrive(batch, Redrive())
+    # When somebody presses again while it counts as alive, and then when it does not
+    assert not tracker.redrive(batch, wait=False).finished
+    now = ports.clock.now
+    later = replace(ports, clock=type("Later", (), {"now": staticmethod(lambda: now() + LEASE_MS)})())
+    done = RedriveService(LedgerService(later), page=8).redrive(batch, Redrive())
+    # Then all are sent, each under one item, some perhaps twice
+    assert (done.finished, done.items) == (True, 30)
+    messages = handled(deployment, tracker, queue, 30)
+    items: dict[str, set[str]] = {}
+    for message in messages:
+        items.setdefault(message.body, set()).add(message.item)
+    assert len(items) == 30
+    assert all(len(of_one) == 1 for of_one in items.values())
+    assert tracker.status(done.batch_id).batch.state is State.COMPLETE
+
+
+@pytest.mark.parametrize("count", [3_000, pytest.param(20_000, marks=pytest.mark.soak)])
+def test_many_failures_are_left_to_the_worker(  # noqa: PLR0917
+    tracker, deployment, work, noted, record_property, count: int
+) -> None:
+    # Given more failures than a call redrives
+    queue = work()
+    batch = noted(count, queue)
+    # When they are redriven
+    begun = time.monotonic()
+    first = tracker.redrive(batch, wait=False)
+    done = tracker.redrive(batch)
+    took = time.monotonic() - begun
+    # Then the worker has sent all of them, in one batch
+    assert not first.finished
+    assert (done.finished, done.items, done.batch_id) == (True, count, first.batch_id)
+    record_property("seconds", took)
+    new = tracker.status(done.batch_id).batch
+    assert (new.items, new.state) == (count, State.CLOSED)
+    state = deployment.client("sqs").get_queue_attributes(
+        QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
+    )
+    assert int(state["Attributes"]["ApproximateNumberOfMessages"]) == count

@@ -1,0 +1,293 @@
+"""Why a batch is not finished, on the deployed service: what SQS, Lambda and the tables really say."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from fanin import Code, Diagnosis, Finding, Known, Severity, names
+from fanin.app.ports.words import Clear, WordKey
+from tests.e2e.deployment import eventually
+
+IDLE = "def handler(event, context): return None"
+
+
+def finding(diagnosis: Diagnosis, code: Code) -> Finding | None:
+    return next((one for one in diagnosis.findings if one.code is code), None)
+
+
+def sent(tracker, queue_url: str, count: int = 3, **options: Any) -> int:
+    with tracker.batch(**options) as batch:
+        batch.send(queue_url, [str(n) for n in range(count)])
+    return int(batch.id)
+
+
+@pytest.fixture
+def role(stack) -> str:
+    """A role that a consumer of the test's own takes."""
+    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    name = f"consumer-{uuid.uuid4()}"
+    iam = stack.client("iam")
+    arn: str = iam.create_role(
+        RoleName=name,
+        AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}),
+    )["Role"]["Arn"]
+    allowed = {"Effect": "Allow", "Action": ["sqs:*", "logs:*"], "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+    iam.put_role_policy(RoleName=name, PolicyName="all", PolicyDocument=policy)
+    return arn
+
+
+@pytest.fixture
+def consume(stack, role: str) -> Iterator[Callable[..., tuple[str, str]]]:
+    """Makes a function of some code and maps a queue to it; gives its name and the id of the mapping."""
+    client = stack.client("lambda")
+    made: list[tuple[str, str]] = []
+
+    def make(queue_url: str, code: str, *, enabled: bool = True) -> tuple[str, str]:
+        body = io.BytesIO()
+        with zipfile.ZipFile(body, "w") as archive:
+            archive.writestr("index.py", code)
+        name = f"consumer-{uuid.uuid4()}"
+        client.create_function(
+            FunctionName=name,
+            Runtime="python3.13",
+            Role=role,
+            Handler="index.handler",
+            Code={"ZipFile": body.getvalue()},
+        )
+        arn = stack.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+        mapping = client.create_event_source_mapping(
+            EventSourceArn=arn["Attributes"]["QueueArn"], FunctionName=name, BatchSize=10, Enabled=enabled
+        )
+        made.append((name, mapping["UUID"]))
+        return made[-1]
+
+    yield make
+    for name, mapping in made:
+        client.delete_event_source_mapping(UUID=mapping)
+        client.delete_function(FunctionName=name)
+
+
+def test_a_disabled_mapping_is_named(tracker, queue_url, consume):
+    name, _ = consume(queue_url, IDLE, enabled=False)
+    batch = sent(tracker, queue_url)
+
+    diagnosis = tracker.why(batch)
+
+    first = diagnosis.findings[0]
+    assert (first.code, first.severity) == (Code.WAITING, Severity.ERROR)
+    assert f"{name} (Disabled)" in first.detail
+    assert [(one.range.start, one.range.stop, one.known) for one in diagnosis.missing] == [
+        (0, 3, Known.WAITING)
+    ]
+
+
+def test_a_queue_without_a_consumer_waits(tracker, queue_url):
+    first = tracker.why(sent(tracker, queue_url)).findings[0]
+
+    assert first.code is Code.WAITING
+    assert first.evidence["visible"] == 3
+    assert "No event source mapping" in first.detail
+
+
+def test_messages_that_a_consumer_holds_are_in_flight(tracker, queue_url):
+    batch = sent(tracker, queue_url)
+    tracker.sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=600)
+
+    diagnosis = tracker.why(batch)
+
+    assert [one.code for one in diagnosis.findings] == [Code.IN_FLIGHT]
+    assert [one.known for one in diagnosis.missing] == [Known.IN_FLIGHT]
+
+
+def test_a_consumer_that_raises_is_told_with_its_last_error(tracker, queue_url):
+    # Given a consumer whose handler fails on every try
+    batch = sent(tracker, queue_url, 1)
+
+    def fail(_message: object) -> None:
+        raise ValueError("no such customer")
+
+    consumer = tracker.consumer(queue_url, fail, wait=1, visibility_timeout=0)
+    while consumer.poll() and finding(tracker.why(batch), Code.RETRYING) is None:
+        pass
+
+    found = finding(tracker.why(batch), Code.RETRYING)
+    assert found is not None
+    assert "ValueError: no such customer" in found.detail
+    assert found.evidence["attempt"] >= 2
+
+
+def test_a_consumer_that_never_acknowledges_makes_messages_vanish(tracker, queue_url, consume, deployment):
+    batch = sent(tracker, queue_url)
+    consume(queue_url, IDLE)
+
+    eventually(lambda: deployment.messages(queue_url) == 0)
+    diagnosis = tracker.why(batch)
+
+    assert [one.code for one in diagnosis.findings] == [Code.VANISHED]
+    assert "probably" in diagnosis.findings[0].detail
+
+
+def test_purged_messages_have_vanished(tracker, queue_url, stack):
+    batch = sent(tracker, queue_url)
+    stack.client("sqs").purge_queue(QueueUrl=queue_url)
+
+    assert [one.code for one in tracker.why(batch).findings] == [Code.VANISHED]
+
+
+def test_dead_letters_that_nobody_reads_are_told(tracker, queue_url, stack):
+    # Given a queue with a dead-letter queue that no function reads
+    sqs = stack.client("sqs")
+    grave = sqs.create_queue(QueueName=f"grave-{uuid.uuid4()}")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=grave, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    sqs.set_queue_attributes(QueueUrl=queue_url, Attributes={"RedrivePolicy": policy})
+    batch = sent(tracker, queue_url)
+
+    # When its messages die
+    def died() -> Finding | None:
+        sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+        return finding(tracker.why(batch), Code.DEAD_LETTERS_WAITING)
+
+    found = eventually(lambda: (one := died()) and one.evidence["messages"] == 3 and one)
+
+    assert found.evidence["dead_letter_queue"] == grave.rpartition("/")[2]
+
+
+def test_a_batch_that_is_not_closed_says_so(tracker, queue_url):
+    batch = tracker.attach(tracker.open().batch_id)
+    tracker.ack(batch.add(4))
+
+    assert [one.code for one in batch_why(tracker, batch.id)] == [Code.OPEN_NOT_CLOSED]
+
+
+def batch_why(tracker, batch_id: int) -> tuple[Finding, ...]:
+    return tracker.why(batch_id).findings
+
+
+def test_what_was_added_and_not_sent_is_told_from_what_was(tracker, queue_url):
+    batch = tracker.attach(tracker.open().batch_id)
+    batch.send(queue_url, ["a", "b"])
+    batch.add(2)
+    batch.close()
+
+    diagnosis = tracker.why(batch.id)
+
+    found = finding(diagnosis, Code.NEVER_SENT)
+    assert found is not None
+    assert found.evidence == {"first": 2, "items": 2}
+    assert [one.known for one in diagnosis.missing] == [Known.WAITING, Known.NEVER_SENT]
+
+
+def test_a_child_batch_that_runs_is_named(tracker):
+    parent = tracker.open()
+    group = tracker.add(parent.batch_id, 1)
+    child = tracker.open(parent_item=group[0])
+    tracker.close(parent.batch_id)
+
+    found = finding(tracker.why(parent.batch_id), Code.CHILD_RUNNING)
+
+    assert found is not None
+    assert found.evidence["child"] == child.batch_id
+
+
+def test_a_throttled_consumer_is_told(tracker, queue_url, consume, stack):
+    # Given what CloudWatch has of a function that Lambda throttled
+    name, _ = consume(queue_url, IDLE, enabled=False)
+    stack.client("cloudwatch").put_metric_data(
+        Namespace="AWS/Lambda",
+        MetricData=[
+            {
+                "MetricName": "Throttles",
+                "Dimensions": [{"Name": "FunctionName", "Value": name}],
+                "Timestamp": datetime.now(UTC) - timedelta(minutes=2),
+                "Value": 17,
+            }
+        ],
+    )
+    batch = sent(tracker, queue_url)
+
+    found = finding(tracker.why(batch), Code.THROTTLED)
+
+    assert found is not None
+    assert found.evidence == {"queue": queue_url.rpartition("/")[2], "function": name, "throttles": 17}
+
+
+@pytest.mark.parametrize(
+    ("action", "what"),
+    [
+        ("sqs:GetQueueAttributes", "its figures"),
+        ("lambda:ListEventSourceMappings", "its event source mappings"),
+    ],
+)
+def test_what_may_not_be_looked_at_is_a_finding_and_no_error(tracker, queue_url, deployment, action, what):
+    batch = sent(tracker, queue_url)
+
+    with deployment.without_permission("api", action):
+        diagnosis = eventually(lambda: (seen := tracker.why(batch)) and finding(seen, Code.NOT_SEEN) and seen)
+
+    found = finding(diagnosis, Code.NOT_SEEN)
+    assert found is not None
+    assert found.evidence["unseen"].startswith(f"{what} (AccessDenied")
+
+
+def test_done_items_that_the_batch_does_not_know_of_are_told_and_verify_repairs_it(tracker, direct):
+    # Given a closed batch whose last bit was cleared by a process that died before it completed the batch
+    batch = tracker.open()
+    tracker.add(batch.batch_id, 2)
+    tracker.close(batch.batch_id)
+    ports = direct.services.ledger.ports
+    row = ports.batches.read([batch.batch_id])[batch.batch_id]
+    ports.words.clear([clear(batch.batch_id, row.expires_at)])
+
+    assert [one.code for one in batch_why(tracker, batch.batch_id)] == [Code.DONE_UNSETTLED]
+    tracker.verify(batch.batch_id)
+    assert [one.code for one in batch_why(tracker, batch.batch_id)] == [Code.ENDED]
+
+
+def test_a_diagnosis_takes_less_than_two_seconds(tracker, queue_url, consume):
+    consume(queue_url, IDLE, enabled=False)
+    batch = tracker.attach(tracker.open().batch_id)
+    batch.add(10**9 - 3)
+    batch.send(queue_url, ["a", "b", "c"])
+    tracker.why(batch.id)  # starts the function
+
+    started = time.monotonic()
+    diagnosis = tracker.why(batch.id)
+
+    assert time.monotonic() - started < 2
+    assert diagnosis.missing_more
+
+
+def test_a_stall_is_told_once_by_the_deployed_reaper(tracker, queue_url, deployment, subscriber):
+    # Given a batch whose messages nobody receives, which counts as stalled after ten seconds
+    batch = sent(tracker, queue_url, stall_after=10)
+
+    # When the reaper comes by, often
+    def told() -> list[dict[str, Any]]:
+        deployment.invoke("reaper")
+        events: list[dict[str, Any]] = subscriber.told_of(batch)
+        return events
+
+    eventually(told, within=40)
+    for _ in range(3):
+        deployment.invoke("reaper")
+
+    # Then the bus was told once, with the reason
+    (event,) = subscriber.told_of(batch)
+    assert event["detail-type"] == names.BATCH_STALLED
+    assert event["detail"]["finding"]["code"] == "waiting"
+    tracker.cancel(batch)
+
+
+def clear(batch_id: int, expires_at: int) -> Clear:
+    return Clear(WordKey(batch_id, 0, 0), 0b11, expires_at)

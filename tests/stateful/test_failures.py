@@ -1,0 +1,79 @@
+"""Failures from the first to the last, under hundreds of seeds; and proof that broken ones would not pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from fanin.adapters.memory import MemoryParts
+from fanin.app.failures import planning, redrive
+from fanin.app.kept.messages import KeptMessages
+from fanin.app.kept.notes import FailureNotes
+from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.errors import FaninError
+from tests.stateful.failures_world import simulate
+
+SEEDS = 300
+ENOUGH = range(250, 650)
+"""Seeds within which each of the broken ledgers must be found out."""
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_no_failure_is_lost_or_sent_under_two_items_whatever_crashes(block: int) -> None:
+    size = SEEDS // 3
+    played = [simulate(seed) for seed in range(block * size, (block + 1) * size)]
+
+    # Each thing of interest happened often
+    assert sum(one.crossed for one in played) > size // 10
+    assert sum(one.again > 0 for one in played) > size // 10
+    assert sum(one.holds for one in played) > size // 2
+
+
+def found_out() -> bool:
+    for seed in ENOUGH:
+        try:
+            simulate(seed)
+        except (AssertionError, FaninError):
+            return True
+    return False
+
+
+def marks_before_messages(self: KeptMessages, messages: Mapping[Any, bytes], _: object) -> dict[Any, str]:
+    """Say where messages are, and keep none."""
+    return dict.fromkeys(messages, IN_ROW)
+
+
+def overwrites(self: MemoryParts, batch_id: int, rows: Collection[FailureRow], *, expires_at: int) -> None:
+    """Write notes over later ones."""
+    self.put_failures(batch_id, rows, expires_at=expires_at)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (redrive, "taken_at", lambda _batch, failed_at: failed_at),
+        (redrive, "_is_taken", lambda _batch, page: page.taken is not None or not page.plan),
+        (KeptMessages, "keep", marks_before_messages),
+        (FailureNotes, "_latest", lambda _self, _batch, _notes: {}),
+        (MemoryParts, "update_failures", overwrites),
+        (MemoryParts, "delete_messages", lambda _self, _batch_id, _ordinals: None),
+    ],
+    ids=[
+        "what was sent while the batch lived stays taken",
+        "what was taken before the end is sent after it unasked",
+        "a message is not kept",
+        "the clock alone orders failures",
+        "a late note hides a later one",
+        "messages of a removed batch stay",
+    ],
+)
+def test_a_broken_redrive_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+    if name == "taken_at":
+        monkeypatch.setattr(planning, name, mutant)
+
+    assert found_out()

@@ -1,0 +1,77 @@
+"""Hold, release and tolerance under thousands of seeds; and proof that broken ones would not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.app.ledger.held import Held
+from fanin.app.ledger.tolerance import Tolerating
+from fanin.domain.batch import Batch
+from fanin.domain.tolerance import Tolerance
+from fanin.errors import FaninError
+from tests.stateful.hold_world import HoldSimulation
+
+SEEDS = 900
+ENOUGH = 300
+"""Seeds within which each of the broken ledgers must be found out."""
+
+
+def simulate(seed: int) -> HoldSimulation:
+    simulation = HoldSimulation(seed)
+    try:
+        simulation.play()
+    except AssertionError as error:
+        error.add_note(f"seed {seed}")
+        raise
+    return simulation
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance(block: int) -> None:
+    size = SEEDS // 3
+    played = [simulate(seed) for seed in range(block * size, (block + 1) * size)]
+
+    # Each thing of interest happened often
+    assert sum(one.ended_by_failures for one in played) > size // 20
+    assert sum(one.released > 0 for one in played) > size // 20
+    assert sum(bool(one.taken) for one in played) > size // 5
+    assert sum(one.holds for one in played) > size // 2
+
+
+def found_out() -> bool:
+    for seed in range(ENOUGH):
+        try:
+            simulate(seed)
+        except (AssertionError, FaninError):
+            return True
+    return False
+
+
+def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tolerating, "_failures", lambda _self, batch: batch.failing)
+    monkeypatch.setattr(Tolerating, "_done", lambda _self, batch: (batch.items, 0))
+    assert found_out()
+
+
+def test_a_redrive_that_does_not_end_the_hold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def among(self: Held, batch: Any, notes: Any) -> Any:
+        pending = self.pending(batch, [note.ordinal for note in notes])
+        return [note for note in notes if note.ordinal in pending]
+
+    monkeypatch.setattr(Held, "among", among)
+    assert found_out()
+
+
+def test_a_failure_that_marks_the_item_all_the_same_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Batch, "holds", False)
+    assert found_out()
+
+
+def test_a_tolerance_that_counts_one_too_few_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exceeded(self: Tolerance, failed: int, **_: int) -> bool:
+        return failed >= self.allowed(0)
+
+    monkeypatch.setattr(Tolerance, "exceeded", exceeded)
+    assert found_out()

@@ -1,0 +1,85 @@
+"""Redrives under hundreds of seeds; and proof that a broken one would not pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fanin.adapters.memory import MemoryParts
+from fanin.app.failures.delivery import Delivery
+from fanin.app.failures.redrive import RedriveService
+from fanin.errors import FaninError
+from tests.stateful.redrives import simulate
+
+SEEDS = 240
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_each_failure_is_sent_under_one_item_whatever_crashes(block: int) -> None:
+    size = SEEDS // 3
+    for seed in range(block * size, (block + 1) * size):
+        simulate(seed)
+
+
+def test_the_seeds_reach_what_matters() -> None:
+    played = [simulate(seed) for seed in range(60)]
+
+    assert {"records.put", "parts.mark_redriven", "batches.create"} <= {
+        call for one in played for call in one.answers.repeated
+    }
+    assert any(len(one.memory.channels.queues["https://sqs/work"]) > len(one.sent()) for one in played)
+    assert any(len([done for done in one.redrives() if done.items]) > 1 for one in played)
+    assert any(done.already for one in played for done in one.redrives() if done.items)
+
+
+def fails(seed: int) -> bool:
+    try:
+        simulate(seed)
+    except (AssertionError, FaninError, ValueError):
+        return True
+    return False
+
+
+def takes_all(
+    self: MemoryParts, batch_id: int, redrive: str, failures: Any, *, again: bool, expires_at: int
+) -> set[int]:
+    """Take failures without looking who has them."""
+    return set(failures)
+
+
+def forgets_the_page(self: Delivery, batch: Any, run: Any) -> Any:
+    """Add the items of a page without the key that names it."""
+    number = self._ports.random.bits(32)
+    return deliver(self, batch, replace(run, page=replace(run.page, number=number)))
+
+
+def never_closes(self: Delivery, batch: Any, run: Any) -> None:
+    """Leave the new batch open."""
+
+
+def delivers_first(self: RedriveService, batch: Any, run: Any) -> Any:
+    """Go on to the next page although the one before is not delivered."""
+    return replace(run, page=replace(run.page, taken=()))
+
+
+deliver = Delivery.deliver
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (MemoryParts, "mark_redriven", takes_all),
+        (Delivery, "deliver", forgets_the_page),
+        (Delivery, "close", never_closes),
+        (RedriveService, "_take", delivers_first),
+    ],
+    ids=["two take one failure", "a repeat adds other items", "the new batch stays open", "nothing is taken"],
+)
+def test_a_broken_redrive_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+
+    assert any(fails(seed) for seed in range(SEEDS))

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.diagnosis import gathering
+from fanin.app.diagnosis.gathering import MOST_READS, gather
+from fanin.app.diagnosis.service import DiagnosisService
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.words import Clear, WordKey
+from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.domain.diagnosis import Retry, SentItems
+from fanin.domain.ids import Group
+
+BILLION = 10**9
+REQUESTS = 4
+"""To look at one queue."""
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.ports = self.memory.ports()
+        self.ledger = LedgerService(self.ports)
+        self.diagnostics = DiagnosisService(self.ports)
+
+    def batch(self, items: int) -> tuple[Batch, Group]:
+        batch = self.ledger.open(OpenBatch())
+        group = self.ledger.add(batch.batch_id, items)
+        return self.ledger.close(batch.batch_id), group
+
+    def holding(self, items: int) -> tuple[Batch, Group]:
+        batch = self.ledger.open(OpenBatch(on_failure=OnFailure.HOLD))
+        group = self.ledger.add(batch.batch_id, items)
+        return self.ledger.close(batch.batch_id), group
+
+    def facts(self, batch: Batch) -> gathering.Facts:
+        return gather(self.ports, self.ports.batches.read([batch.batch_id])[batch.batch_id])
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+@pytest.mark.parametrize("apart", [1, 63, 64, 4_097, 1_000_003, 99_999_989])
+def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads(scene: Scene, apart: int) -> None:
+    # Given a batch of 10⁹ items of which a few are done or missing far apart, with notes of everything
+    batch, group = scene.batch(BILLION)
+    places = [n * apart for n in range(20) if n * apart < BILLION - 1]
+    if apart > 64:
+        for start, stop in zip([-1, *places], [*places, BILLION], strict=True):
+            if stop > start + 1:
+                scene.ledger.ack(ranges=[ItemRange(group.prefix, start + 1, stop)])
+    else:
+        scene.ledger.ack([group[place] for place in places])
+    for n in range(100):
+        queue = f"https://queue/{n % 5}"
+        scene.diagnostics.note_sent(batch.batch_id, SentItems(queue, n * 1_000, BILLION - n))
+    scene.diagnostics.note_retries([Retry(group[n], 2, "no") for n in range(1_000)])
+    for n in range(6):
+        scene.ledger.open(OpenBatch(parent_item=group[places[n] + (apart <= 64)]))
+    before = scene.memory.accesses.reads.total()
+    looks = scene.memory.accesses.sends["inspection.look"]
+
+    # When it is asked why it is not finished
+    scene.diagnostics.why(batch.batch_id)
+
+    # Then that takes at most 100 reads, each row of a listing and each request to a queue counted
+    reads = scene.memory.accesses.reads.total() - before
+    rows = gathering.SENT - 1 + gathering.RETRIES - 1
+    requests = REQUESTS * (scene.memory.accesses.sends["inspection.look"] - looks)
+    assert 0 < requests <= REQUESTS * gathering.QUEUES
+    assert reads + rows + requests <= MOST_READS
+
+
+def test_it_writes_nothing(scene: Scene) -> None:
+    batch, _ = scene.batch(1_000)
+    before = scene.memory.accesses.writes.copy()
+
+    scene.facts(batch)
+
+    assert scene.memory.accesses.writes == before
+
+
+def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
+    batch, group = scene.batch(200)
+    scene.ledger.ack(ranges=[ItemRange(group.prefix, 10, 150)])
+    scene.ledger.fail([Failure(group[199], "no")])
+
+    facts = scene.facts(batch)
+
+    assert (facts.done_min, facts.done_max, facts.begun, facts.missing_more) == (141, 141, True, False)
+    assert [(one.start, one.stop) for one in facts.missing] == [(0, 10), (150, 199)]
+    assert (facts.batch.failed, facts.batch.failed_more) == (1, True)  # a range may have passed over others
+
+
+def test_a_large_batch_is_bounded(scene: Scene) -> None:
+    batch, group = scene.batch(BILLION)
+    scene.ledger.ack(ranges=[ItemRange(group.prefix, 0, BILLION // 2)])
+
+    facts = scene.facts(batch)
+
+    assert 0 < facts.done_min <= BILLION // 2 <= facts.done_max == BILLION
+    assert facts.missing_more
+    assert facts.missing[0].start == BILLION // 2
+
+
+def test_a_range_of_missing_items_can_be_acknowledged(scene: Scene) -> None:
+    batch, _ = scene.batch(70)
+
+    for one in scene.facts(batch).missing:
+        scene.ledger.ack(ranges=[ItemRange(one.group)])
+
+    assert scene.ledger.status(batch.batch_id).batch.state.terminal
+
+
+def test_what_died_between_a_word_and_its_parent_is_unsettled(scene: Scene) -> None:
+    # Given a batch in which every word of level 0 is done, and the root does not know it
+    batch, _ = scene.batch(128)
+    for number in range(2):
+        key = WordKey(batch.batch_id, 0, number)
+        scene.ports.words.clear([Clear(key, (1 << 64) - 1, batch.expires_at)])
+
+    facts = scene.facts(batch)
+
+    assert facts.unsettled
+    assert facts.all_done
+
+
+def test_ranges_are_cut_where_notes_of_sent_items_end(scene: Scene) -> None:
+    batch, _ = scene.batch(50)
+    scene.ports.parts.put_sent(batch.batch_id, SentRow("q", 5, 20, 0, 0), expires_at=batch.expires_at)
+
+    facts = scene.facts(batch)
+
+    assert [(one.start, one.stop) for one in facts.missing] == [(0, 5), (5, 20), (20, 50)]
+
+
+def test_notes_of_attempts_at_items_that_are_done_are_left_out(scene: Scene) -> None:
+    batch, group = scene.batch(10)
+    scene.ports.parts.put_retries(
+        batch.batch_id, [RetryRow(n, 2, "no", "q", 0) for n in (3, 4)], expires_at=batch.expires_at
+    )
+    scene.ledger.ack([group[3]])
+
+    assert set(scene.facts(batch).retries) == {4}
+
+
+class TestHeld:
+    """A batch that was opened to hold its failed items."""
+
+    def test_held_items_are_known_with_their_reasons(self, scene: Scene) -> None:
+        # Given two items that failed, one of which has succeeded since
+        batch, group = scene.holding(10)
+        scene.ledger.fail([Failure(group[3], "no price"), Failure(group[4], "no name")])
+        scene.ledger.ack([group[4]])
+
+        # When facts are gathered
+        facts = scene.facts(batch)
+
+        # Then the other is held, and is a range of its own
+        assert (facts.held, facts.held_more) == ({3: "no price"}, False)
+        assert [(one.start, one.stop) for one in facts.missing] == [(0, 3), (3, 4), (5, 10)]
+        assert [(one.start, one.stop) for one in facts.not_held] == [(0, 3), (5, 10)]
+
+    def test_what_a_redrive_has_taken_is_not_held(self, scene: Scene) -> None:
+        batch, group = scene.holding(10)
+        scene.ledger.fail([Failure(group[3], "no price")])
+        (note,) = scene.ports.parts.notes(batch.batch_id, [3]).values()
+
+        scene.ports.parts.mark_redriven(
+            batch.batch_id, "again", {3: note.failed_at}, again=True, expires_at=batch.expires_at
+        )
+
+        assert scene.facts(batch).held == {}
+
+    def test_more_than_it_looks_at_may_be_held(self, scene: Scene) -> None:
+        batch, group = scene.holding(100)
+        scene.ledger.fail([Failure(group[n], "no") for n in range(50)])
+
+        facts = scene.facts(batch)
+
+        assert (len(facts.held), facts.held_more, facts.not_held) == (gathering.HELD, True, ())
+
+    def test_an_attempt_before_the_item_was_held_is_over(self, scene: Scene) -> None:
+        batch, group = scene.holding(10)
+        scene.diagnostics.note_retries([Retry(group[3], 4, "no")])
+        assert set(scene.facts(batch).retries) == {3}
+
+        scene.memory.clock.advance(1_000)
+        scene.ledger.fail([Failure(group[3], "dead letter: no")])
+
+        assert scene.facts(batch).retries == {}
+
+    def test_it_takes_at_most_a_hundred_reads(self, scene: Scene) -> None:
+        # Given a billion items, of which a thousand far apart are held and were tried before
+        batch, group = scene.holding(BILLION)
+        places = [n * 999_983 for n in range(1_000)]
+        scene.diagnostics.note_retries([Retry(group[n], 2, "no") for n in places])
+        scene.ledger.fail([Failure(group[n], "no") for n in places])
+        for n in range(4):
+            scene.diagnostics.note_sent(batch.batch_id, SentItems(f"https://queue/{n}", 0, BILLION))
+        before = scene.memory.accesses.reads.total()
+
+        # When it is asked why it is not finished
+        scene.diagnostics.why(batch.batch_id)
+
+        # Then each row, each row of a listing and each request to a queue counted, that is within the bound
+        rows = gathering.SENT - 1 + gathering.RETRIES - 1 + gathering.HELD - 1
+        reads = scene.memory.accesses.reads.total() - before
+        assert reads + rows + REQUESTS * gathering.QUEUES <= MOST_READS
+
+
+def test_an_estimated_batch_has_a_count_and_no_ranges(scene: Scene) -> None:
+    batch = scene.ledger.open(OpenBatch(mode="estimated"))  # type: ignore[arg-type]
+    scene.ledger.add(batch.batch_id, 10)
+
+    facts = scene.facts(batch)
+
+    assert (facts.done_min, facts.done_max, facts.missing) == (0, 0, ())
+    assert facts.missing_more

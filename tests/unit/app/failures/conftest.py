@@ -1,0 +1,112 @@
+"""Batches whose failed items have kept their messages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from fanin import names
+from fanin.app.failures.redrive import RedriveService
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, OnFailure
+from fanin.domain.failures import KeptMessage
+from fanin.wire.messages import KEPT_MESSAGE
+from tests.unit.app.conftest import World
+
+QUEUE = "https://sqs/work"
+
+
+class Failed(World):
+    """A world with a queue, whose failures keep their messages."""
+
+    def __init__(self, width: int = 4) -> None:
+        super().__init__(width)
+        self.memory.channels.queues[QUEUE] = []
+
+    def service(self, page: int = 3, at_once: int = 100) -> RedriveService:
+        """A process that starts now."""
+        return RedriveService(self.fresh(), page=page, at_once=at_once)
+
+    def failures(
+        self,
+        count: int,
+        *,
+        reasons: Mapping[int, str] | None = None,
+        sources: Mapping[int, str] | None = None,
+        without: Collection[int] = (),
+        groups: Mapping[int, str] | None = None,
+        live: bool = False,
+        **request: object,
+    ) -> Batch:
+        """A batch of which every item has failed; a live one holds them: they are pending, and noted."""
+        batch, (group,) = self.batch(count, **request, on_failure=OnFailure.HOLD if live else OnFailure.DONE)
+        items = list(group)
+        if not live:
+            self.ledger.fail([Failure(item, "x") for item in items])
+        self.note(batch, items, reasons=reasons, sources=sources, without=without, groups=groups)
+        if not live:
+            self.ledger.close(batch.batch_id)
+        return self.row(batch)
+
+    def note(
+        self,
+        batch: Batch,
+        items: list[str],
+        *,
+        reasons: Mapping[int, str] | None = None,
+        sources: Mapping[int, str] | None = None,
+        without: Collection[int] = (),
+        groups: Mapping[int, str] | None = None,
+    ) -> None:
+        """Write notes and messages of items, as whoever fails them does."""
+        reasons, sources, groups = reasons or {}, sources or {}, groups or {}
+        self.clock.advance(1)
+        at = self.clock.now()
+        rows = [
+            FailureRow(
+                n, item, reasons.get(n, "x"), 1, at, sources.get(n, QUEUE), "" if n in without else IN_ROW
+            )
+            for n, item in enumerate(items)
+        ]
+        self.ports.parts.put_failures(batch.batch_id, rows, expires_at=batch.expires_at)
+        messages = {
+            n: json.dumps(KEPT_MESSAGE.encode(KeptMessage(f"body {n}", {}, groups.get(n)))).encode()
+            for n in range(len(items))
+            if n not in without
+        }
+        self.ports.parts.put_messages(batch.batch_id, messages, expires_at=batch.expires_at)
+
+    def sent(self, queue: str = QUEUE) -> list[Outgoing]:
+        return self.memory.channels.queues[queue]
+
+    def bodies(self, queue: str = QUEUE) -> Counter[str]:
+        return Counter(message.body for message in self.sent(queue))
+
+    def items(self, queue: str = QUEUE) -> dict[str, set[str]]:
+        """The item ids under which each message was sent, by its body."""
+        found: dict[str, set[str]] = {}
+        for message in self.sent(queue):
+            found.setdefault(message.body, set()).add(str(message.attributes[names.ITEM_ATTRIBUTE]))
+        return found
+
+    def work(self) -> None:
+        """Do the jobs that wait."""
+        while self.memory.redrives.waiting:
+            job = self.memory.redrives.waiting.pop(0)
+            service = self.service(at_once=1)
+            service.work(job["batch_id"], job["redrive"], job["owner"], until=self.clock.now())
+
+    def ack_all(self, queue: str = QUEUE) -> None:
+        """Consumers handle everything that was sent."""
+        if items := sorted({item for found in self.items(queue).values() for item in found}):
+            self.fresh().ack(items)
+
+
+@pytest.fixture
+def failed() -> Failed:
+    return Failed()

@@ -1,0 +1,78 @@
+"""Delivering a page: what goes out, and what becomes of messages that cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin import names
+from fanin.app.failures.delivery import Delivery
+from fanin.app.failures.planning import Planning
+from fanin.app.failures.queues_again import QueuesAgain
+from fanin.app.failures.records import Page, Run
+from fanin.app.ports.parts import FailureRow
+from fanin.domain.batch import Batch
+from fanin.domain.failures import KeptMessage
+from fanin.domain.limits import MAX_KEPT_IN_ROW
+from fanin.domain.redrives import Redrive
+from fanin.errors import BatchGone
+from tests.unit.app.failures.conftest import QUEUE, Failed
+
+
+def delivery(world: Failed) -> Delivery:
+    queues = QueuesAgain(world.ports)
+    return Delivery(world.fresh(), Planning(world.ports, queues), queues)
+
+
+def run(batch: Batch, *taken: int) -> Run:
+    plan = tuple((n, 0) for n in taken)
+    return Run(batch.batch_id, Redrive(), 0, 0, page=Page(plan=plan, taken=taken))
+
+
+def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed: Failed) -> None:
+    batch = failed.failures(4)
+    first = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
+    (done, *_) = failed.items()["body 2"]
+    failed.ledger.ack([done])
+    second = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
+    assert first == second
+    assert failed.bodies() == {"body 0": 2, "body 2": 1, "body 3": 2}
+    assert all(len(items) == 1 for items in failed.items().values())
+
+
+def test_the_item_id_of_now_takes_the_place_of_the_one_before(failed: Failed) -> None:
+    batch = failed.failures(1, groups={0: "g"})
+    new = delivery(failed).deliver(batch, run(batch, 0)).to
+    (message,) = failed.sent()
+    assert str(message.attributes[names.ITEM_ATTRIBUTE]).startswith(f"{new}:")
+    assert (message.group, message.once) == ("g", message.attributes[names.ITEM_ATTRIBUTE])
+
+
+def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: Failed) -> None:
+    # Given a message in the bucket that no row can hold, and a queue that refuses it
+    batch = failed.failures(1)
+    failed.memory.claims.objects["key"] = b'{"body": "%s"}' % (b"x" * MAX_KEPT_IN_ROW)
+    (row,), _ = failed.ports.parts.failures(batch.batch_id)
+    failed.ports.parts.put_failures(
+        batch.batch_id, [FailureRow(0, row.item, "x", 1, 1, QUEUE, "key")], expires_at=2**40
+    )
+    failed.memory.channels.refusing[QUEUE] = "too large"
+    # When it is delivered
+    new = delivery(failed).deliver(batch, run(batch, 0)).to
+    # Then the new item has failed, and has the message
+    found = failed.fresh().failure(new or 0, 0)
+    assert found.failure.reason == "redrive: too large"
+    assert found.message == KeptMessage("x" * MAX_KEPT_IN_ROW)
+
+
+def test_a_queue_that_vanished_after_the_failures_were_taken_fails_their_items(failed: Failed) -> None:
+    batch = failed.failures(1)
+    del failed.memory.channels.queues[QUEUE]
+    new = delivery(failed).deliver(batch, run(batch, 0)).to
+    (note,), _ = failed.ports.parts.failures(new or 0)
+    assert (note.reason, bool(note.kept)) == ("redrive: its queue is gone", True)
+
+
+def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
+    batch = failed.failures(1)
+    with pytest.raises(BatchGone):
+        delivery(failed).deliver(batch, run(batch, 0, 5))

@@ -1,0 +1,80 @@
+"""The record of a redrive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fanin.app.failures import records
+from fanin.app.failures.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
+from fanin.app.ports.records import Record
+from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive
+from fanin.domain.selection import OrdinalRange
+from tests.unit.app.failures.conftest import Failed
+
+REQUEST = Redrive(("a",), (OrdinalRange(1, 2),), "https://sqs/x")
+RUN = Run(
+    7,
+    REQUEST,
+    3,
+    99,
+    "me",
+    100,
+    Page(4, "before", "after", True, ((1, 11), (2, 12)), (2,)),
+    1,
+    8,
+    False,
+    Counts(5, 6, 1, (9,), {"gone": 2}),
+)
+
+
+def test_what_is_written_is_read() -> None:
+    assert run_of(7, Record(RUN.name, RUN.value, 5, 0)) == replace(RUN, version=5)
+
+
+def test_the_order_in_which_a_selection_is_written_makes_no_difference() -> None:
+    one, two = (OrdinalRange(1, 2), OrdinalRange(3, 4))
+    assert prefix_of(Redrive(["a", "b"], [one, two])) == prefix_of(Redrive(["b", "a", "a"], [two, one]))
+    others = [Redrive(), Redrive(["a"]), Redrive([], [one]), Redrive(queue_url="https://sqs/x")]
+    assert len({prefix_of(other) for other in others}) == 4
+
+
+def test_of_two_writes_over_one_version_one_counts(failed: Failed) -> None:
+    batch, _ = failed.batch()
+    store = failed.ports.records
+    first = save(store, batch, replace(RUN, batch_id=batch.batch_id, owner="first"))
+    mine = save(store, batch, replace(first, owner="mine"))
+    late = save(store, batch, replace(first, owner="late"))
+    assert (mine.owner, late.owner) == ("mine", "mine")
+    assert read(store, batch.batch_id, RUN.name) == mine
+    assert read(store, batch.batch_id, "redrive/other") is None
+
+
+def test_the_latest_of_a_selection_is_found_among_others(failed: Failed) -> None:
+    batch, _ = failed.batch()
+    store = failed.ports.records
+    assert latest(store, batch.batch_id, REQUEST) is None
+    for generation in range(12):
+        save(store, batch, replace(RUN, generation=generation))
+    save(store, batch, replace(RUN, request=Redrive(), generation=40))
+    found = latest(store, batch.batch_id, REQUEST)
+    assert found is not None
+    assert found.generation == 11
+
+
+def test_one_that_sent_nothing_is_used_again() -> None:
+    assert RUN.next().generation == 4
+    idle = replace(RUN, to=None, version=5)
+    assert (idle.next().generation, idle.next().version) == (3, 5)
+
+
+def test_counts_stay_small() -> None:
+    one = Counts(1, 1, 1, (1,), {"known": 1})
+    many = Counts(0, 0, 50, tuple(range(50)), {f"why {n}": 1 for n in range(50)})
+    both = one.plus(many).plus(one)
+    assert (both.items, both.already, both.not_kept) == (2, 2, 52)
+    assert len(both.not_kept_items) == NAMED
+    assert len(both.refused) == MAX_REFUSALS + 1
+    assert both.refused["known"] == 2
+    assert sum(both.refused.values()) == 52
+    assert OTHER_REFUSALS in both.refused
+    assert records.LEASE_MS > 0

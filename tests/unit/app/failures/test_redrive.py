@@ -1,0 +1,554 @@
+"""Redriving: each failure once, under one new item, whatever dies and whoever presses again."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from fanin.app.failures.records import LEASE_MS
+from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, OnFailure, State
+from fanin.domain.failures import KeptMessage
+from fanin.domain.redrives import Redrive, RedriveState
+from fanin.domain.selection import OrdinalRange
+from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, Throttled
+from tests.lost_answers import LostAnswers
+from tests.unit.app.conftest import Crash
+from tests.unit.app.failures.conftest import QUEUE, Failed
+
+
+def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) -> None:
+    batch = failed.failures(7, user_key="mine", metadata={"a": "b"})
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert (done.state, done.items, done.already, done.not_kept) == (RedriveState.FINISHED, 7, 0, 0)
+    assert failed.bodies() == {f"body {n}": 1 for n in range(7)}
+    assert done.batch_id is not None
+    new = failed.ledger.status(done.batch_id).batch
+    assert (new.retry_of, new.user_key, new.metadata) == (batch.batch_id, "mine", {"a": "b"})
+    assert (new.items, new.state) == (7, State.CLOSED)
+    failed.ack_all()
+    assert failed.row(new).state is State.COMPLETE
+
+
+def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
+    batch = failed.failures(4)
+    first = failed.service().redrive(batch.batch_id)
+
+    for _ in range(3):
+        again = failed.service().redrive(batch.batch_id)
+
+        assert (again.items, again.already, again.batch_id, again.finished) == (0, 4, None, True)
+    assert failed.bodies().total() == 4
+    # One that found nothing leaves no record for each press.
+    page = failed.service().redrives(batch.batch_id).redrives
+    assert [one.items for one in page] == [4, 0]
+    assert page[0] == first
+
+
+def test_what_fails_again_is_redriven_from_the_new_batch(failed: Failed) -> None:
+    batch = failed.failures(2)
+    first = failed.service().redrive(batch.batch_id)
+    assert first.batch_id is not None
+    items = sorted(item for found in failed.items().values() for item in found)
+    failed.ledger.fail([Failure(item, "again") for item in items])
+    failed.note(failed.ledger.status(first.batch_id).batch, items)
+
+    second = failed.service().redrive(first.batch_id)
+
+    assert second.items == 2
+    assert failed.service().redrive(batch.batch_id).items == 0
+    assert second.batch_id is not None
+    assert failed.ledger.status(second.batch_id).batch.retry_of == first.batch_id
+
+
+def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed) -> None:
+    reasons = {n: f"row {n} of 'a'" if n % 2 else "no disk" for n in range(8)}
+    batch = failed.failures(8, reasons=reasons)
+
+    exact = failed.service().redrive(
+        batch.batch_id, Redrive(errors=["row <n> of <text>"], ranges=[OrdinalRange(0, 4)])
+    )
+    begun = failed.service().redrive(batch.batch_id, Redrive(errors=["no"]))
+    other = failed.service().redrive(batch.batch_id, Redrive(errors=["disk"]))
+
+    assert (exact.items, begun.items, other.items) == (2, 4, 0)
+    assert failed.bodies() == {f"body {n}": 1 for n in (0, 1, 2, 3, 4, 6)}
+
+
+def test_overlapping_selections_send_each_failure_once(failed: Failed) -> None:
+    batch = failed.failures(9)
+
+    low = failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 6)]))
+    high = failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(3, 9)]))
+
+    assert (low.items, high.items, high.already) == (6, 3, 3)
+    assert set(failed.bodies().values()) == {1}
+
+
+def test_a_dry_run_counts_and_writes_nothing(failed: Failed) -> None:
+    batch = failed.failures(8, without={1}, sources={2: "https://sqs/gone", 3: ""})
+    writes = failed.accesses.writes.total()
+
+    dry = failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
+
+    assert (dry.items, dry.not_kept, dry.not_kept_items, dry.batch_id, dry.name) == (5, 1, (1,), None, "")
+    assert sorted(dry.refused.values()) == [1, 1]
+    assert failed.accesses.writes.total() == writes
+    assert not failed.sent()
+
+
+def test_failures_that_cannot_be_sent_are_counted_and_left(failed: Failed) -> None:
+    batch = failed.failures(6, without={0, 5}, sources={2: "https://sqs/gone"})
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert (done.items, done.not_kept, done.not_kept_items) == (3, 2, (0, 5))
+    ((why, count),) = done.refused.items()
+    assert "https://sqs/gone" in why
+    assert count == 1
+    # The queue is made again: the failure was not taken, so the next redrive sends it.
+    failed.memory.channels.queues["https://sqs/gone"] = []
+    assert failed.service().redrive(batch.batch_id).items == 1
+    assert failed.bodies("https://sqs/gone") == {"body 2": 1}
+
+
+def test_messages_go_to_the_queue_that_is_named(failed: Failed) -> None:
+    failed.memory.channels.queues["https://sqs/other.fifo"] = []
+    batch = failed.failures(2, sources={0: "https://sqs/gone", 1: ""}, groups={0: "g"})
+
+    done = failed.service().redrive(batch.batch_id, Redrive(queue_url="https://sqs/other.fifo"))
+
+    assert done.items == 2
+    first, second = failed.sent("https://sqs/other.fifo")
+    assert (first.group, first.once) == ("g", first.attributes["fanin-item"])
+    assert second.group
+
+
+def test_a_queue_that_may_not_be_used_is_refused_at_once(failed: Failed) -> None:
+    batch = failed.failures(1)
+    writes = failed.accesses.writes.total()
+
+    with pytest.raises(ChannelRefused, match=r"https://sqs/gone"):
+        failed.service().redrive(batch.batch_id, Redrive(queue_url="https://sqs/gone"))
+    assert failed.accesses.writes.total() == writes
+
+
+def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(failed: Failed) -> None:
+    failed.memory.channels.queues["https://sqs/small"] = []
+    failed.memory.channels.refusing["https://sqs/small"] = "too large"
+    batch = failed.failures(4, sources={1: "https://sqs/small"})
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert done.items == 4
+    assert done.batch_id is not None
+    (note,), _ = failed.ports.parts.failures(done.batch_id)
+    assert (note.reason, note.source, note.kept) == ("redrive: too large", "https://sqs/small", IN_ROW)
+    failed.ack_all()
+    new = failed.ledger.status(done.batch_id).batch
+    assert (new.state, new.failed) == (State.COMPLETE, 1)
+    # Nothing is lost: the new batch redrives it.
+    del failed.memory.channels.refusing["https://sqs/small"]
+    assert failed.service().redrive(done.batch_id).items == 1
+    assert failed.bodies("https://sqs/small") == {"body 1": 1}
+
+
+def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
+    batch = failed.failures(20)
+
+    begun = failed.service(at_once=2).redrive(batch.batch_id)
+
+    assert (begun.state, begun.items) == (RedriveState.RUNNING, 6)
+    assert len(failed.memory.redrives.waiting) == 1
+    again = failed.service(at_once=2).redrive(batch.batch_id)
+    assert again == begun
+    failed.work()
+    (done,) = failed.service().redrives(batch.batch_id).redrives
+    assert (done.state, done.items, done.batch_id) == (RedriveState.FINISHED, 20, begun.batch_id)
+    assert failed.bodies() == {f"body {n}": 1 for n in range(20)}
+    failed.ack_all()
+    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+
+
+def test_a_job_that_comes_twice_sends_under_the_same_items(failed: Failed) -> None:
+    batch = failed.failures(9)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    (job,) = failed.memory.redrives.waiting
+    failed.memory.redrives.waiting.append(job)
+
+    failed.work()
+
+    assert all(len(items) == 1 for items in failed.items().values())
+    assert len(failed.items()) == 9
+
+
+def test_pressing_again_goes_on_where_a_worker_died(failed: Failed) -> None:
+    batch = failed.failures(9)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.memory.redrives.waiting.clear()  # the worker dies with its job
+    assert not failed.service().redrive(batch.batch_id).finished
+
+    failed.clock.advance(LEASE_MS)
+    done = failed.service().redrive(batch.batch_id)
+
+    assert (done.finished, done.items) == (True, 9)
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed: Failed) -> None:
+    batch = failed.failures(12)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    old = failed.memory.redrives.waiting.pop()
+    failed.clock.advance(LEASE_MS)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    writes = failed.accesses.writes.total()
+
+    done = failed.service().work(old["batch_id"], old["redrive"], old["owner"], until=2**50)
+
+    assert done is None
+    assert failed.accesses.writes.total() == writes
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_busy_queue_leaves_the_rest_to_the_worker(failed: Failed, fifo: bool) -> None:
+    queue = QUEUE + ".fifo" * fifo
+    failed.memory.channels.queues.setdefault(queue, [])
+    batch = failed.failures(5, sources=dict.fromkeys(range(5), queue))
+    failed.memory.channels.busy.add(queue)
+
+    begun = failed.service().redrive(batch.batch_id)
+    (job,) = failed.memory.redrives.waiting
+    with pytest.raises(Throttled):
+        failed.service().work(job["batch_id"], job["redrive"], job["owner"], until=0)
+
+    assert (begun.finished, begun.items) == (False, 0)
+    failed.memory.channels.busy.clear()
+    failed.work()
+    assert failed.bodies(queue) == {f"body {n}": 1 for n in range(5)}
+
+
+def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None:
+    batch = failed.failures(9)
+    begun = failed.service(at_once=1).redrive(batch.batch_id)
+    assert begun.batch_id is not None
+    failed.fresh().cancel(begun.batch_id)
+
+    failed.work()
+
+    (first,) = failed.service().redrives(batch.batch_id).redrives
+    assert first.finished
+    # What was taken when it was cancelled has items in the batch that follows; the rest was not taken.
+    rest = failed.service().redrive(batch.batch_id)
+    assert first.items + rest.items == 9
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_held_items_are_sent_again_under_their_own_ids(failed: Failed) -> None:
+    batch = failed.failures(5, live=True)
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert (done.items, done.batch_id, done.finished) == (5, batch.batch_id, True)
+    items = sorted(item for found in failed.items().values() for item in found)
+    assert failed.service().redrive(batch.batch_id).items == 0
+    failed.note(batch, items)  # they fail once more
+    again = failed.service().redrive(batch.batch_id)
+    assert again.items == 5
+    assert failed.bodies() == {f"body {n}": 2 for n in range(5)}
+    assert len({message.once for message in failed.sent()}) == 10
+    failed.ack_all()
+    failed.ledger.close(batch.batch_id)
+    assert failed.row(batch).state is State.COMPLETE
+
+
+def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed: Failed) -> None:
+    batch = failed.failures(3, live=True)
+    rows, _ = failed.ports.parts.failures(batch.batch_id)
+    failed.ledger.ack([rows[1].item])
+
+    assert failed.service().redrive(batch.batch_id).items == 2
+    assert set(failed.bodies()) == {"body 0", "body 2"}
+
+
+def test_a_batch_that_ends_while_held_items_are_redriven_gets_a_new_one(failed: Failed) -> None:
+    batch = failed.failures(3, live=True)
+    failed.crash_at("channels.send", "before")
+    with pytest.raises(Crash):
+        failed.service().redrive(batch.batch_id)
+    failed.ledger.cancel(batch.batch_id)
+    failed.clock.advance(LEASE_MS)
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert done.batch_id not in {None, batch.batch_id}
+    assert failed.bodies() == {f"body {n}": 1 for n in range(3)}
+
+
+def test_a_note_of_an_item_that_did_not_fail_is_ignored(failed: Failed) -> None:
+    batch, (group,) = failed.batch(2)
+    failed.ledger.ack([group[0]])
+    failed.ledger.fail([Failure(group[1], "x")])
+    failed.note(batch, list(group))
+    failed.ledger.close(batch.batch_id)
+
+    assert failed.service().redrive(batch.batch_id).items == 1
+    assert set(failed.bodies()) == {"body 1"}
+
+
+def test_an_estimated_batch_is_redriven_when_it_has_ended(failed: Failed) -> None:
+    batch, (group,) = failed.batch(2, mode=Mode.ESTIMATED)
+    failed.ledger.fail([Failure(item, "x") for item in group])
+    failed.note(batch, list(group))
+    with pytest.raises(InvalidRequest, match="has ended"):
+        failed.service().redrive(batch.batch_id)
+    failed.ledger.close(batch.batch_id)
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert done.items == 2
+    assert failed.ledger.status(done.batch_id or 0).batch.mode is Mode.ESTIMATED
+
+
+def test_a_message_in_the_bucket_is_sent(failed: Failed) -> None:
+    batch = failed.failures(2)
+    failed.memory.claims.objects["key"] = b'{"body": "large"}'
+    row = FailureRow(1, failed.ports.parts.failures(batch.batch_id)[0][1].item, "x", 1, 9, QUEUE, "key")
+    failed.ports.parts.put_failures(batch.batch_id, [row], expires_at=batch.expires_at)
+
+    assert failed.service().redrive(batch.batch_id).items == 2
+    assert set(failed.bodies()) == {"body 0", "large"}
+
+
+def test_a_message_that_is_gone_fails_its_new_item(failed: Failed) -> None:
+    batch = failed.failures(2)
+    failed.ports.parts.delete_messages(batch.batch_id, [1])
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert done.items == 2
+    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
+    assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
+
+
+def test_bad_requests_write_nothing(failed: Failed) -> None:
+    batch = failed.failures(1)
+    writes = failed.accesses.writes.total()
+
+    with pytest.raises(InvalidRequest, match="start of a range"):
+        failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(4, 4)]))
+    with pytest.raises(InvalidRequest, match="an error"):
+        failed.service().redrive(batch.batch_id, Redrive(errors=[""]))
+    with pytest.raises(BatchNotFound):
+        failed.service().redrive(77)
+    with pytest.raises(BatchNotFound):
+        failed.service().redrives(77)
+    assert failed.accesses.writes.total() == writes
+
+
+def _accesses() -> list[tuple[str, int]]:
+    """Every access of a redrive that nothing disturbs, but reads: its name, and which of them it is."""
+    world, seen = Failed(), Counter[str]()
+    batch = poisoned(world)
+    world.memory.accesses._on_call = lambda call, moment: seen.update([call] if moment == "before" else [])
+    reads = set(world.accesses.reads)
+    world.service(at_once=1).redrive(batch.batch_id)
+    world.work()
+    reads |= set(world.accesses.reads)
+    return [(call, nth) for call, count in sorted(seen.items()) for nth in range(count) if call not in reads]
+
+
+def redriven(world: Failed, batch: Batch) -> None:
+    """Press, and let the worker finish."""
+    world.service(at_once=1).redrive(batch.batch_id)
+    world.work()
+
+
+def poisoned(world: Failed) -> Batch:
+    """Eight failures: the queue of one refuses its message, and one has none."""
+    world.memory.channels.queues["https://sqs/small"] = []
+    world.memory.channels.refusing["https://sqs/small"] = "too large"
+    return world.failures(8, sources={1: "https://sqs/small"}, without={6})
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(("call", "nth"), _accesses())
+def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(
+    failed: Failed, call: str, nth: int, moment: str
+) -> None:
+    batch = poisoned(failed)
+    for _ in range(nth):
+        failed.at(call, moment, lambda: None)
+    failed.crash_at(call, moment)
+    with pytest.raises(Crash):
+        redriven(failed, batch)
+    assert failed.happened
+    failed.memory.redrives.waiting.clear()
+    failed.clock.advance(LEASE_MS)
+
+    done = failed.service(at_once=1).redrive(batch.batch_id)
+    failed.work()
+
+    done = next(one for one in failed.service().redrives(batch.batch_id).redrives if one.items)
+    assert (done.items, done.not_kept, done.already) == (7, 1, 0)
+    assert all(len(items) == 1 for items in failed.items().values())
+    assert set(failed.bodies()) == {f"body {n}" for n in (0, 2, 3, 4, 5, 7)}
+    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
+    assert note.kept == IN_ROW
+    failed.ack_all()
+    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+
+
+@pytest.mark.parametrize(("call", "nth"), _accesses())
+def test_an_answer_that_is_lost_changes_nothing(failed: Failed, call: str, nth: int) -> None:
+    batch = poisoned(failed)
+    seen = 0
+
+    def lose(name: str) -> object:
+        nonlocal seen
+        seen += name == call
+        return (lambda: None) if name == call and seen == nth + 1 else None
+
+    LostAnswers(failed.memory, lose)  # type: ignore[arg-type]
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.work()
+
+    done = next(one for one in failed.service().redrives(batch.batch_id).redrives if one.items)
+    assert (done.finished, done.items, done.not_kept, done.already) == (True, 7, 1, 0)
+    assert all(len(items) == 1 for items in failed.items().values())
+    failed.ack_all()
+    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+
+
+def holding(failed: Failed, count: int) -> tuple[Batch, list[str]]:
+    """A live batch that holds its failed items, each with its message."""
+    batch, (group,) = failed.batch(count, on_failure=OnFailure.HOLD)
+    fail_with_messages(failed, list(group))
+    return failed.row(batch), list(group)
+
+
+def fail_with_messages(failed: Failed, items: list[str]) -> None:
+    failed.fresh().fail(
+        [Failure(item, "x", KeptMessage(f"body {item.rpartition(':')[2]}"), source=QUEUE) for item in items]
+    )
+
+
+def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
+    # Given held items that were redriven, and a batch that ended before their consumer came to all of them
+    batch, items = holding(failed, 3)
+    failed.service().redrive(batch.batch_id)
+    failed.ledger.ack(items[:1])
+    failed.ledger.cancel(batch.batch_id)
+    fail_with_messages(failed, items[1:2])  # too late to be noted
+
+    # When it is redriven
+    done = failed.service().redrive(batch.batch_id)
+
+    # Then what was not done is sent under items of a new batch, once, whoever presses
+    assert done.items == 2
+    assert done.batch_id not in {None, batch.batch_id}
+    assert failed.service().redrive(batch.batch_id).items == 0
+    other = Redrive(ranges=[OrdinalRange(0, 3)])
+    assert failed.service().redrive(batch.batch_id, other).items == 0
+    assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}
+
+
+def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(failed: Failed) -> None:
+    # Given a redrive that takes a held item in the moment in which another process gives it up
+    batch, _ = holding(failed, 1)
+    redriving = failed.service()
+
+    def press() -> None:
+        with pytest.raises(Crash):
+            redriving.redrive(batch.batch_id)
+
+    failed.at("words.clear", "before", press)
+    failed.crash_at("channels.send", "before")
+    failed.fresh().release(batch.batch_id)
+    assert not failed.sent()
+    failed.ledger.close(batch.batch_id)
+    assert failed.row(batch).failed == 1
+
+    # When the batch has ended, then its failure is redriven, whoever presses
+    failed.clock.advance(LEASE_MS)
+    assert failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 1)])).items == 1
+    assert failed.bodies() == {"body 0": 1}
+
+
+def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batch(failed: Failed) -> None:
+    # Given a redrive that took held items, died before it sent them, and a batch that has ended since
+    batch, items = holding(failed, 3)
+    failed.crash_at("channels.send", "before")
+    with pytest.raises(Crash):
+        failed.service().redrive(batch.batch_id)
+    failed.ledger.ack(items[:1])
+    failed.ledger.cancel(batch.batch_id)
+
+    # When another selection is redriven, and then the first one goes on
+    other = failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 2)]))
+    failed.clock.advance(LEASE_MS)
+    first = failed.service().redrive(batch.batch_id)
+
+    # Then each failure is in one of the two, and what was done meanwhile in neither
+    assert (other.items, first.items) == (1, 1)
+    assert failed.bodies() == {"body 1": 1, "body 2": 1}
+    for one in (other, first):
+        assert failed.ledger.status(one.batch_id or 0).batch.items == 1
+
+
+def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed: Failed) -> None:
+    # Given a worker that is about to take held items, and stalls until the batch has ended
+    batch, _ = holding(failed, 2)
+
+    def meanwhile() -> None:
+        failed.ledger.cancel(batch.batch_id)
+        failed.clock.advance(LEASE_MS)
+        failed.service().redrive(batch.batch_id)
+
+    failed.at("parts.mark_redriven", "before", meanwhile)
+
+    # When it goes on
+    failed.service().redrive(batch.batch_id)
+    failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 2)]))
+
+    # Then each message was sent under one item id
+    assert {body: len(ids) for body, ids in failed.items().items()} == {"body 0": 1, "body 1": 1}
+
+
+@pytest.mark.parametrize(
+    "torn", [b"{", b"[]", b'{"attributes": 1}', b'{"body": "x", "attributes": {"a": {}}}', b"\xff"]
+)
+def test_a_message_that_cannot_be_read_stops_no_other(failed: Failed, torn: bytes) -> None:
+    batch = failed.failures(4)
+    failed.ports.parts.put_messages(batch.batch_id, {1: torn}, expires_at=batch.expires_at)
+
+    done = failed.service().redrive(batch.batch_id)
+
+    assert (done.items, done.finished) == (4, True)
+    assert failed.bodies() == {f"body {n}": 1 for n in (0, 2, 3)}
+    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
+    assert note.kept == ""
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_dry_run_counts_nothing_that_was_taken(failed: Failed, ended: bool) -> None:
+    batch, _ = holding(failed, 3)
+    if ended:
+        failed.ledger.cancel(batch.batch_id)
+    failed.service().redrive(batch.batch_id)
+
+    found = failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
+
+    assert (found.items, found.already) == (0, 3)
+
+
+def test_a_last_page_without_anything_to_send_closes_the_new_batch(failed: Failed) -> None:
+    batch = failed.failures(4, without=[3])
+
+    done = failed.service(page=3).redrive(batch.batch_id)
+
+    assert (done.items, done.not_kept, done.finished) == (3, 1, True)
+    assert failed.ledger.status(done.batch_id or 0).batch.state is State.CLOSED

@@ -1,0 +1,84 @@
+"""Where messages of failed items are kept: in rows, or in the bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.app.ports.parts import IN_ROW
+from fanin.domain.acks import Failure
+from fanin.domain.failures import KeptMessage
+from fanin.domain.limits import MAX_KEPT_IN_ROW, MAX_KEPT_INLINE
+from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge
+from tests.unit.app.conftest import World
+
+AROUND = len('{"body":""}')
+
+
+def refuse(world: World, monkeypatch: Any, error: Exception) -> None:
+    def put(_key: str, _content: bytes) -> None:
+        raise error
+
+    monkeypatch.setattr(world.memory.claims, "put", put)
+
+
+@pytest.mark.parametrize(("size", "in_row"), [(MAX_KEPT_INLINE, True), (MAX_KEPT_INLINE + 1, False)])
+def test_a_message_of_more_than_8_kib_is_in_the_bucket(world: World, size: int, *, in_row: bool) -> None:
+    batch, (group,) = world.batch(3)
+    message = KeptMessage("x" * (size - AROUND))
+
+    world.ledger.fail([Failure(group[1], "torn", message)])
+
+    ((note,), _) = world.ports.parts.failures(batch.batch_id)
+    assert (note.kept == IN_ROW) is in_row
+    assert world.ledger.failure(batch.batch_id, 1).message == message
+    assert len(world.memory.claims.objects) == (not in_row)
+
+
+def test_a_key_says_how_long_the_object_is_kept_and_whose_it_is(world: World) -> None:
+    batch, (group,) = world.batch(3, lifetime=3600)
+
+    world.ledger.fail([Failure(group[1], "torn", KeptMessage("x" * 9_000))])
+
+    ((note,), _) = world.ports.parts.failures(batch.batch_id)
+    assert note.kept.startswith(f"days-2/{batch.batch_id}/1/message-")
+
+
+@pytest.mark.parametrize("error", [NotConfigured("no bucket"), AccessDenied("not yours")])
+def test_without_a_bucket_a_row_keeps_what_it_can(world: World, monkeypatch, error: Exception) -> None:
+    # Given a process that cannot write to the bucket
+    refuse(world, monkeypatch, error)
+    batch, (group,) = world.batch(3)
+    message = KeptMessage("x" * (MAX_KEPT_IN_ROW - AROUND))
+
+    # When items fail with messages as large as a row takes
+    world.ledger.fail([Failure(group[n], "torn", message) for n in range(2)])
+
+    # Then they are kept in rows
+    assert [world.ledger.failure(batch.batch_id, n).message for n in range(2)] == [message, message]
+
+
+def test_a_message_that_nothing_can_keep_is_refused_before_anything_is_written(
+    world: World, monkeypatch
+) -> None:
+    refuse(world, monkeypatch, NotConfigured("no bucket"))
+    batch, (group,) = world.batch(3)
+    before = world.written()
+    small, large = KeptMessage("small"), KeptMessage("x" * MAX_KEPT_IN_ROW)
+
+    with pytest.raises(RequestTooLarge, match="name the bucket"):
+        world.ledger.fail([Failure(group[0], "torn", small), Failure(group[1], "torn", large)])
+
+    assert world.written() == before
+    assert world.ledger.failures(batch.batch_id).failures == ()
+
+
+def test_a_message_that_was_deleted_reads_as_not_kept(world: World) -> None:
+    batch, (group,) = world.batch(3)
+    world.ledger.fail([Failure(group[0], "torn", KeptMessage("x" * 9_000))])
+
+    world.memory.claims.objects.clear()
+
+    found = world.ledger.failure(batch.batch_id, 0)
+    assert (found.message, found.failure.kept) == (None, True)

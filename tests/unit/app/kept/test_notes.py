@@ -1,0 +1,169 @@
+"""Notes and messages of failures, written before the items are marked."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ports.parts import IN_ROW
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Mode, OnFailure
+from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
+from fanin.errors import FailureNotFound
+from fanin.wire.messages import unpack
+from tests.unit.app.conftest import Crash, World
+
+STEPS = ("parts.put_messages", "parts.put_failures", "words.clear")
+
+
+def test_a_failure_keeps_its_message_and_what_is_known_of_it(world: World) -> None:
+    batch, (group,) = world.batch(3)
+    message = KeptMessage("{}", {"blob": MessageAttribute("Binary", b"\x00")}, "g")
+
+    world.ledger.fail([Failure(group[1], "row 7 is torn", message, attempts=4, source="arn:q")])
+
+    found = world.ledger.failure(batch.batch_id, 1)
+    assert found.message == message
+    assert (found.failure.attempts, found.failure.source, found.failure.kept) == (4, "arn:q", True)
+    assert (found.failure.failed_at, found.failure.error) == (world.clock.at, "row <n> is torn")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("call", STEPS)
+def test_an_item_that_reads_as_failed_has_its_message(world: World, call: str, moment: str) -> None:
+    # Given a call that dies at some step
+    batch, (group,) = world.batch(3)
+    failing = [Failure(group[1], "torn", KeptMessage("body"))]
+    world.crash_at(call, moment)
+    with pytest.raises(Crash):
+        world.ledger.fail(failing)
+
+    # When somebody reads before the call is repeated
+    early = world.fresh().failures(batch.batch_id).failures
+
+    # Then the item has not failed yet, or its message is there
+    assert all(world.fresh().failure(batch.batch_id, one.ordinal).message for one in early)
+    assert bool(early) is ((call, moment) == ("words.clear", "after"))
+
+    # And when it is repeated, then the item has failed with its message, once
+    world.fresh().fail(failing)
+    assert world.fresh().failure(batch.batch_id, 1).message == KeptMessage("body")
+    assert world.fresh().status(batch.batch_id, exact=True).batch.failed == 1
+
+
+def test_failing_again_without_a_message_does_not_hide_the_one_that_was_kept(world: World) -> None:
+    batch, (group,) = world.batch(3)
+    world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"), attempts=3, source="arn:q")])
+    world.clock.advance(5)
+
+    world.fresh().fail([Failure(group[1], "by hand")])
+
+    found = world.ledger.failure(batch.batch_id, 1)
+    assert found.message == KeptMessage("body")
+    assert (found.failure.reason, found.failure.failed_at) == ("by hand", world.clock.at)
+
+
+def test_two_failures_of_one_item_at_once_leave_one_note_and_one_message(world: World) -> None:
+    # Given a failure that is overtaken by another one between its message and its note
+    batch, (group,) = world.batch(3)
+    other = world.fresh()
+    world.at(
+        "parts.put_failures", "before", lambda: other.fail([Failure(group[1], "second", KeptMessage("body"))])
+    )
+
+    # When it goes on
+    world.ledger.fail([Failure(group[1], "first", KeptMessage("body"))])
+
+    # Then one of them is the reason, and the message is there
+    found = world.ledger.failure(batch.batch_id, 1)
+    assert (found.failure.reason, found.message) == ("first", KeptMessage("body"))
+    assert world.ledger.status(batch.batch_id, exact=True).batch.failed == 1
+
+
+def test_a_batch_may_keep_reasons_alone_whoever_fails_its_items(world: World) -> None:
+    batch, (group,) = world.batch(3, keep=Keep.REASON)
+
+    world.ledger.fail([Failure(group[1], "torn", KeptMessage("private"), attempts=2)])
+
+    found = world.ledger.failure(batch.batch_id, 1)
+    assert (found.message, found.failure.kept, found.failure.attempts) == (None, False, 2)
+    assert world.accesses.writes["parts.put_messages"] == 0
+    assert world.accesses.sends["claims.put"] == 0
+
+
+def test_a_failure_after_the_end_of_its_batch_keeps_nothing(world: World) -> None:
+    batch, (group,) = world.batch(3)
+    world.ledger.cancel(batch.batch_id)
+
+    (receipt,) = world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"))])
+
+    assert receipt.late == 1
+    assert world.ports.parts.messages(batch.batch_id, [1]) == {}
+    with pytest.raises(FailureNotFound):
+        world.ledger.failure(batch.batch_id, 1)
+
+
+def test_failures_of_an_estimated_batch_keep_their_messages_too(world: World) -> None:
+    batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
+
+    world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"))])
+
+    assert world.ledger.failure(batch.batch_id, 1).message == KeptMessage("body")
+
+
+def test_a_success_writes_neither_note_nor_message(world: World) -> None:
+    _, (group,) = world.batch(3)
+
+    world.ledger.ack([group[0]])
+
+    calls = ("parts.put_failures", "parts.update_failures", "parts.put_messages")
+    assert [world.accesses.writes[call] for call in calls] == [0, 0, 0]
+
+
+def test_what_is_stored_is_what_a_redrive_reads(world: World) -> None:
+    batch, (group,) = world.batch(3)
+
+    world.ledger.fail([Failure(group[1], "torn", KeptMessage("☂"))])
+
+    ((note,), _) = world.ports.parts.failures(batch.batch_id)
+    assert note.kept == IN_ROW
+    assert unpack(world.ports.parts.messages(batch.batch_id, [1])[1]) == KeptMessage("☂")
+
+
+def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world: World) -> None:
+    # Given a process that fails an item, and stalls while the item is redriven, and fails again
+    batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
+    world.ledger.fail([Failure(group[1], "first", KeptMessage("body"))])
+
+    def meanwhile() -> None:
+        world.clock.advance(5)
+        world.fresh().fail([Failure(group[1], "second", KeptMessage("body"))])
+        note = world.ports.parts.notes(batch.batch_id, [1])[1]
+        world.ports.parts.mark_redriven(
+            batch.batch_id, "r", {1: note.failed_at}, again=True, expires_at=batch.expires_at
+        )
+        world.clock.advance(5)
+        world.fresh().fail([Failure(group[1], "third", KeptMessage("body"))])
+
+    world.at("parts.update_failures", "before", meanwhile)
+
+    # When it goes on
+    world.fresh().fail([Failure(group[1], "late", KeptMessage("body"))])
+
+    # Then the item is held for its last failure, with its message
+    found = world.fresh().failure(batch.batch_id, 1)
+    assert world.happened
+    assert (found.failure.reason, found.failure.held, found.message) == ("third", True, KeptMessage("body"))
+    assert world.fresh().release(batch.batch_id).released == 1
+
+
+def test_what_fails_again_in_the_same_millisecond_as_it_was_redriven_is_held(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
+    world.ledger.fail([Failure(group[1], "first", KeptMessage("body"))])
+    note = world.ports.parts.notes(batch.batch_id, [1])[1]
+    world.ports.parts.mark_redriven(
+        batch.batch_id, "r", {1: note.failed_at}, again=True, expires_at=batch.expires_at
+    )
+
+    world.fresh().fail([Failure(group[1], "second", KeptMessage("body"))])
+
+    assert world.fresh().failure(batch.batch_id, 1).failure.held

@@ -1,0 +1,235 @@
+"""Held items: they failed, are pending, and no redrive has taken them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger.held import Held
+from fanin.domain.acks import Failure, ItemRange, Receipt
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.errors import InvalidRequest
+from tests.unit.app.conftest import Crash, World
+
+HOLD = OnFailure.HOLD
+
+
+def fail(world: World, *items: str) -> list[Receipt]:
+    return world.ledger.fail([Failure(item, "no price") for item in items])
+
+
+def held(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, bool]:
+    row = world.ledger.status(batch.batch_id, exact=exact).batch
+    return row.held, row.may_hold_more
+
+
+def holding(world: World, size: int, *, closed: bool = True) -> tuple[Batch, Group]:
+    batch, (group,) = world.batch(size, closed=closed, on_failure=HOLD)
+    return batch, group
+
+
+class TestFailing:
+    def test_an_item_stays_pending_and_the_receipt_says_so(self, world: World) -> None:
+        # Given a batch that holds, with an item that is done
+        batch, group = holding(world, 4)
+        world.ledger.ack([group[0]])
+
+        # When three fail, one of them named twice, and one that is done
+        (receipt,) = fail(world, group[1], group[2], group[1], group[0])
+
+        # Then two are held, and nothing was marked
+        assert (receipt.held, receipt.first, receipt.state) == (2, 0, State.CLOSED)
+        assert receipt.duplicates == (group[1], group[0])
+        progress = world.ledger.status(batch.batch_id, exact=True)
+        assert (progress.done_min, progress.batch.failed, progress.batch.held) == (1, 0, 2)
+
+    def test_an_acknowledgement_ends_the_hold_and_completes_the_batch(self, world: World) -> None:
+        batch, group = holding(world, 2)
+        fail(world, *group)
+        (receipt,) = world.ledger.ack([group[0]])
+        assert (receipt.first, held(world, batch)) == (1, (1, False))
+
+        (receipt,) = world.ledger.ack([group[1]])
+
+        row = world.ledger.status(batch.batch_id).batch
+        assert (receipt.complete, row.held, row.may_hold_more, row.failed) == (True, 0, False, 0)
+
+    def test_a_range_far_above_ends_the_hold_too(self, world: World) -> None:
+        batch, group = holding(world, 64)
+        fail(world, group[5])
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 16)])
+
+        (receipt,) = fail(world, group[6])
+
+        assert (receipt.held, receipt.duplicates) == (0, (group[6],))
+        assert held(world, batch, exact=True) == (0, False)
+
+    def test_the_note_is_written_before_the_answer_and_a_repeat_changes_nothing(self, world: World) -> None:
+        batch, group = holding(world, 4)
+        world.crash_at("parts.update_failures", "after")
+        with pytest.raises(Crash):
+            fail(world, group[0])
+
+        assert held(world, batch) == (1, False)
+        (receipt,) = fail(world, group[0])
+        assert (receipt.held, held(world, batch)) == (1, (1, False))
+
+    def test_of_several_batches_each_is_treated_as_it_was_opened(self, world: World) -> None:
+        _, mine = holding(world, 2)
+        _, (other,) = world.batch(2, closed=True)
+
+        one, two = fail(world, mine[0], other[0])
+
+        assert (one.first, one.held, two.first, two.held) == (0, 1, 1, 0)
+
+    def test_after_the_end_it_is_late(self, world: World) -> None:
+        batch, group = holding(world, 2)
+        world.ledger.cancel(batch.batch_id)
+
+        (receipt,) = fail(world, group[0])
+
+        assert (receipt.late, receipt.held) == (1, 0)
+
+    def test_a_child_that_did_not_complete_holds_its_parents_item(self, world: World) -> None:
+        batch, group = holding(world, 1)
+        child, _ = world.batch(1, parent_item=group[0])
+        world.ledger.announce(world.ledger.cancel(child.batch_id))
+
+        assert held(world, batch) == (1, False)
+
+
+class TestRedriven:
+    def test_what_a_redrive_took_is_held_no_more_until_it_fails_again(self, world: World) -> None:
+        # Given a held item that a redrive takes
+        batch, group = holding(world, 2)
+        fail(world, group[0])
+        (note,) = world.ports.parts.failures(batch.batch_id)[0]
+        assert note.failed_at == world.clock.at
+        world.ports.parts.mark_redriven(batch.batch_id, "r", {0: note.failed_at}, again=True, expires_at=1)
+        assert held(world, batch) == (0, False)
+
+        # When it fails once more
+        world.clock.advance(1)
+        fail(world, group[0])
+
+        # Then it is held once more
+        assert held(world, batch) == (1, False)
+
+
+class TestCounting:
+    def test_is_exact_within_its_reads_and_a_lower_bound_beyond(self, world: World) -> None:
+        batch, group = holding(world, 64)
+        fail(world, *group[0:40])
+
+        few, more = held(world, batch)
+        assert (0 < few < 40, more) == (True, True)
+        assert held(world, batch, exact=True) == (40, False)
+
+    def test_reads_at_most_so_many_rows_more_than_another_batch(self, world: World) -> None:
+        batch, group = holding(world, 4**4)
+        fail(world, *group[0:200])
+        world.accesses.reads.clear()
+
+        world.ledger.status(batch.batch_id)
+
+        assert world.accesses.reads.total() <= 2 * 67
+
+    def test_costs_a_batch_that_holds_nothing_no_read(self, world: World) -> None:
+        def reads(**request: object) -> int:
+            batch, (group,) = world.batch(16, **request)
+            world.ledger.ack([group[0]])
+            world.accesses.reads.clear()
+            world.ledger.status(batch.batch_id)
+            return world.accesses.reads.total()
+
+        assert reads() < reads(on_failure=HOLD)
+        assert "parts.redriven" not in world.accesses.reads
+
+    def test_an_item_that_is_added_later_does_not_hide_it(self, world: World) -> None:
+        batch, group = holding(world, 4, closed=False)
+        fail(world, group[3])
+        world.ledger.add(batch.batch_id, 100)
+
+        assert held(world, batch, exact=True) == (1, False)
+
+    def test_a_listing_shows_it(self, world: World) -> None:
+        batch, group = holding(world, 4)
+        fail(world, group[1], group[2])
+
+        (row,) = world.ledger.list(State.CLOSED).batches
+
+        assert (row.batch_id, row.held, row.may_hold_more) == (batch.batch_id, 2, False)
+
+    def test_a_listing_of_failures_tells_held_from_failed(self, world: World) -> None:
+        batch, group = holding(world, 8)
+        fail(world, *group[0:4])
+        world.ledger.release(batch.batch_id)
+        world.ledger.ack([group[4]])
+        fail(world, group[4], group[5])
+
+        listed = world.ledger.failures(batch.batch_id).failures
+
+        assert [(one.ordinal, one.held) for one in listed] == [(n, False) for n in range(4)] + [(5, True)]
+
+    def test_a_brief_status_reads_the_row_alone(self, world: World) -> None:
+        batch, group = holding(world, 64)
+        fail(world, group[0])
+        world.accesses.reads.clear()
+
+        progress = world.ledger.status(batch.batch_id, brief=True)
+
+        assert world.accesses.reads.total() == 1
+        assert (progress.done_min, progress.done_max, progress.batch.may_hold_more) == (0, 64, True)
+
+
+class TestEnds:
+    @pytest.mark.parametrize("action", OnDeadline)
+    def test_a_deadline_ends_it_and_the_event_says_what_is_held(
+        self, world: World, action: OnDeadline
+    ) -> None:
+        batch, (group,) = world.batch(
+            3, closed=True, on_failure=HOLD, deadline=world.clock.at + 1_000, on_deadline=action
+        )
+        world.ledger.ack([group[0]])
+        fail(world, group[1])
+        world.clock.advance(2_000)
+
+        row = world.ledger.meet_deadline(batch.batch_id)
+        assert row is not None
+        world.ledger.announce(row)
+
+        detail = world.memory.events.published[-1].detail
+        assert (detail["held"], detail["held_more"], detail["failed"], detail["failures"]) == (
+            1,
+            False,
+            0,
+            [],
+        )
+
+    def test_idle_time_ends_it(self, world: World) -> None:
+        batch, group = holding(world, 1)
+        fail(world, group[0])
+        world.clock.advance(8 * 86_400_000)
+
+        world.ledger.reap()
+
+        assert world.row(batch).state is State.ORPHANED
+        assert held(world, batch) == (1, False)
+
+
+def test_an_estimated_batch_cannot_hold(world: World) -> None:
+    with pytest.raises(InvalidRequest, match=r'on_failure="hold" needs to know which items failed'):
+        world.ledger.open(OpenBatch(mode=Mode.ESTIMATED, on_failure=HOLD))
+
+
+def test_a_pattern_cannot_hold(world: World) -> None:
+
+    with pytest.raises(InvalidRequest, match="is for plain batches, not for a buffer"):
+        world.ledger.open(OpenBatch(kind=Kind.BUFFER, on_failure=HOLD))
+
+
+def test_a_pending_item_below_a_marked_range_is_done(world: World) -> None:
+    # Given a live batch whose range is marked high in the tree, so that the words below were never written
+    batch, group = holding(world, 32)
+    world.ledger.ack([], ranges=[ItemRange(group.prefix, 0, 16)])
+    assert Held(world.ports).pending(world.row(batch), [3, 15, 16, 20]) == {16, 20}

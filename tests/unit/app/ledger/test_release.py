@@ -1,0 +1,130 @@
+"""Held items are given up: in pages, once, and by whoever is first."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.app.ledger.release import Release
+from fanin.domain.acks import Failure
+from fanin.domain.batch import OnFailure, State
+from fanin.domain.selection import OrdinalRange, Selection
+from fanin.errors import InvalidRequest
+from tests.unit.app.conftest import Crash, World
+
+HOLD = OnFailure.HOLD
+
+
+def fail(world: World, reason: str, *items: str) -> None:
+    world.ledger.fail([Failure(item, reason) for item in items])
+
+
+def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> None:
+    # Given
+    batch, (group,) = world.batch(20, closed=True, on_failure=HOLD)
+    fail(world, "no price", *group[0:5])
+    world.ledger.ack(list(group[5:20]))
+
+    # When
+    released = world.ledger.release(batch.batch_id)
+
+    # Then
+    row = world.row(batch)
+    assert (released.released, released.cursor, released.batch.state) == (5, None, State.COMPLETE)
+    assert (row.failed, row.failed_more, released.batch.held) == (5, False, 0)
+
+
+def test_a_repeat_releases_nothing(world: World) -> None:
+    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
+    fail(world, "no", group[0])
+    assert world.ledger.release(batch.batch_id).released == 1
+    assert world.ledger.release(batch.batch_id).released == 0
+
+    world.ledger.ack(list(group))
+    after = world.ledger.release(batch.batch_id)
+    assert (after.released, after.batch.state) == (0, State.COMPLETE)
+
+
+def test_only_what_is_selected_and_held(world: World) -> None:
+    batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
+    fail(world, "row 1 has no price", *group[0:4])
+    fail(world, "no customer 7", *group[4:8])
+    world.ledger.ack([group[0]])
+    world.ports.parts.mark_redriven(
+        batch.batch_id, "r", {1: world.clock.at, 4: world.clock.at}, again=True, expires_at=1
+    )
+
+    by_error = world.ledger.release(batch.batch_id, Selection(errors=["row <n> has no"]))
+    by_range = world.ledger.release(batch.batch_id, Selection(ranges=[OrdinalRange(0, 6)]))
+
+    assert (by_error.released, by_error.batch.held) == (2, 3)
+    assert (by_range.released, by_range.batch.held) == (1, 2)
+    assert world.ledger.failed_among(batch.batch_id, range(16)) == {2, 3, 5}
+
+
+def test_pages_with_a_cursor(world: World) -> None:
+    batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
+    fail(world, "no", *group[0:5])
+    release = Release(world.ports, world.ledger._known, world.ledger._settler, page=2)
+
+    counts, cursor = [], None
+    while True:
+        page = release.release(batch.batch_id, Selection(), cursor=cursor)
+        counts.append(page.released)
+        cursor = page.cursor
+        if cursor is None:
+            break
+
+    assert counts == [2, 2, 1]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
+    batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
+    fail(world, "no", group[0])
+    world.at("words.clear", moment, lambda: world.fresh().ack([group[0]]))
+
+    released = world.ledger.release(batch.batch_id)
+
+    won = moment == "after"
+    assert world.happened
+    assert (released.released, world.row(batch).failed) == (int(won), int(won))
+    assert world.row(batch).state is State.COMPLETE
+
+
+@pytest.mark.parametrize("call", ["words.clear", "batches.end"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) -> None:
+    batch, (group,) = world.batch(5, closed=True, on_failure=HOLD)
+    fail(world, "no", *group)
+    world.crash_at(call, moment)
+    with pytest.raises(Crash):
+        world.ledger.release(batch.batch_id)
+
+    process = world.fresh()
+    process.release(batch.batch_id)
+    process.verify(batch.batch_id)  # does what the stream of finished words does
+
+    assert (world.row(batch).state, world.row(batch).failed) == (State.COMPLETE, 5)
+
+
+def test_a_batch_that_holds_nothing_refuses(world: World) -> None:
+    batch, _ = world.batch(1)
+    with pytest.raises(InvalidRequest, match="holds no items: an item that fails in it is done"):
+        world.ledger.release(batch.batch_id)
+
+
+def test_an_empty_range_is_refused_before_anything_is_read(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="the start of a range"):
+        world.ledger.release(0, Selection(ranges=[OrdinalRange(2, 2)]))
+
+
+def test_a_release_after_the_end_marks_nothing(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
+    world.ledger.fail([Failure(group[1], "x")])
+    world.ledger.cancel(batch.batch_id)
+    writes = world.accesses.writes.total()
+
+    found = world.fresh().release(batch.batch_id)
+
+    assert (found.released, found.batch.held) == (0, 1)
+    assert world.accesses.writes.total() == writes

@@ -1,0 +1,156 @@
+"""A batch in which too much fails is cancelled, with a cause; one within its tolerance never is."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain.acks import Failure, Receipt
+from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
+from fanin.domain.tolerance import Tolerance
+from fanin.errors import InvalidRequest, Throttled
+from tests.unit.app.conftest import World
+
+
+def fail(world: World, *items: str) -> Receipt:
+    (receipt,) = world.ledger.fail([Failure(item, "no") for item in items])
+    return receipt
+
+
+def test_beyond_the_count_the_batch_is_cancelled(world: World) -> None:
+    # Given a batch that tolerates three
+    batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=3))
+
+    # When three fail
+    assert fail(world, *group[0:3]).state is State.CLOSED
+
+    # Then the fourth ends it, and the event says why
+    receipt = fail(world, group[3])
+    row = world.row(batch)
+    assert (receipt.state, receipt.first, row.state, row.cause) == (
+        State.CANCELLED,
+        1,
+        State.CANCELLED,
+        Cause.FAILURES,
+    )
+    world.ledger.announce(row)
+    detail = world.memory.events.published[-1].detail
+    assert (detail["cause"], detail["failed"]) == ("failures", 4)
+
+
+def test_a_cancel_that_was_asked_for_has_no_cause(world: World) -> None:
+    batch, _ = world.batch(1, tolerated_failures=Tolerance(count=0))
+    assert world.ledger.cancel(batch.batch_id).cause is None
+
+
+def test_a_share_of_what_is_done(world: World) -> None:
+    batch, (group,) = world.batch(64, tolerated_failures=Tolerance(percent=25, min_sample=8))
+    assert fail(world, *group[0:7]).state is State.OPEN  # all of 7, and 8 must be done
+    world.ledger.ack(list(group[7:31]))
+    assert fail(world, group[31]).state is State.OPEN  # 8 of 32
+    assert fail(world, group[32]).state is State.CANCELLED  # 9 of 33
+    assert world.row(batch).cause is Cause.FAILURES
+
+
+def test_repeats_of_a_failure_do_not_count(world: World) -> None:
+    batch, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
+    for _ in range(5):
+        fail(world, group[0], group[1])
+
+    assert world.row(batch).state is State.OPEN
+    assert world.row(batch).failing == 2
+
+
+def test_a_hint_that_is_too_high_decides_nothing(world: World) -> None:
+    batch, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
+    world.ports.batches.hint_failures(batch.batch_id, 1_000)
+
+    assert fail(world, group[0]).state is State.OPEN
+    assert fail(world, group[1]).state is State.OPEN
+    assert fail(world, group[2]).state is State.CANCELLED
+
+
+def test_a_hint_that_was_lost_delays(world: World) -> None:
+    # Given a request whose hint is not written
+    batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=2))
+
+    def throttled() -> None:
+        raise Throttled("busy")
+
+    world.at("batches.hint_failures", "before", throttled)
+    assert fail(world, *group[0:9]).first == 9
+    assert world.row(batch).state is State.CLOSED
+
+    # When the reaper comes by
+    world.clock.advance(16 * 60_000)
+    reaped = world.ledger.reap()
+
+    # Then it ends the batch
+    assert (reaped.cancelled, world.row(batch).cause) == (1, Cause.FAILURES)
+
+
+def test_the_close_looks_too(world: World) -> None:
+    batch, (group,) = world.batch(40, tolerated_failures=Tolerance(percent=10, min_sample=20))
+    fail(world, *group[0:10])
+    world.ledger.ack(list(group[10:20]))
+
+    assert world.ledger.close(batch.batch_id).cause is Cause.FAILURES
+
+
+def test_held_items_count_and_released_ones_count_once(world: World) -> None:
+    batch, (group,) = world.batch(20, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(count=3))
+    assert fail(world, group[0], group[1]).held == 2
+    world.ledger.release(batch.batch_id)
+    assert fail(world, group[2]).state is State.OPEN
+    assert fail(world, group[3]).state is State.CANCELLED
+
+
+def test_held_items_are_part_of_what_is_done(world: World) -> None:
+    batch, (group,) = world.batch(
+        40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=50, min_sample=10)
+    )
+    assert fail(world, *group[0:9]).state is State.OPEN
+    assert fail(world, group[9]).state is State.CANCELLED
+    assert world.row(batch).cause is Cause.FAILURES
+
+
+def test_a_batch_of_which_all_is_done_completes_whatever_failed(world: World) -> None:
+    batch, (group,) = world.batch(3, closed=True, tolerated_failures=Tolerance(count=0))
+
+    assert fail(world, *group).state is State.COMPLETE
+    assert (world.row(batch).cause, world.row(batch).failed) == (None, 3)
+
+
+def test_costs_one_write_a_failing_request_where_it_is_set_and_else_none(world: World) -> None:
+    def writes(tolerance: Tolerance | None) -> int:
+        _, (group,) = world.batch(20, tolerated_failures=tolerance)
+        before = world.written()
+        fail(world, *group[0:5])
+        return world.written() - before
+
+    assert writes(Tolerance(count=9)) == writes(None) + 1
+
+
+def test_an_acknowledgement_costs_nothing_more(world: World) -> None:
+    _, (group,) = world.batch(20, tolerated_failures=Tolerance(count=1))
+    world.ledger.ack([group[0]])
+    world.accesses.reads.clear()
+    before = world.written()
+
+    world.ledger.ack([group[1]])
+
+    assert (world.written() - before, world.accesses.reads.total()) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (
+            OpenBatch(mode=Mode.ESTIMATED, tolerated_failures=Tolerance(count=1)),
+            "open the batch in exact mode",
+        ),
+        (OpenBatch(tolerated_failures=Tolerance()), "needs a count"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(world: World, request_: OpenBatch, said: str) -> None:
+    with pytest.raises(InvalidRequest, match=said):
+        world.ledger.open(request_)

@@ -1,0 +1,163 @@
+"""Delivering one target: told, marked, tried again, parked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fanin import names
+from fanin.app.targets.delivery import Outcome, deliver
+from fanin.app.targets.kept import change
+from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
+from tests.lost_answers import LostAnswers
+from tests.unit.app.targets.conftest import QUEUE, URL, World, task
+
+
+def test_each_type_is_told_the_event(world: World) -> None:
+    # Given a target of each type
+    targets = (
+        task(),
+        Target(TargetType.DURABLE_CALLBACK, callback_id="aGk="),
+        Target(TargetType.WEBHOOK, url=URL),
+        Target(TargetType.SQS, queue_url=QUEUE),
+    )
+    batch = world.ended(*targets)
+    # When
+    assert world.do(world.jobs()) == [Outcome.DELIVERED] * 4
+    # Then
+    assert [told.target for told in world.memory.callbacks.told] == list(targets[:3])
+    assert {told.event.id for told in world.memory.callbacks.told} == {f"{batch.batch_id}.complete"}
+    assert all(told.succeeded for told in world.memory.callbacks.told)
+    (message,) = world.memory.channels.queues[QUEUE]
+    body = json.loads(message.body)
+    assert (body["id"], body["detail-type"], body["source"]) == (
+        f"{batch.batch_id}.complete",
+        "Batch Completed",
+        "fanin",
+    )
+    assert body["detail"]["id"] == body["id"]
+    assert message.attributes == {names.ATTRIBUTE_TYPE: "Batch Completed"}
+    for kept in world.kept(batch):
+        assert (kept.state, kept.attempts, kept.delivered_at) == (TargetState.DELIVERED, 1, world.clock.at)
+
+
+def test_a_target_that_was_told_is_not_told_again(world: World) -> None:
+    world.ended(task())
+    jobs = world.jobs()
+    world.do(jobs)
+    assert world.do(jobs * 3) == [Outcome.NOTHING] * 3
+    assert len(world.memory.callbacks.told) == 1
+
+
+def test_a_target_that_did_not_ask_for_this_end_is_skipped(world: World) -> None:
+    batch = world.ended(task("a", When.COMPLETE), task("b", When.FAILED), fail=True)
+    assert world.do(world.jobs()) == [Outcome.NOTHING, Outcome.DELIVERED]
+    assert [kept.state for kept in world.kept(batch)] == [TargetState.SKIPPED, TargetState.DELIVERED]
+    (told,) = world.memory.callbacks.told
+    assert told.succeeded is False
+
+
+def test_a_target_that_is_down_is_tried_again_and_another_is_told(world: World) -> None:
+    world.memory.callbacks.down.add("down")
+    world.memory.channels.busy.add(QUEUE)
+    batch = world.ended(task("down"), Target(TargetType.SQS, queue_url=QUEUE), task("up"))
+    jobs = world.jobs()
+    assert world.do(jobs) == [Outcome.AGAIN, Outcome.AGAIN, Outcome.DELIVERED]
+    first, second, _ = world.kept(batch)
+    assert (first.state, first.attempts, first.last_error) == (TargetState.FAILED, 1, "the target is down")
+    assert second.last_error == "the queue did not take the message: the queue is busy"
+    # When they are up again
+    world.memory.callbacks.down.clear()
+    world.memory.channels.busy.clear()
+    assert world.do(jobs) == [Outcome.DELIVERED, Outcome.DELIVERED, Outcome.NOTHING]
+    assert world.kept(batch)[0].last_error is None
+
+
+def test_a_queue_that_was_deleted_is_tried_again_since_it_may_be_made_again(world: World) -> None:
+    world.ended(Target(TargetType.SQS, queue_url=QUEUE))
+    del world.memory.channels.queues[QUEUE]
+    jobs = world.jobs()
+    assert world.do(jobs) == [Outcome.AGAIN]
+    world.memory.channels.queues[QUEUE] = []
+    assert world.do(jobs) == [Outcome.DELIVERED]
+
+
+@pytest.mark.parametrize(("late", "outcome"), [(-1, Outcome.AGAIN), (0, Outcome.PARKED)])
+def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: Outcome) -> None:
+    world.memory.callbacks.down.add("down")
+    batch = world.ended(task("down"))
+    jobs = world.jobs()
+    world.clock.advance(PATIENCE_MS + late)
+    assert world.do(jobs) == [outcome]
+    assert (world.kept(batch)[0].state is TargetState.PARKED) is (outcome is Outcome.PARKED)
+
+
+def test_a_target_that_refuses_for_good_is_parked_at_once(world: World) -> None:
+    world.memory.callbacks.refusing.add("never")
+    world.ended(task("never"))
+    assert world.do(world.jobs()) == [Outcome.PARKED]
+
+
+def test_a_job_of_a_target_that_is_parked_tells_it(world: World) -> None:
+    """As an operator's redelivery does, also if its own mark comes later."""
+    world.memory.callbacks.refusing.add("never")
+    world.ended(task("never"))
+    jobs = world.jobs()
+    world.do(jobs)
+    world.memory.callbacks.refusing.clear()
+    assert world.do(jobs) == [Outcome.DELIVERED]
+
+
+def test_a_job_whose_batch_is_long_gone_is_dropped(world: World) -> None:
+    world.ended(task())
+    (job,) = world.jobs()
+    assert deliver(world.ports, replace(job, batch_id=1)) is Outcome.NOTHING
+    assert not world.memory.callbacks.told
+
+
+def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world: World) -> None:
+    # Given two copies of a job; while the first fails, the second tells the target
+    batch = world.ended(task())
+    (job,) = world.jobs()
+
+    def other_copy(call: str, moment: str) -> None:
+        if (call, moment) == ("callbacks.call", "before"):
+            world.memory.accesses._on_call = lambda _call, _moment: None
+            deliver(world.ports, job)
+            from fanin.errors import ServiceUnavailable
+
+            raise ServiceUnavailable("no answer")
+
+    world.memory.accesses._on_call = other_copy
+    # When
+    assert deliver(world.ports, job) is Outcome.NOTHING
+    # Then
+    assert world.kept(batch)[0].state is TargetState.DELIVERED
+
+
+def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world: World) -> None:
+    batch = world.ended(task())
+    (job,) = world.jobs()
+
+    def fails_elsewhere(call: str, moment: str) -> None:
+        if (call, moment) == ("callbacks.call", "after"):
+            world.memory.accesses._on_call = lambda _call, _moment: None
+            (kept,) = world.kept(batch)
+            change(world.ports.records, batch.batch_id, kept, state=TargetState.FAILED, attempts=1)
+
+    world.memory.accesses._on_call = fails_elsewhere
+    assert deliver(world.ports, job) is Outcome.DELIVERED
+    (kept,) = world.kept(batch)
+    assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 2)
+
+
+@pytest.mark.parametrize("call", ["records.put", "callbacks.call"])
+def test_a_lost_answer_marks_once(world: World, call: str) -> None:
+    batch = world.ended(task())
+    jobs = world.jobs()
+    LostAnswers(world.memory).lose(call)
+    assert world.do(jobs) == [Outcome.DELIVERED]
+    (kept,) = world.kept(batch)
+    assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 1)

@@ -1,0 +1,49 @@
+"""fanin why."""
+
+from __future__ import annotations
+
+from fanin import SentItems
+
+
+def test_it_says_the_reason_what_to_do_and_what_is_missing(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 10)
+    tracker.note_sent(group.batch_id, SentItems("https://sqs/1/work", 0, 7))
+    tracker.ack(group[:4])
+
+    shown = run("why", group.batch_id).stdout
+
+    assert f"batch {group.batch_id} is open: 4 of 10 items are done" in shown
+    assert "info: The batch is still open (open_not_closed)" in shown
+    assert "→ Close it once everything is added" in shown
+    assert "  4..7  unknown: " in shown
+    assert "  7..10  never_sent: no note says that these items were sent" in shown
+
+
+def test_as_json_it_is_the_answer_of_the_api(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 10)
+
+    found = run("why", group.batch_id, "--json").document
+
+    assert (found["batch_id"], found["done_min"], found["done_max"]) == (group.batch_id, 0, 0)
+    assert found["findings"][0]["severity"] == "info"
+    assert found["missing"][0]["to"] == 10
+
+
+def test_of_more_than_it_shows_it_says_where_the_rest_is(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 10**6)
+
+    shown = run("why", group.batch_id).stdout
+
+    assert f"there may be more: fanin missing {group.batch_id}" in shown
+    assert "0 to 1,000,000 of 1,000,000 items" in shown
+
+
+def test_of_an_unknown_batch_it_fails(run):
+    assert run("why", 5).exit_code != 0
+
+
+def test_a_batch_may_be_told_as_stalled_earlier_or_never(run, tracker):
+    quick, never = (run("open", "--stall-after", span).stdout.strip() for span in ("5m", "0"))
+
+    assert tracker.status(int(quick)).batch.stall_after == 300
+    assert tracker.status(int(never)).batch.stall_after == 0

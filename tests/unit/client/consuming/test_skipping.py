@@ -1,0 +1,239 @@
+"""Messages of ended batches are dropped without doing their work."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fanin import ItemFailed, ReceivedMessage, Tracker
+from fanin.client.consuming.skipping import Skipping
+from fanin.client.ended_batches import EndedBatches
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import State
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ServiceUnavailable
+from fanin.names import ATTRIBUTE_REPLY_TO, METRIC_SKIPPED
+from fanin.testing import InMemoryService
+
+
+def another(service: InMemoryService) -> Tracker:
+    """The tracker of another process: it has learned nothing yet."""
+    return Tracker(service.services, lambda: service.sqs, service.tracker._ack_queue_url, service.clock)
+
+
+class Work:
+    """A handler that keeps what it did."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def __call__(self, message: ReceivedMessage) -> None:
+        self.done.append(message.body)
+
+
+def sent(service: InMemoryService, queue_url: str, count: int, **options: Any) -> int:
+    with service.tracker.batch(**options) as batch:
+        batch.send(queue_url, [str(n) for n in range(count)], workers=1)
+    return batch.id
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(fifo: bool) -> None:
+    # Given a consumer of another process that has done ten messages of a batch, a while ago
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows", fifo=fifo)
+    batch_id = sent(service, queue_url, 60)
+    consumer = another(service).consumer(queue_url, work, wait=0)
+    assert consumer.poll() == 10
+    service.advance(timedelta(seconds=5))
+
+    # When the batch is cancelled
+    service.tracker.cancel(batch_id)
+    while consumer.poll():
+        pass
+
+    # Then it does one more, which tells it, and deletes the others
+    assert len(work.done) <= 11
+    assert (consumer.skipped, consumer.poll()) == (60 - len(work.done), 0)
+
+
+def test_the_process_that_cancels_does_none() -> None:
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    batch_id = sent(service, queue_url, 25)
+    consumer = service.tracker.consumer(queue_url, work, wait=0)
+    consumer.poll()
+
+    service.tracker.cancel(batch_id)
+    while consumer.poll():
+        pass
+
+    assert (len(work.done), consumer.skipped) == (10, 15)
+
+
+def test_a_fifo_group_goes_on_with_the_messages_of_another_batch_in_order() -> None:
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows", fifo=True)
+    from fanin import Message
+
+    batches = []
+    for name in "ab":
+        with service.tracker.batch() as batch:
+            batch.send(queue_url, [Message(f"{name}{n}", group_id="g") for n in range(3)], workers=1)
+        batches.append(batch.id)
+    service.tracker.cancel(batches[0])
+
+    service.tracker.consumer(queue_url, work, wait=0).poll()
+
+    assert work.done == ["b0", "b1", "b2"]
+
+
+def test_a_complete_batch_needs_no_work_either() -> None:
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    service.deliver_twice(queue_url)
+    sent(service, queue_url, 5)
+    consumer = service.tracker.consumer(queue_url, work, wait=0)
+
+    consumer.poll()
+    service.advance(timedelta(minutes=1))
+    while consumer.poll():
+        pass
+
+    assert (sorted(work.done), consumer.skipped > 0) == (list("01234"), True)
+
+
+def test_a_retry_is_another_batch() -> None:
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    first = sent(service, queue_url, 2)
+    service.tracker.cancel(first)
+    sent(service, queue_url, 2, retry_of=first)
+
+    service.tracker.consumer(queue_url, work, wait=0).poll()
+
+    assert len(work.done) == 2
+
+
+def test_false_does_all_the_work() -> None:
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    service.tracker.cancel(sent(service, queue_url, 3))
+    consumer = service.tracker.consumer(queue_url, work, wait=0, skip_ended=False)
+
+    consumer.poll()
+
+    assert (len(work.done), consumer.skipped) == (3, 0)
+
+
+def test_look_reads_before_the_first_message_once_in_30_seconds() -> None:
+    # Given a consumer that acknowledges through the queue, and so gets no receipts
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    batch_id = sent(service, queue_url, 40)
+    consumer = another(service).consumer(queue_url, work, wait=0, via="queue", skip_ended="look")
+    reads: list[str] = []
+    service.on_call = lambda call, moment: reads.append(call) if moment == "before" else None
+    consumer.poll()
+    assert reads.count("batches.read") <= 2  # one look, and that of the function behind the ack queue
+
+    # When the batch ends, and 30 seconds later
+    service.tracker.cancel(batch_id)
+    service.advance(timedelta(seconds=31))
+    while consumer.poll():
+        pass
+
+    # Then it does no more
+    assert (len(work.done), consumer.skipped) == (10, 30)
+
+
+@pytest.mark.parametrize(
+    ("error", "skipped"),
+    [(BatchGone("gone"), True), (BatchNotFound("?"), False), (ServiceUnavailable("?"), False)],
+)
+def test_a_look_that_fails_does_the_work_unless_the_batch_is_gone(error: Exception, skipped: bool) -> None:
+    def read(_: int) -> Any:
+        raise error
+
+    skipping = Skipping(EndedBatches(lambda: 0.0), read, "look")
+    assert skipping.skips(message("7:g:0")) is skipped
+
+
+def message(item: str | None, **attributes: str) -> ReceivedMessage:
+    return ReceivedMessage("m", "body", item, attributes, None, 1, {})
+
+
+def ended(*batches: int) -> EndedBatches:
+    known = EndedBatches(lambda: 0.0)
+    known.learn([Receipt(batch_id, "", State.CANCELLED) for batch_id in batches])
+    return known
+
+
+def never(_: int) -> Any:
+    raise AssertionError
+
+
+def test_messages_without_an_item_and_of_scatters_are_never_dropped() -> None:
+    skipping = Skipping(ended(7), never)
+    assert skipping.skips(message("7:g:0"))
+    assert not skipping.skips(message(None))
+    assert not skipping.skips(message("x:g:0"))
+    assert not skipping.skips(message("7:g:0", **{ATTRIBUTE_REPLY_TO: "queue"}))
+
+
+def test_each_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    known = ended(7, 8)
+    with caplog.at_level(logging.INFO, "fanin"):
+        for skipping in (Skipping(known, never), Skipping(known, never)):
+            for item in ("7:g:0", "7:g:1", "8:g:0"):
+                skipping.skips(message(item))
+    assert [record.args for record in caplog.records] == [(7,), (8,)]
+
+
+@pytest.mark.parametrize("mode", ["Look", 2, None])
+def test_another_mode_is_refused_at_once(mode: Any) -> None:
+    with pytest.raises(InvalidRequest, match='skip_ended must be True, False or "look", not'):
+        Tracker.in_memory().sqs_handler(skip_ended=mode)
+
+
+def test_a_lambda_handler_drops_them_counts_them_and_deletes_their_messages(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    batch_id = sent(service, queue_url, 12)
+    service.tracker.cancel(batch_id)
+
+    service.consume(queue_url, service.tracker.sqs_handler(work))
+
+    assert work.done == []
+    assert capsys.readouterr().out.count(METRIC_SKIPPED) >= 2
+    assert service.tracker.consumer(queue_url, work, wait=0).poll() == 0
+
+
+def test_the_first_message_asks_only_where_an_answer_is_old_and_once_a_window() -> None:
+    """A plain window is acknowledged by one call, as ever."""
+    service = InMemoryService()
+    queue_url = service.queue("rows")
+    sent(service, queue_url, 30)
+    calls: list[str] = []
+
+    def on_call(call: str, moment: str) -> None:
+        if (call, moment) == ("words.clear", "before"):
+            calls.append(call)
+
+    def fails(message: ReceivedMessage) -> None:
+        if message.body == "29":
+            raise ItemFailed("no")
+
+    consumer = another(service).consumer(queue_url, fails, wait=0)
+    service.on_call = on_call
+    counts = []
+    for pause in (0, 0, 2):
+        service.advance(timedelta(seconds=pause))
+        before = len(calls)
+        consumer.poll()
+        counts.append(len(calls) - before)
+    assert counts[2] > counts[1] == counts[0]

@@ -1,0 +1,66 @@
+"""What a process knows of the ends of batches."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin import Tracker
+from fanin.client import ended_batches
+from fanin.client.ended_batches import EndedBatches
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import State
+
+
+def receipt(batch_id: int, state: State) -> Receipt:
+    return Receipt(batch_id, "", state, complete=state is State.COMPLETE)
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_receipt_tells_of_an_end(state: State) -> None:
+    ended = EndedBatches(lambda: 0.0)
+    ended.learn([receipt(7, state)])
+    assert (7 in ended) is state.terminal
+
+
+def test_an_end_is_for_ever_even_if_an_older_answer_comes_after_it() -> None:
+    ended = EndedBatches(lambda: 0.0)
+    ended.learn([receipt(7, State.CANCELLED), receipt(7, State.OPEN)])
+    assert 7 in ended
+    assert ended.age(7) is None
+
+
+def test_the_age_is_that_of_the_last_answer_about_a_live_batch() -> None:
+    now = 10.0
+    ended = EndedBatches(lambda: now)
+    assert ended.age(7) is None
+    ended.learn([receipt(7, State.OPEN)])
+    now = 12.5
+    assert ended.age(7) == 2.5
+
+
+def test_the_first_time_is_told_once() -> None:
+    ended = EndedBatches(lambda: 0.0)
+    ended.gone(7)
+    assert [ended.first_time(7), ended.first_time(7)] == [True, False]
+
+
+def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ended_batches, "_MOST", 3)
+    ended = EndedBatches(lambda: 0.0)
+    ended.learn([receipt(n, State.CLOSED) for n in range(10)])
+    ended.learn([receipt(n, State.CANCELLED) for n in range(5)])
+    assert [n for n in range(5) if n in ended] == [2, 3, 4]
+    assert [n for n in range(10) if ended.age(n) is not None] == [7, 8, 9]
+
+
+def test_a_tracker_learns_from_every_answer() -> None:
+    tracker = Tracker.in_memory()
+    for end in (tracker.cancel, tracker.close):
+        batch = tracker.open()
+        assert batch.batch_id not in tracker.ended
+        end(batch.batch_id)
+        assert batch.batch_id in tracker.ended
+    other = tracker.open()
+    tracker.ledger.cancel(other.batch_id)
+    tracker.status(other.batch_id)
+    assert other.batch_id in tracker.ended

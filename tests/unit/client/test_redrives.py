@@ -1,0 +1,75 @@
+"""Following a redrive until it is finished."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fanin.client.redrives import RedriveCalls
+from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
+from fanin.errors import Throttled
+
+BEGUN = Redriving("a/0", 7, 8, RedriveState.RUNNING, items=3)
+
+
+class Service:
+    """A service whose redrive goes on as a script says."""
+
+    def __init__(self, *seen: Redriving | Exception) -> None:
+        self.pressed = 0
+        self.seen = list(seen)
+
+    def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
+        self.pressed += 1
+        # Pressed after the end, it would find nothing.
+        return BEGUN if self.pressed == 1 else Redriving("a/1", batch_id, None, RedriveState.FINISHED)
+
+    def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
+        found = self.seen.pop(0) if len(self.seen) > 1 else self.seen[0]
+        if isinstance(found, Exception):
+            raise found
+        return Redrivings((replace(found, name="other"), found))
+
+
+class Time:
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> int:
+        return int(self.at * 1000)
+
+    def monotonic(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.at += seconds
+
+
+def test_it_waits_until_the_worker_has_finished() -> None:
+    done = replace(BEGUN, state=RedriveState.FINISHED, items=9)
+    service = Service(BEGUN, Throttled("busy"), replace(BEGUN, items=6), done)
+    shown: list[int] = []
+
+    found = RedriveCalls(service, Time()).redrive(7, Redrive(), progress=lambda one: shown.append(one.items))
+
+    assert (found, service.pressed) == (done, 1)
+    assert shown == [3, 3, 3, 6]
+
+
+def test_it_presses_again_where_nothing_moves() -> None:
+    service, time = Service(BEGUN), Time()
+    done = replace(BEGUN, state=RedriveState.FINISHED)
+
+    def finish(_: Redriving) -> None:
+        if service.pressed == 2:
+            service.seen[:] = [done]
+
+    assert RedriveCalls(service, time).redrive(7, Redrive(), progress=finish) == done
+    assert service.pressed == 2
+    assert time.at > 120
+
+
+@pytest.mark.parametrize(("request_", "wait"), [(Redrive(), False), (Redrive(dry_run=True), True)])
+def test_it_returns_at_once(request_: Redrive, wait: bool) -> None:
+    assert RedriveCalls(Service(BEGUN), Time()).redrive(7, request_, wait=wait) == BEGUN

@@ -1,0 +1,54 @@
+"""Which failures a selection means."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain.selection import OrdinalRange, Selection
+from fanin.errors import InvalidRequest, RequestTooLarge
+
+
+def test_without_conditions_it_means_all() -> None:
+    assert Selection().takes(7, "anything")
+
+
+def test_ranges_and_errors_must_both_match() -> None:
+    selection = Selection(errors=["no customer"], ranges=[OrdinalRange(0, 3), OrdinalRange(8, 9)])
+
+    assert [n for n in range(10) if selection.takes(n, "no customer 812")] == [0, 1, 2, 8]
+    assert not selection.takes(0, "no price")
+
+
+@pytest.mark.parametrize(
+    "error", ["no customer <n> in <text>", "no customer 5 in 'x'", "no customer", "no customer 77"]
+)
+def test_an_error_is_named_by_its_group_by_a_reason_or_by_its_beginning(error: str) -> None:
+    assert Selection(errors=[error]).takes(0, "no customer 812 in 'b'")
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(ranges=[OrdinalRange(3, 3)]), "the start of a range must be a whole number from 0 to 2"),
+        (Selection(ranges=[OrdinalRange(0, 0)]), "the end of a range must be a whole number from 1"),
+        (Selection(errors=[""]), "an error must be text of 1 to 1024 characters"),
+    ],
+)
+def test_what_cannot_match_is_refused(selection: Selection, said: str) -> None:
+    with pytest.raises(InvalidRequest, match=said):
+        selection.check()
+
+
+def test_too_much_is_refused() -> None:
+    with pytest.raises(RequestTooLarge, match="101 errors"):
+        Selection(errors=["e"] * 101).check()
+    with pytest.raises(RequestTooLarge, match="1001 ranges"):
+        Selection(ranges=[OrdinalRange(0, 1)] * 1_001).check()
+
+
+def test_errors_that_would_not_fit_the_record_of_a_redrive_are_refused() -> None:
+    """DynamoDB takes 400 KB a row, and JSON may write a byte of UTF-8 as six."""
+    Selection(errors=["é" * 1_000] * 16).check()
+
+    with pytest.raises(RequestTooLarge, match="34000 bytes of errors in one call; send at most 32768"):
+        Selection(errors=["é" * 1_000] * 17).check()

@@ -1,0 +1,46 @@
+"""Failures of dead messages, with what is kept of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fanin.domain.acks import Failure
+from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.entry.kept_messages import dead_failure, kept_message
+
+SOURCE = "arn:aws:sqs:eu-west-1:000000000000:work"
+RECORD = {
+    "messageId": "m",
+    "body": "private",
+    "attributes": {"ApproximateReceiveCount": "4", "DeadLetterQueueSourceArn": SOURCE},
+    "messageAttributes": {
+        "fanin-item": {"stringValue": "1:g:0", "dataType": "String"},
+        "blob": {"binaryValue": "AP8=", "dataType": "Binary"},
+    },
+    "eventSourceARN": f"{SOURCE}-dead",
+}
+
+
+def test_a_dead_message_is_kept_with_its_count_and_the_queue_it_died_in() -> None:
+    message = KeptMessage("private", {"blob": MessageAttribute("Binary", b"\x00\xff")})
+
+    reason = "dead letter: received 4 times from work: no price"
+    kept = dead_failure(RECORD, "1:g:0", SOURCE, "no price", kept=True)
+    assert kept == Failure("1:g:0", reason, message, 4, SOURCE)
+    assert dead_failure(RECORD, "1:g:0", SOURCE, "no price", kept=False) == replace(kept, message=None)
+
+
+def test_without_a_known_source_the_reason_names_the_queue_of_dead_letters() -> None:
+    failure = dead_failure(RECORD, "1:g:0", "", "", kept=False)
+
+    assert (failure.reason, failure.source) == ("dead letter: received 4 times from work-dead", "")
+
+
+def test_attributes_of_an_event_made_by_hand_need_no_type() -> None:
+    record = {"body": "b", "messageAttributes": {"kind": {"stringValue": "a"}}}
+
+    assert kept_message(record) == KeptMessage("b", {"kind": MessageAttribute("String", "a")})
+
+
+def test_a_body_is_in_no_text_of_a_failure() -> None:
+    assert "private" not in repr(dead_failure(RECORD, "1:g:0", SOURCE, "", kept=True))

@@ -1,0 +1,96 @@
+"""The queue of targets: jobs that failed come again, each on its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.events import Event
+from fanin.app.targets.delivery import Outcome
+from fanin.app.targets.jobs import Job
+from fanin.entry.observe import metrics
+from fanin.entry.targets import deliver_targets
+from fanin.errors import ServiceUnavailable, Throttled
+
+JOB = Job(7, 0, Notice(Event("7.complete", "Batch Completed", {"metadata": "private"}, 5), succeeded=True), 9)
+
+
+def message(number: int, body: str | None = None, received: int = 1) -> dict[str, Any]:
+    return {
+        "messageId": f"m{number}",
+        "receiptHandle": f"h{number}",
+        "body": json.dumps({**JOB.encode(), "target": number}) if body is None else body,
+        "attributes": {"ApproximateReceiveCount": str(received)},
+        "eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:targets",
+    }
+
+
+@pytest.fixture(autouse=True)
+def _no_metrics() -> Any:
+    metrics.clear_metrics()
+    yield
+    metrics.clear_metrics()
+
+
+def counted() -> set[str]:
+    return set(metrics.metric_set)
+
+
+def run(*messages: dict[str, Any], outcomes: dict[int, Outcome | Exception]) -> tuple[list[str], list[int]]:
+    """The ids of messages to deliver again, and how many seconds later."""
+    waits: list[int] = []
+
+    def deliver(job: Job) -> Outcome:
+        outcome = outcomes[job.number]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def postpone(asked: Sequence[tuple[Any, int]]) -> None:
+        waits.extend(seconds for _, seconds in asked)
+
+    answer = deliver_targets({"Records": list(messages)}, deliver, postpone)
+    return [failed["itemIdentifier"] for failed in answer["batchItemFailures"]], waits
+
+
+def test_jobs_are_handled_each_on_its_own() -> None:
+    outcomes: dict[int, Outcome | Exception] = {
+        0: Outcome.DELIVERED,
+        1: Outcome.AGAIN,
+        2: Throttled("busy"),
+        3: Outcome.PARKED,
+        4: ValueError("a defect"),
+        5: Outcome.NOTHING,
+    }
+    again, waits = run(*map(message, range(6)), outcomes=outcomes)
+    assert again == ["m1", "m2", "m4"]
+    assert len(waits) == 3
+    assert counted() == {
+        names.METRIC_TARGETS_DELIVERED,
+        names.METRIC_TARGETS_FAILED,
+        names.METRIC_TARGETS_PARKED,
+    }
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "{}", "null"])
+def test_a_message_that_is_not_a_job_becomes_a_dead_letter_in_time(body: str) -> None:
+    again, _ = run(message(0, body), message(1), outcomes={1: Outcome.DELIVERED})
+    assert again == ["m0"]
+
+
+def test_messages_that_cannot_be_postponed_come_again_all_the_same() -> None:
+    def postpone(_: object) -> None:
+        raise ServiceUnavailable("no answer")
+
+    answer = deliver_targets({"Records": [message(0)]}, lambda _: Outcome.AGAIN, postpone)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+
+
+def test_no_log_shows_what_is_told(caplog: pytest.LogCaptureFixture, capsys: Any) -> None:
+    run(message(0), message(1, "private"), outcomes={0: Outcome.PARKED})
+    assert "private" not in caplog.text + "".join(capsys.readouterr())
