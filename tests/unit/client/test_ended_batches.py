@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from fanin import Tracker
 from fanin.client import ended_batches
 from fanin.client.ended_batches import EndedBatches
 from fanin.domain.acks import Receipt
-from fanin.domain.batch import State
+from fanin.domain.batch import Mode, State
 
 
 def receipt(batch_id: int, state: State) -> Receipt:
@@ -64,3 +67,39 @@ def test_a_tracker_learns_from_every_answer() -> None:
     tracker.ledger.cancel(other.batch_id)
     tracker.status(other.batch_id)
     assert other.batch_id in tracker.ended
+
+
+PROOFS: list[dict[str, Any]] = [{"first": 1}, {"duplicates": ("7:g:0",)}, {"held": 1}]
+"""What only the receipt of an exact batch says."""
+
+
+@pytest.mark.parametrize(
+    ("what", "known"),
+    [
+        *((what, known) for what in PROOFS for known in (None, Mode.EXACT)),
+        *((what, known) for what in ({"ranged": 1}, {"late": 1}) for known in (None, *Mode)),
+    ],
+)
+def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(
+    what: dict[str, Any], known: Mode | None
+) -> None:
+    """An estimated batch may be complete before all of its work is done."""
+    ended, exact = EndedBatches(lambda: 0.0), what in PROOFS
+    row = Tracker.in_memory().open()
+    if known is not None:
+        ended.note(replace(row, mode=known))
+
+    ended.learn([Receipt(row.batch_id, "", State.COMPLETE, complete=True, **what)])
+
+    assert (row.batch_id in ended) is (exact or known is Mode.EXACT)
+    assert ended.doubtful(row.batch_id) is (known is None and not exact)
+    ended.note(replace(row, state=State.COMPLETE))
+    assert row.batch_id in ended
+    assert not ended.doubtful(row.batch_id)
+
+
+@pytest.mark.parametrize("state", [State.CANCELLED, State.TIMED_OUT, State.ORPHANED])
+def test_of_an_estimated_batch_every_other_end_is_one(state: State) -> None:
+    ended, row = EndedBatches(lambda: 0.0), Tracker.in_memory().open(mode="estimated")
+    ended.note(replace(row, state=state))
+    assert row.batch_id in ended

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fanin import ItemFailed, ReceivedMessage, Tracker
+from fanin import Count, ItemFailed, ReceivedMessage, Tracker
 from fanin.client.consuming.skipping import Skipping
 from fanin.client.ended_batches import EndedBatches
 from fanin.domain.acks import Receipt
@@ -237,3 +237,58 @@ def test_the_first_message_asks_only_where_an_answer_is_old_and_once_a_window() 
         consumer.poll()
         counts.append(len(calls) - before)
     assert counts[2] > counts[1] == counts[0]
+
+
+@pytest.mark.parametrize("mode", [True, "look"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_an_estimated_batch_that_is_complete_early_loses_no_work(mode: Any, fresh: bool) -> None:
+    # Given an estimated batch that is complete after ten of its thirty messages, because repeats were counted
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    batch_id = sent(service, queue_url, 30, mode="estimated")
+    consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
+    consumer.poll()
+    service.tracker.ack(counts=[Count(batch_id, 20)])
+    assert service.tracker.status(batch_id).batch.state is State.COMPLETE
+    if fresh:
+        consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
+
+    # When
+    while consumer.poll():
+        service.advance(timedelta(seconds=5))
+
+    # Then each message was handled all the same
+    assert (sorted(map(int, work.done)), consumer.skipped) == (list(range(30)), 0)
+
+
+def test_a_batch_that_its_deadline_completed_is_read_once_and_its_messages_dropped() -> None:
+    # Given a batch that is complete with items missing, of which a new process gets late receipts only
+    service, work = InMemoryService(), Work()
+    queue_url = service.queue("rows")
+    sent(service, queue_url, 40, deadline=timedelta(minutes=1), on_deadline="complete")
+    service.advance(timedelta(minutes=3))
+    consumer = another(service).consumer(queue_url, work, wait=0)
+
+    while consumer.poll():
+        pass
+
+    assert (len(work.done), consumer.skipped) == (10, 30)
+
+
+def test_a_look_without_an_answer_is_not_repeated_for_each_message() -> None:
+    # Given a ledger that does not answer, and takes its time about it
+    now, asked = 0.0, []
+
+    def read(batch_id: int) -> Any:
+        asked.append(batch_id)
+        raise ServiceUnavailable("?")
+
+    known = EndedBatches(lambda: now)
+    for n in range(10):
+        assert not Skipping(known, read, "look").skips(message(f"7:g:{n}"))
+    assert asked == [7]
+
+    # When half a minute has passed
+    now = 30.0
+    Skipping(known, read, "look").skips(message("7:g:0"))
+    assert asked == [7, 7]

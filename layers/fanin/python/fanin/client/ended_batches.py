@@ -1,4 +1,8 @@
-"""Which batches have ended, as far as a process has learned it from answers; an end is for ever."""
+"""Which batches have ended, as far as a process has learned it from answers; an end is for ever.
+
+An estimated batch that is complete has not ended here: it counts repeats, so it may be complete early, and
+some of its messages may still have work that nobody has done.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from fanin.domain.acks import Receipt
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, Mode, State
 
 _MOST: Final = 10_000
 """Batches that are remembered; the oldest are forgotten first."""
@@ -29,6 +33,8 @@ class EndedBatches:
         self._monotonic = monotonic
         self._ended: dict[int, bool] = {}
         self._answered: dict[int, float] = {}
+        self._exact: dict[int, bool] = {}
+        self._doubtful: dict[int, bool] = {}
 
     def __contains__(self, batch_id: object) -> bool:
         """Whether a batch is known to have ended."""
@@ -36,21 +42,46 @@ class EndedBatches:
 
     def note(self, batch: B) -> B:
         """Learn from a batch, and return it."""
-        self._learn(batch.batch_id, ended=batch.state.terminal)
+        self._exact[batch.batch_id] = batch.mode is Mode.EXACT
+        _forget(self._exact)
+        self._doubtful.pop(batch.batch_id, None)
+        self._learn(batch.batch_id, batch.state)
         return batch
 
     def learn(self, receipts: R) -> R:
         """Learn from receipts, and return them."""
         for receipt in receipts:
-            self._learn(receipt.batch_id, ended=receipt.state.terminal or receipt.complete)
+            if receipt.first or receipt.duplicates or receipt.held:  # only exact batches know that
+                self._exact[receipt.batch_id] = True
+                _forget(self._exact)
+            state = State.COMPLETE if receipt.complete else receipt.state
+            if (
+                state is State.COMPLETE
+                and receipt.batch_id not in self._exact
+                and (receipt.ranged or receipt.late)
+            ):
+                self._doubtful[receipt.batch_id] = True
+                _forget(self._doubtful)
+            else:
+                self._learn(receipt.batch_id, state)
         return receipts
 
     def gone(self, batch_id: int) -> None:
         """Note that a batch was removed."""
-        self._learn(batch_id, ended=True)
+        self._doubtful.pop(batch_id, None)
+        self._end(batch_id)
+
+    def silent(self, batch_id: int) -> None:
+        """Note that no answer came to a question about a batch, so that it is not asked again at once."""
+        self._doubtful.pop(batch_id, None)
+        self._live(batch_id)
+
+    def doubtful(self, batch_id: int) -> bool:
+        """Whether a batch is complete, and has ended only if it is exact, which no answer has told."""
+        return batch_id in self._doubtful
 
     def age(self, batch_id: int) -> float | None:
-        """Seconds since the last answer that told of a batch as live; None if there was none."""
+        """Seconds since the last answer that told of a batch as live, or failed to come; None if never."""
         at = self._answered.get(batch_id)
         return None if at is None else self._monotonic() - at
 
@@ -60,12 +91,20 @@ class EndedBatches:
         self._ended[batch_id] = True
         return not asked
 
-    def _learn(self, batch_id: int, *, ended: bool) -> None:
-        if ended:
-            self._ended.setdefault(batch_id, False)
-            self._answered.pop(batch_id, None)
-            _forget(self._ended)
-        elif batch_id not in self._ended:
+    def _learn(self, batch_id: int, state: State) -> None:
+        early = state is State.COMPLETE and not self._exact.get(batch_id, True)
+        if state.terminal and not early:
+            self._end(batch_id)
+        else:
+            self._live(batch_id)
+
+    def _end(self, batch_id: int) -> None:
+        self._ended.setdefault(batch_id, False)
+        self._answered.pop(batch_id, None)
+        _forget(self._ended)
+
+    def _live(self, batch_id: int) -> None:
+        if batch_id not in self._ended:
             self._answered.pop(batch_id, None)
             self._answered[batch_id] = self._monotonic()
             _forget(self._answered)

@@ -28,13 +28,15 @@ class Skipping:
 
     What a process learns, it learns from answers that it gets anyway: the receipts of its acknowledgements
     say in which state a batch is. In ``"look"`` it also reads the row of the batch, at most once in 30
-    seconds.
+    seconds. A receipt of a complete batch may leave open whether the batch is estimated: then, too.
 
-    A message of a scatter is never dropped: its recipient may have to act although no reply is waited for.
+    A message of an estimated batch that is complete is not dropped: the batch may have counted a repeat, and
+    be complete before the work of this message was done. Nor is one of a scatter, whose recipient may have to
+    act although no reply is waited for.
 
     Args:
         ended: what the process knows.
-        read: reads a batch; called in ``"look"`` only.
+        read: reads a batch.
         mode: True, ``"look"``, or False, which drops nothing.
         receipts: whether acknowledgements are answered by receipts; those through the ack queue are not.
 
@@ -66,7 +68,7 @@ class Skipping:
         batch_id = message.batch_id
         if self._mode is False or batch_id is None or message.expects_reply:
             return False
-        if self._mode == "look" and batch_id not in self._ended:
+        if batch_id not in self._ended and self._looks(batch_id):
             self._look(batch_id)
         if batch_id not in self._ended:
             return False
@@ -87,13 +89,17 @@ class Skipping:
         age = self._ended.age(batch_id)
         return age is not None and age >= ASK_SECONDS
 
-    def _look(self, batch_id: int) -> None:
+    def _looks(self, batch_id: int) -> bool:
+        if self._ended.doubtful(batch_id):
+            return True
         age = self._ended.age(batch_id)
-        if age is not None and age < LOOK_SECONDS:
-            return
+        return self._mode == "look" and (age is None or age >= LOOK_SECONDS)
+
+    def _look(self, batch_id: int) -> None:
         try:
             self._ended.note(self._read(batch_id))
         except BatchGone:
             self._ended.gone(batch_id)
         except FaninError as error:  # the work is done then, as without a look
+            self._ended.silent(batch_id)
             logger.warning("batch %d cannot be read, so its messages are not dropped: %s", batch_id, error)
