@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import pytest
 
 from fanin import ItemFailed, ReceivedMessage, Retry
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome
+from fanin.client.consuming.skipping import Skipping
 from fanin.client.consuming.window import UNKNOWN_MS, MessageWindow, check_handler
+from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
+from fanin.domain.acks import Receipt
+from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage
 from fanin.errors import (
     AccessDenied,
@@ -233,3 +237,47 @@ class TestRetries:
 
         assert window.acknowledge() == {"a"}
         assert noted == []
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+def test_an_acknowledgement_within_the_window_that_breaks_loses_no_item(lasts: bool) -> None:
+    """What was handled before is deleted only once it is acknowledged, whatever the first call raised."""
+    # Given a batch whose last answer is old, so that its first message is acknowledged at once
+    now, calls = 0.0, []
+    known = EndedBatches(lambda: now)
+    known.learn([Receipt(2, "", State.OPEN)])
+    now = 5.0
+
+    def acknowledge(outcomes: Sequence[ItemOutcome]) -> None:
+        calls.append([outcome.item for outcome in outcomes])
+        if lasts or len(calls) == 1:
+            raise RuntimeError("an error that nobody knows")
+
+    window = MessageWindow(
+        lambda _: None, acknowledge, skipping=Skipping(known, lambda _: pytest.fail("read"))
+    )
+
+    # When
+    for name, item in (("m1", "1:g:0"), ("m2", "2:g:0"), ("m3", "1:g:1")):
+        window.handle(message(name, item))
+
+    # Then all are acknowledged in the end, or none counts as acknowledged
+    with pytest.raises(RuntimeError) if lasts else nullcontext():
+        assert window.acknowledge() == set()
+    assert calls == [["1:g:0", "2:g:0"], ["1:g:0", "2:g:0", "1:g:1"]]
+
+
+def test_what_was_acknowledged_within_the_window_is_not_acknowledged_again() -> None:
+    now, acknowledged = 0.0, Acknowledged("2:g:0")
+    known = EndedBatches(lambda: now)
+    known.learn([Receipt(2, "", State.OPEN)])
+    now = 5.0
+    window = MessageWindow(
+        lambda _: None, acknowledged, skipping=Skipping(known, lambda _: pytest.fail("read"))
+    )
+
+    for name, item in (("m1", "1:g:0"), ("m2", "2:g:0"), ("m3", "1:g:1")):
+        window.handle(message(name, item))
+
+    assert window.acknowledge() == {"m2"}  # refused by the first call, and still to come again
+    assert [outcome.item for call in acknowledged.calls for outcome in call] == ["1:g:0", "1:g:1"]

@@ -130,7 +130,10 @@ class MessageWindow:
         if self._skipping is None or message.batch_id in self._asked or not self._skipping.asks(message):
             return
         self._asked.add(message.batch_id)
-        self._again |= self._flush()
+        try:
+            self._again |= self._flush()
+        except Exception as error:  # noqa: BLE001  the message was handled, and all are acknowledged later
+            logger.warning("what was handled so far is acknowledged with the rest of the window: %s", error)
 
     def _remember(self, message: ReceivedMessage, error: Exception) -> None:
         if message.item is not None and message.receive_count >= _REPEATED:
@@ -153,8 +156,9 @@ class MessageWindow:
 
     def _flush(self) -> set[str]:
         """Acknowledge what was handled since the last time; returns what ``acknowledge`` does, of these."""
-        outcomes, self._outcomes = self._outcomes, {}
+        outcomes = self._outcomes
         unmarked = unacknowledged(self._acknowledge_or_drop, list(outcomes.values()))
+        self._outcomes = {}  # only now: whatever was raised, none of them counts as acknowledged
         return {message_id for message_id, outcome in outcomes.items() if outcome.item in unmarked}
 
     def _acknowledge_or_drop(self, outcomes: Sequence[ItemOutcome]) -> None:
