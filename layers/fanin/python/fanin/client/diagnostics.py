@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fanin.app.api import Diagnostics
+from fanin.app.bisect import bisect
 from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
 from fanin.domain.limits import MAX_NOTES
 
@@ -51,11 +52,19 @@ class DiagnosticCalls:
     def note_retries(self, retries: Sequence[Retry]) -> None:
         """Note failed attempts whose messages come again, so that ``why`` can say what their error is.
 
-        Consumers of the library do so by themselves. What cannot be noted is logged, and nothing is raised.
+        Consumers of the library do so by themselves. What cannot be noted is logged, and nothing is raised:
+        an item that is refused, such as one of a batch that is gone, keeps no other from being noted.
         """
         for start in range(0, len(retries), MAX_NOTES):
             try:
-                self._diagnostics().note_retries(retries[start : start + MAX_NOTES])
+                failed = bisect(
+                    retries[start : start + MAX_NOTES], lambda some: self._diagnostics().note_retries(some)
+                )
             except Exception as error:  # noqa: BLE001  whatever it is, the work goes on
                 logger.warning("%d failed attempts could not be noted: %s", len(retries) - start, error)
+                return
+            for one in failed:
+                left = len(one.items) if one.refused else len(retries) - start
+                logger.warning("%d failed attempts could not be noted: %s", left, one.error)
+            if not all(one.refused for one in failed):
                 return
