@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 
 from fanin.adapters.memory import FixedClock
 from fanin.adapters.secret import REMEMBERED_MS, Secret
-from fanin.errors import AccessDenied
+from fanin.errors import AccessDenied, NotConfigured
 
 ARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhooks-abcdef"
 
@@ -42,3 +42,16 @@ def test_a_refusal_is_told(client: Any) -> None:
         stub.add_client_error("get_secret_value", "AccessDeniedException", http_status_code=400)
         with pytest.raises(AccessDenied):
             Secret(lambda: ARN, FixedClock(), lambda: client)()
+
+
+def test_a_secret_that_cannot_be_used_says_so_as_an_error_of_fanin(client: Any) -> None:
+    """Any other error would be a defect: its target would be tried for weeks, and never say why."""
+    with Stubber(client) as stub:
+        secret = Secret(lambda: ARN, FixedClock(), lambda: client)
+        for code in ("InvalidRequestException", "DecryptionFailure"):
+            stub.add_client_error("get_secret_value", code, http_status_code=400)
+            with pytest.raises(NotConfigured, match=code):
+                secret()
+        stub.add_response("get_secret_value", {"ARN": ARN, "Name": "webhooks", "SecretBinary": b"x" * 32})
+        with pytest.raises(NotConfigured, match="binary"):
+            secret()

@@ -7,8 +7,11 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
-from fanin.adapters.aws import client_factory, translated
+from botocore.exceptions import ClientError
+
+from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.app.ports.system import Clock
+from fanin.errors import NotConfigured
 
 REMEMBERED_MS: Final = 300_000
 """How long a value is used before it is read again, so that a rotation takes effect."""
@@ -39,13 +42,26 @@ class Secret:
         """The value.
 
         Raises:
-            NotConfigured: no secret is named, or there is none of that name.
+            NotConfigured: no secret is named, there is none of that name, or its value is no text or cannot
+                be had, such as while it is being deleted.
             AccessDenied: this process may not read it.
         """
         with self._lock:
             now = self._clock.now()
             if self._value is None or now - self._value[0] >= REMEMBERED_MS:
-                with translated():
-                    answer = self._client.get_secret_value(SecretId=self._arn())
-                self._value = now, answer["SecretString"]
+                self._value = now, self._read()
             return self._value[1]
+
+    def _read(self) -> str:
+        try:
+            with translated():
+                answer = self._client.get_secret_value(SecretId=self._arn())
+        except ClientError as error:
+            raise NotConfigured(
+                f"the secret cannot be read ({error_code(error)}); check that it is not being deleted, and"
+                " that its encryption key is enabled"
+            ) from error
+        value: str | None = answer.get("SecretString")
+        if value is None:
+            raise NotConfigured("the secret has a binary value; put a text there")
+        return value
