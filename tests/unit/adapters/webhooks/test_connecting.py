@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
+from typing import Any
 
 import pytest
 
@@ -82,3 +84,30 @@ def test_a_certificate_that_nobody_trusts_is_refused(receiver: Receiver) -> None
 def test_tls_is_of_today() -> None:
     assert trusted().minimum_version >= ssl.TLSVersion.TLSv1_2
     assert trusted().check_hostname
+
+
+def test_tls_may_take_what_connecting_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a receiver that is slow at each step takes twice the time that there is."""
+    now, timeouts = 100.0, []
+
+    class Slow(socket.socket):
+        def connect(self, _address: object) -> None:
+            nonlocal now
+            timeouts.append(self.gettimeout())
+            now += 7
+
+    class Tls(ssl.SSLContext):
+        def wrap_socket(self, sock: socket.socket, **_: object) -> Any:
+            timeouts.append(sock.gettimeout())
+            raise TimeoutError
+
+    monkeypatch.setattr(socket, "socket", Slow)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    connection = PinnedConnection(
+        "hooks.example.com", 443, "192.0.2.1", timeout=10, context=Tls(ssl.PROTOCOL_TLS_CLIENT)
+    )
+
+    with pytest.raises(TimeoutError):
+        connection.connect()
+
+    assert timeouts == [10, 3]

@@ -29,8 +29,12 @@ HOST_RULE: Final = rf"(\*\.)?({_LABEL}\.)*{_LABEL}(:([0-9]{{1,5}}|\*))?"
 _VISIBLE: Final = re.compile(r"[!-\[\]-~]+")
 """ASCII without spaces, control characters and the backslash, which readers of URLs disagree about."""
 _NAT64: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-_SPECIAL: Final = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
-"""Of protocols and of relays, some of which Python counts as global."""
+_SPECIAL: Final = (
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv6Network("3fff::/20"),
+)
+"""Of protocols, of relays and of documentation (RFC 9637), which some versions of Python count as global."""
 _LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
@@ -130,6 +134,6 @@ def is_public(address: str, *, loopback: bool = False) -> bool:
             return False
         if found in IPv6Network("::/96") or found.is_site_local:
             return False
-    elif any(found in network for network in _SPECIAL):
+    if any(found.version == network.version and found in network for network in _SPECIAL):
         return False
     return found.is_global and not found.is_multicast and not found.is_reserved

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from http.client import HTTPSConnection
@@ -21,6 +22,8 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 MOST_ADDRESSES: Final = 4
 """How many addresses of one host are tried."""
+_LEAST: Final = 0.001
+"""Seconds; a timeout of 0 would make a socket wait for nothing at all."""
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -73,7 +76,7 @@ class PinnedConnection(HTTPSConnection):
         host: name, for SNI, the certificate and the header ``Host``.
         port: TCP port.
         address: where to connect; it is not resolved.
-        timeout: seconds that each step may take.
+        timeout: seconds that connecting may take, TLS included, and then each step.
         context: of TLS.
     """
 
@@ -82,15 +85,19 @@ class PinnedConnection(HTTPSConnection):
     ) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
         self._address = address
+        self._most = timeout
         self._tls = context
 
     def connect(self) -> None:
         """Connect to the address; proxies of the environment are not used."""
         family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
         plain = socket.socket(family, socket.SOCK_STREAM)
+        until = time.monotonic() + self._most
         try:
-            plain.settimeout(self.timeout)
+            plain.settimeout(self._most)
             plain.connect((self._address, self.port))
+            # A handshake may take what is left, and not as long again.
+            plain.settimeout(max(_LEAST, until - time.monotonic()))
             self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)
         except BaseException:
             plain.close()
