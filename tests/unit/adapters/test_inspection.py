@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -34,6 +35,7 @@ class Aws:
     """
 
     def __init__(self) -> None:
+        self.meta = SimpleNamespace(region_name="eu-west-1")
         self.failing: dict[str, str] = {}
         self.asked: list[str] = []
         self.attributes = {URL: ATTRIBUTES, f"{URL}-dlq": {**ATTRIBUTES, "RedrivePolicy": ""}}
@@ -205,3 +207,22 @@ def test_its_requests_are_requests_of_boto3(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert report.figures is not None
     assert (report.figures.visible, report.consumers, report.unseen) == (1, (), ())
+
+
+@pytest.mark.parametrize(
+    ("url", "exists"),
+    [
+        ("https://sqs.eu-west-1.amazonaws.com/1/work", False),
+        ("https://eu-west-1.queue.amazonaws.com/1/work", False),
+        ("https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com/1/work", False),
+        ("https://sqs.us-east-1.amazonaws.com/1/work", True),
+        ("https://us-east-1.queue.amazonaws.com/1/work", True),
+    ],
+)
+def test_a_queue_of_another_region_is_not_seen_and_not_called_gone(aws: Aws, url: str, exists: bool) -> None:
+    """SQS of this region looks for it by account and name, and finds none."""
+    aws.failing["queue"] = "QueueDoesNotExist"
+
+    (report,) = aws.look(url)
+
+    assert report == QueueReport(url, exists=exists, unseen=("its figures (QueueDoesNotExist)",))

@@ -222,3 +222,16 @@ def test_an_estimated_batch_has_a_count_and_no_ranges(scene: Scene) -> None:
 
     assert (facts.done_min, facts.done_max, facts.missing) == (0, 0, ())
     assert facts.missing_more
+
+
+def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) -> None:
+    # Given a batch whose last item is marked after its row was read, and before its words are
+    batch, group = scene.batch(70)
+    scene.ledger.ack(group[:69])
+    row = scene.ports.batches.read([batch.batch_id])[batch.batch_id]
+    scene.ledger.ack([group[69]])
+
+    facts = gather(scene.ports, row)
+
+    assert facts.batch.state.terminal
+    assert not facts.unsettled

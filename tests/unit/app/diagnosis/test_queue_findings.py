@@ -115,6 +115,20 @@ class TestEmpty:
     def test_attempts_that_failed_show_that_messages_are_there(self) -> None:
         assert of(seen(EMPTY, ENABLED), retries={0: RetryRow(0, 2, "no", "", NOW)}) == {}
 
+    @pytest.mark.parametrize(("after", "gone"), [(12 * HOUR + 59_999, False), (12 * HOUR + 60_000, True)])
+    def test_an_attempt_that_is_longer_ago_than_a_message_can_be_hidden_shows_nothing(
+        self, after: int, gone: bool
+    ) -> None:
+        found = of(seen(EMPTY, ENABLED), NOW + after, retries={0: RetryRow(0, 2, "no", "", NOW)})
+
+        assert (Code.VANISHED in found) is gone
+
+    def test_of_items_that_were_sent_over_a_long_time_none_is_said_to_have_expired_for_certain(self) -> None:
+        report, sent = seen(EMPTY._replace(retention=3_600)), SentRow(URL, 0, 10, NOW, NOW + HOUR)
+
+        assert "perhaps some of" in of(report, sent=(sent,))[Code.EXPIRED].detail
+        assert "all of" in of(report, NOW + 2 * HOUR, sent=(sent,))[Code.EXPIRED].detail
+
     def test_items_that_were_not_sent_there_are_not_looked_for(self) -> None:
         assert of(seen(EMPTY), sent=(SentRow(URL, 10, 20, NOW, NOW),)) == {}
 

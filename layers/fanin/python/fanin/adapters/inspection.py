@@ -7,6 +7,7 @@ late. Nothing here raises, and no message is received. What was seen is used for
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _GONE: Final = ("NonExistentQueue", "QueueDoesNotExist")
+_REGION: Final = re.compile(r"https://(?:sqs\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\.com")
 _ENABLED: Final = ("Creating", "Enabling", "Enabled", "Updating")
 _ATTRIBUTES: Final = (
     "QueueArn",
@@ -113,7 +115,8 @@ class AwsQueueInspection:
         seeing = _Seeing()
         attributes = seeing.of("its figures", lambda: self._attributes(queue, _ATTRIBUTES))
         if attributes is None:
-            return QueueReport(queue, exists=not seeing.gone, unseen=tuple(seeing.unseen))
+            gone = seeing.gone and self._here(queue)
+            return QueueReport(queue, exists=not gone, unseen=tuple(seeing.unseen))
         arn = attributes["QueueArn"]
         dead_arn, figures = _figures(attributes)
         dead = None
@@ -125,6 +128,11 @@ class AwsQueueInspection:
         if functions:
             troubles = seeing.of("the metrics of its consumers", lambda: self._troubles(functions))
         return QueueReport(queue, True, figures, dead, consumers, troubles, tuple(seeing.unseen))
+
+    def _here(self, queue: str) -> bool:
+        """Whether a URL is of this region; SQS knows no queue of another one, although it exists."""
+        region = _REGION.match(queue)
+        return region is None or self._sqs.meta.region_name in region.groups()
 
     def _attributes(self, queue: str, wanted: Sequence[str]) -> Mapping[str, str]:
         names: Any = list(wanted)

@@ -8,6 +8,7 @@ from typing import Final
 
 from fanin.app.ports.inspection import QueueReport
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.domain import limits
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import MissingRange
 
@@ -85,6 +86,12 @@ class Facts:
         """Whether there was surely no activity for as long as a stall takes."""
         patience = self.batch.stall_after * 1000 or self.batch.idle_ttl * 100
         return self.batch.touched_at + self.batch.step + patience <= self.now
+
+    @property
+    def retrying(self) -> bool:
+        """Whether a failed attempt is so recent that its message may be hidden: it comes again then."""
+        hidden = limits.MAX_VISIBILITY_TIMEOUT * 1000 + LAG_MS
+        return any(row.at + hidden > self.now for row in self.retries.values())
 
     @property
     def open(self) -> bool:

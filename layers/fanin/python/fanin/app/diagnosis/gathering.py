@@ -67,6 +67,8 @@ def gather(ports: Ports, batch: Batch) -> Facts:
     """
     now = ports.clock.now()
     seen = _walk(ports, batch)
+    if seen.unsettled:  # or the last item was marked, and the batch completed, after its row was read
+        batch = ports.batches.read([batch.batch_id]).get(batch.batch_id, batch)
     if not seen.tally.whole or seen.more:
         batch = replace(batch, failed=max(batch.failed, seen.tally.failed))
     elif batch.failed_more:
@@ -79,7 +81,7 @@ def gather(ports: Ports, batch: Batch) -> Facts:
         seen.missing,
         seen.more,
         seen.begun,
-        seen.unsettled,
+        unsettled=seen.unsettled and not batch.state.terminal,
     )
     if batch.state.terminal or facts.all_done:
         return facts

@@ -35,7 +35,7 @@ def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
     if figures.in_flight:
         yield _in_flight(report, figures)
     # While items are marked, an empty queue proves nothing: marks and counts arrive in any order.
-    if figures.empty and not facts.moving and not report.dead and not facts.retries and not facts.children:
+    if figures.empty and not (facts.moving or report.dead or facts.retrying or facts.children):
         yield from _empty(facts, report, figures)
 
 
@@ -162,7 +162,8 @@ def _empty(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Find
             Severity.ERROR,
             "The messages have probably expired",
             f"{report.name} keeps messages for {figures.retention:,} seconds, and"
-            f" {'all' if all_past else 'some'} of the missing items were sent longer ago. It seems empty.",
+            f" {'all' if all_past else 'perhaps some'} of the missing items were sent longer ago. It seems"
+            " empty.",
             "Send the missing items again (`fanin missing` lists them), or fail them. Raise the queue's"
             " retention period to the batch's lifetime.",
             {**evidence, "retention": figures.retention},
