@@ -236,3 +236,89 @@ def test_two_processes_with_one_key_write_one_set_of_targets() -> None:
         assert set(opened) <= {first}
         found = read_targets(life.ports.records, first, range(5))
         assert [kept.target for kept in found] == list(TARGETS)
+
+
+class Parked(Life):
+    """A batch one of whose targets has refused, until somebody has it told again."""
+
+    def __init__(self, phase: str = "none", steps: int = 0, *, lose: bool = False) -> None:
+        super().__init__(phase, steps, lose=lose, fail=False)
+        self._open()
+        self._end()
+        assert self.batch_id is not None
+        self.process().announce(self.memory.batches._rows[self.batch_id])
+        self.memory.callbacks.refusing.add("any")
+        self._deliver()
+        assert self._state() is TargetState.PARKED
+        self.memory.callbacks.refusing.clear()
+
+    def _state(self) -> TargetState:
+        assert self.batch_id is not None
+        return read_targets(self.ports.records, self.batch_id, [0])[0].state
+
+    def redeliver(self) -> None:
+        assert self.batch_id is not None
+        self.process().redeliver(self.batch_id)
+
+    def _deliver(self) -> None:
+        waiting = self.memory.target_jobs.waiting
+        while waiting:
+            self.mortal("deliver", lambda: deliver(self.ports, Job.decode(waiting[0])))
+            waiting.pop(0)
+
+    def live(self) -> None:
+        self.mortal("redeliver", self.redeliver)
+        self._deliver()
+        self.settled()
+
+    def settled(self) -> None:
+        """The target was told, and says so; a copy of its job, or another request, does nothing more."""
+        assert self._state() is TargetState.DELIVERED
+        told = len(self._told(TARGETS[0]))
+        assert told >= 1
+        self.redeliver()
+        assert not self.memory.target_jobs.waiting
+        assert (len(self._told(TARGETS[0])), self._marks(0)) == (told, 1)
+
+
+@pytest.mark.parametrize("lose", [False, True])
+@pytest.mark.parametrize(("phase", "least"), [("redeliver", 3), ("deliver", 3)])
+def test_a_parked_target_is_told_again_whatever_dies_or_is_repeated(
+    phase: str, least: int, lose: bool
+) -> None:
+    for steps in count():
+        life = Parked(phase, steps, lose=lose)
+        life.live()
+        if not life.disturbed:
+            assert steps >= least
+            return
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_redelivery_meanwhile_loses_no_target_and_undoes_no_mark(down: bool) -> None:
+    """A job tells a target, or fails to, while somebody presses the button; at each of its steps."""
+    for pause in count():
+        life, left = Parked(), [pause]
+        life.redeliver()
+        if down:
+            life.memory.callbacks.down.add("any")
+
+        def meanwhile(_call: str, moment: str, left: list[int] = left, life: Parked = life) -> None:
+            if moment == "before" and left:
+                if left[0] == 0:
+                    left.clear()
+                    life.redeliver()
+                else:
+                    left[0] -= 1
+
+        job = Job.decode(life.memory.target_jobs.waiting.pop(0))
+        life.memory.accesses._on_call = meanwhile
+        outcome = deliver(life.ports, job)
+        life.memory.accesses._on_call = lambda _call, _moment: None
+        life.memory.callbacks.down.clear()
+        if outcome is Outcome.AGAIN:
+            deliver(life.ports, job)
+        life._deliver()
+        life.settled()
+        if left:
+            return

@@ -60,6 +60,23 @@ def test_parked_and_untried_targets_are_told_again_and_others_are_not(world: Wor
     assert not world.memory.target_jobs.waiting
 
 
+@pytest.mark.parametrize(("hours", "again"), [(25, False), (26, True)])
+def test_a_target_that_is_still_tried_after_its_day_has_lost_its_job(
+    world: World, hours: int, again: bool
+) -> None:
+    # Given a target whose first attempt failed, and whose job became a dead letter since
+    world.memory.callbacks.down.add("token")
+    batch = world.ended(task())
+    world.do(world.jobs())
+    world.memory.callbacks.down.clear()
+    # When
+    world.clock.advance(hours * 3_600_000)
+    world.ledger.redeliver(batch.batch_id)
+    world.do(world.jobs())
+    # Then
+    assert states(world, batch.batch_id) == [TargetState.DELIVERED if again else TargetState.FAILED]
+
+
 def test_the_targets_of_a_batch_that_does_not_exist_or_was_removed(world: World) -> None:
     with pytest.raises(BatchNotFound):
         world.ledger.targets(1)

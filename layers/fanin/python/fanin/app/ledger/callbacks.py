@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
@@ -10,8 +11,11 @@ from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import send_jobs
 from fanin.app.targets.kept import change, read_targets
 from fanin.domain.batch import Batch
-from fanin.domain.targets import TargetReports, TargetState
+from fanin.domain.targets import PATIENCE_MS, TargetReports, TargetState
 from fanin.errors import InvalidRequest
+
+LOST_MS: Final = PATIENCE_MS + 7_200_000
+"""How long after the end a target that is still tried has lost its job: a day, a last pause, and an hour."""
 
 
 class TargetsOfBatches:
@@ -35,7 +39,9 @@ class TargetsOfBatches:
         return TargetReports(tuple(kept.report for kept in found))
 
     def redeliver(self, batch_id: int) -> TargetReports:
-        """Tell those targets of an ended batch again that are parked, or that nobody has tried.
+        """Tell those targets of an ended batch again that are parked, or whose jobs were lost.
+
+        A job is lost if nobody has tried its target, or still seems to try it although its day is over.
 
         The jobs come first, then the records: a crash in between leaves jobs that do their work all the same.
 
@@ -48,7 +54,10 @@ class TargetsOfBatches:
                 f"batch {batch_id} is {batch.state}; its targets are told when it ends, so wait, or cancel it"
             )
         found = read_targets(self._ports.records, batch_id, range(batch.targets))
-        waiting = [kept for kept in found if kept.state in {TargetState.PARKED, TargetState.PENDING}]
+        again = {TargetState.PARKED, TargetState.PENDING}
+        if self._ports.clock.now() - (batch.ended_at or 0) >= LOST_MS:
+            again.add(TargetState.FAILED)
+        waiting = [kept for kept in found if kept.state in again]
         if waiting:
             send_jobs(self._ports, batch, self._event_of(batch), [kept.number for kept in waiting])
         for kept in waiting:
