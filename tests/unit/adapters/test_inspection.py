@@ -226,3 +226,12 @@ def test_a_queue_of_another_region_is_not_seen_and_not_called_gone(aws: Aws, url
     (report,) = aws.look(url)
 
     assert report == QueueReport(url, exists=exists, unseen=("its figures (QueueDoesNotExist)",))
+
+
+def test_a_dead_letter_queue_that_is_gone_does_not_make_its_source_gone(aws: Aws) -> None:
+    aws.failing["dead"] = "QueueDoesNotExist"
+
+    (report,) = aws.look(URL)
+
+    assert report.exists
+    assert report.unseen == ("its dead-letter queue (QueueDoesNotExist)",)

@@ -235,3 +235,13 @@ def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) ->
 
     assert facts.batch.state.terminal
     assert not facts.unsettled
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_child_that_has_ended_does_no_work_any_more(scene: Scene, ended: bool) -> None:
+    batch, group = scene.batch(3)
+    child = scene.ledger.open(OpenBatch(parent_item=group[1]))
+    if ended:
+        scene.ledger.cancel(child.batch_id)
+
+    assert list(scene.facts(batch).children) == ([] if ended else [1])

@@ -31,3 +31,23 @@ def test_notes_that_cannot_be_read_are_done_without() -> None:
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
 
     assert last_errors(memory.ports(), [group[0]]) == {}
+
+
+def test_the_notes_of_one_batch_that_cannot_be_read_keep_those_of_others() -> None:
+    busy: list[str] = []
+
+    def first_is_busy(call: str, moment: str) -> None:
+        if (call, moment) == ("parts.retries", "before") and not busy:
+            busy.append(call)
+            raise Throttled("busy")
+
+    memory = Memory(on_call=first_is_busy)
+    ledger = LedgerService(memory.ports())
+    groups = [ledger.add(ledger.open(OpenBatch()).batch_id, 1) for _ in range(2)]
+    for group in groups:
+        row = RetryRow(0, 2, "no such customer", "work", 0)
+        memory.parts.put_retries(group.batch_id, [row], expires_at=0)
+
+    found = last_errors(memory.ports(), [group[0] for group in groups])
+
+    assert found == {groups[1][0]: "no such customer"}

@@ -29,8 +29,9 @@ def test_a_block_is_noted_once_all_of_it_was_answered() -> None:
     noted.begin(0, 15)
 
     noted.notes.answered(10, {})
+    noted.notes.answered(4, {})
     assert noted.sent == []
-    noted.notes.answered(5, {})
+    noted.notes.answered(1, {})
 
     assert noted.sent == [(0, 15)]
 

@@ -77,3 +77,22 @@ def test_an_invocation_that_died_half_way_is_finished_by_the_next(service: InMem
     assert answer["sent"] == 2
     assert len(service.tracker.list(State.CLOSED).batches) == 1
     assert service.tracker.list(State.OPEN).batches == ()
+
+
+def test_an_invocation_that_died_after_it_sent_sends_under_the_same_items(service: InMemoryService) -> None:
+    # Given an invocation that sent its messages, and died before it closed the batch
+    queue = service.queue("work")
+
+    def dies(call: str, moment: str) -> None:
+        if (call, moment) == ("batches.close", "before"):
+            raise KeyboardInterrupt
+
+    service.on_call = dies
+    with pytest.raises(KeyboardInterrupt):
+        fan_out(event(service, queue), service.tracker)
+    service.on_call = None
+    assert len(received(service, queue)) == 2
+    # When
+    answer = fan_out(event(service, queue), service.tracker)
+    # Then messages may come twice, but no item is added that nobody can mark
+    assert service.tracker.status(answer["batch_id"]).batch.items == 2
