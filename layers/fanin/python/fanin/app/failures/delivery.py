@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
+from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import Planning
-from fanin.app.failures.queues_again import QueuesAgain
 from fanin.app.failures.records import Run
 from fanin.app.kept.messages import KeptMessages
 from fanin.app.ledger.held import Held
@@ -50,7 +50,7 @@ class Delivery:
         queues: knows where messages can be sent again.
     """
 
-    def __init__(self, ledger: LedgerService, planning: Planning, queues: QueuesAgain) -> None:
+    def __init__(self, ledger: LedgerService, planning: Planning, queues: Destinations) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
         self._planning = planning

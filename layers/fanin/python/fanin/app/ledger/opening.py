@@ -12,7 +12,7 @@ from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.targets.declaring import checked
-from fanin.app.targets.kept import put_targets
+from fanin.app.targets.records import put_targets
 from fanin.domain import ids, limits
 from fanin.domain.batch import (
     RETENTION,
