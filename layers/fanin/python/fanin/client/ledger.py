@@ -13,7 +13,16 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
-from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds, several, targets
+from fanin.client.conversions import (
+    Duration,
+    Moment,
+    member,
+    milliseconds,
+    seconds,
+    selection,
+    several,
+    targets,
+)
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
@@ -36,7 +45,7 @@ from fanin.domain.reports import (
     Verdict,
     by_error,
 )
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
@@ -292,11 +301,8 @@ class LedgerCalls:
         Raises:
             InvalidRequest: the batch holds no items, or a condition is invalid.
         """
-        selection = Selection(
-            errors=(errors,) if isinstance(errors, str) else tuple(errors),
-            ranges=tuple(one if isinstance(one, OrdinalRange) else OrdinalRange(*one) for one in ranges),
-        )
-        first, *others = follow_cursor(lambda at: self.ledger.release(batch_id, selection, cursor=at))
+        chosen = selection(errors, ranges)
+        first, *others = follow_cursor(lambda at: self.ledger.release(batch_id, chosen, cursor=at))
         released = first.released + sum(page.released for page in others)
         return ReleasedItems(self.ended.note([first, *others][-1].batch), released)
 
