@@ -18,6 +18,7 @@ from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OpenBatch
+from fanin.domain.channels import is_fifo
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
 from fanin.errors import BatchClosed, BatchGone, Throttled
@@ -172,7 +173,7 @@ def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:
     so the time of the failure tells them apart.
     """
     group = message.group_id
-    if group is None and url.endswith(".fifo"):
+    if group is None and is_fifo(url):
         group = one.item.partition(":")[0]
     once = one.item if one.item != one.note.item else f"{one.item}/{one.note.failed_at}"
     return Outgoing(url, message.body, {**message.attributes, names.ITEM_ATTRIBUTE: one.item}, group, once)

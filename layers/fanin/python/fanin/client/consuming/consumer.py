@@ -12,8 +12,8 @@ from fanin.client.consuming.skipping import Skipping
 from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
 from fanin.client.messages import from_queue
 from fanin.client.sqs_errors import queue_errors
-from fanin.client.sqs_messages import is_fifo
 from fanin.domain import limits
+from fanin.domain.channels import is_fifo
 from fanin.domain.failures import Keep
 from fanin.errors import ServiceUnavailable, Throttled
 
