@@ -7,9 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fanin.app.failures.redrive import WORK_MS, RedriveService
-from fanin.entry.observe import logger
-from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.errors import FaninError
+from fanin.entry.partial_batch import Message, handle_each
 
 
 def redrive(event: Message, redrives: RedriveService, now: Callable[[], int]) -> dict[str, Any]:
@@ -26,16 +24,9 @@ def redrive(event: Message, redrives: RedriveService, now: Callable[[], int]) ->
     Returns:
         The partial batch response: jobs to run again.
     """
-    failed: list[str] = []
-    for message in event["Records"]:
-        message_id = message["messageId"]
-        try:
-            job = json.loads(message["body"])
-            redrives.work(job["batch_id"], job["redrive"], job["owner"], until=now() + WORK_MS)
-        except FaninError as error:
-            logger.warning("redrive failed", extra={"message_id": message_id, "code": error.code})
-            failed.append(message_id)
-        except Exception:  # noqa: BLE001  a defect that one job brings to light must spare the others
-            logger.exception("redrive failed", extra={"message_id": message_id})
-            failed.append(message_id)
-    return partial_batch_response(failed)
+
+    def go_on(message: Message) -> None:
+        job = json.loads(message["body"])
+        redrives.work(job["batch_id"], job["redrive"], job["owner"], until=now() + WORK_MS)
+
+    return handle_each(event, go_on)
