@@ -88,7 +88,8 @@ class Ledger(Protocol):
         """Mark up to 1,000 items as failed, each with a reason of at most 1,024 characters.
 
         The messages of failures are kept with the batch, before their items are marked, unless the batch
-        keeps reasons alone or has ended. In a batch that was opened with ``on_failure="hold"`` the items stay pending: they are held.
+        keeps reasons alone or has ended. In a batch that was opened with ``on_failure="hold"`` the items stay
+        pending: they are held.
 
         Raises:
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
