@@ -24,7 +24,7 @@ from fanin.client.paging import chunks, follow_cursor
 from fanin.client.reading import ReadingCalls
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
-from fanin.domain.failures import Keep, KeptMessage, checked
+from fanin.domain.failures import Keep, KeptMessage, checked_message
 from fanin.domain.ids import Group
 from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_RANGES, MAX_REASON, shown
 from fanin.domain.reports import Expired, ReleasedItems, Verdict
@@ -349,5 +349,5 @@ def _kept(reason: str) -> str:
 
 def failure_bytes(failure: Failure) -> int:
     """Most bytes of a failure in a request."""
-    message = 0 if failure.message is None else len(pack(checked(failure.message)))
+    message = 0 if failure.message is None else len(pack(checked_message(failure.message)))
     return 64 + len(failure.item) + 6 * len(failure.reason) + message  # six: the longest escape JSON has
