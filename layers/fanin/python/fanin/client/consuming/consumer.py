@@ -87,7 +87,7 @@ class Consumer:
 
     @property
     def skipped(self) -> int:
-        """How many messages were dropped without doing their work, because their batch had ended."""
+        """How many messages were dropped without being handled, because their batch had ended."""
         return 0 if self._skipping is None else self._skipping.skipped
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
