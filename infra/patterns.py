@@ -9,10 +9,10 @@ from constructs import Construct
 
 from infra.buffers import Buffers
 from infra.directory import Directory
-from infra.failures import Redrives
 from infra.functions import Functions
 from infra.permissions import allow, allow_channels, allow_redriving
 from infra.queues import RedrivenQueue
+from infra.redrives import Redrives
 from infra.scatter import ScatterGather
 from infra.settings import Settings
 from infra.storage import Storage

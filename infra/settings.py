@@ -13,6 +13,7 @@ from aws_cdk import RemovalPolicy
 from constructs import Node
 
 from fanin import names
+from fanin.domain.webhooks import HOST_RULE
 
 # The retention periods that CloudWatch Logs offers: days → name in the CDK.
 RETENTION = {
@@ -66,13 +67,12 @@ RANGES: dict[str, tuple[int, int]] = {
     "pipeline_max_vcpu": (2, 4_000),
     "pipeline_audit_hours": (0, 720),
 }
-_HOST = r"(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:([0-9]{1,5}|\*))?"
 PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
     "webhook_hosts": (
-        rf"({_HOST}(\s*,\s*{_HOST})*)?",
+        rf"({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
         "hosts such as hooks.example.com, *.example.org or api.example.net:8443, separated by commas",
     ),
     "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),

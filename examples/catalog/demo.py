@@ -1,4 +1,4 @@
-"""Fans a catalog out on the local stack, mends what failed, and checks that all counts agree.
+"""Fans a catalog out on the local stack, redrives what failed, and checks that all counts agree.
 
     make demo            5,000 airports
     make demo ITEMS=all  all 28,000

@@ -1,4 +1,4 @@
-"""The second act: failed rows are looked at, the consumer is mended, and their messages are sent again."""
+"""The second act: failed rows are looked at, the consumer is fixed, and their messages are sent again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mended:
     Attributes:
         errors: the failures of the first batch, by error.
         redriven: the redrive of all of them.
-        again: the same redrive, pressed once more.
+        again: a second redrive of the same batch.
         retry: the second batch, at its end.
         execution: status of the execution that waited for the first batch, and its output.
     """
@@ -51,7 +51,7 @@ class Mended:
             sum(group.failed for group in self.errors) == kept == failed,
         )
         yield (
-            f"the redrive sent {failed} messages, and pressed once more, none",
+            f"the redrive sent {failed} messages, and a second one sent none",
             (self.redriven.items, self.again.items) == (failed, 0) and self.redriven.batch_id is not None,
         )
         yield (
@@ -66,7 +66,7 @@ class Mended:
 
 
 def mend(place: Site, tracker: Tracker, batch_id: int, execution: str, console: Console) -> Mended:
-    """Look at the failures, mend the consumer, and redrive.
+    """Look at the failures, fix the consumer, and redrive.
 
     Raises:
         TimeoutError: the second batch or the execution has not ended in time.
@@ -74,7 +74,7 @@ def mend(place: Site, tracker: Tracker, batch_id: int, execution: str, console: 
     errors = tracker.errors(batch_id)
     console.rule("fanin failures --by-error")
     console.print(_table(errors))
-    console.print("[dim]· the consumer is mended: from now on it leaves out what is malformed")
+    console.print("[dim]· the consumer is fixed: from now on it leaves out what is malformed")
     _configure(place, LENIENT="yes")
     redriven = tracker.redrive(batch_id)
     console.print(f"[dim]· fanin redrive {batch_id}: {redriven.items} items in batch {redriven.batch_id}")

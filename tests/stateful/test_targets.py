@@ -18,7 +18,7 @@ from fanin.app.ports import Defaults
 from fanin.app.services import patterns
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.jobs import Job
-from fanin.app.targets.kept import read_targets
+from fanin.app.targets.records import read_targets
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch
 from fanin.domain.targets import Target, TargetState, TargetType, When

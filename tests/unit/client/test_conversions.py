@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from fanin.client.conversions import member, milliseconds, seconds, several, targets
+from fanin.client.conversions import member, milliseconds, seconds, selection, several, targets
 from fanin.domain.batch import State
+from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 
@@ -104,3 +105,10 @@ class TestTargets:
     def test_anything_else_is_refused_and_the_message_says_why(self, given: Any, why: str) -> None:
         with pytest.raises(InvalidRequest, match=why):
             targets(given)
+
+
+def test_one_error_and_pairs_of_ordinals_are_a_selection() -> None:
+    chosen = selection("disk full", [(0, 10), OrdinalRange(20, 30)])
+    assert chosen.errors == ("disk full",)
+    assert chosen.ranges == (OrdinalRange(0, 10), OrdinalRange(20, 30))
+    assert selection(["a", "b"]).errors == ("a", "b")

@@ -144,58 +144,6 @@ class TestAcks:
         assert reasons == ["torn", "late", "wet"]
 
 
-class TestReading:
-    def test_missing_is_followed_over_pages(self, tracker):
-        group = tracker.add(tracker.open().batch_id, 5_000)
-        tracker.ack(group[1::2])
-        spans = list(tracker.iter_missing(group.batch_id))
-        assert [span.start for span in spans] == list(range(0, 5_000, 2))
-        assert tracker.missing(group.batch_id, limit=3).cursor is not None
-
-    def test_batches_of_a_state_are_followed_over_pages(self, tracker):
-        opened = {tracker.open().batch_id for _ in range(20)}
-        assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
-
-    def test_batches_of_a_user_key_are_followed_over_pages(self, tracker, memory, monkeypatch):
-        # Given 20 batches of a key, every second one cancelled, and pages of three
-        monkeypatch.setattr("fanin.client.ledger.MAX_PAGE", 3)
-        opened = []
-        for n in range(20):
-            memory.clock.advance(1_000)
-            opened.append(tracker.open(user_key="nightly").batch_id)
-            if n % 2:
-                tracker.cancel(opened[-1])
-        tracker.open(user_key="weekly")
-
-        # Then all are there, or those in the state, and the newest is the first
-        newest = opened[::-1]
-        assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
-        assert [batch.batch_id for batch in tracker.iter_batches("open", user_key="nightly")] == newest[1::2]
-        assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[
-            :1
-        ]
-
-    def test_verify_adds_up_its_pages(self, memory):
-        # Given: a ledger that verifies two items at a time
-        tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))
-        batch_id = tracker.open().batch_id
-        # When
-        verdict = tracker.verify(batch_id, repair=False)
-        # Then
-        assert (verdict.pending, verdict.disagreements, verdict.cursor) == (5, ("a", "b"), None)
-
-    def test_wait_returns_when_the_batch_has_ended(self, tracker):
-        with tracker.batch() as batch:
-            pass
-        assert batch.wait().batch.state is State.COMPLETE
-
-    def test_wait_has_an_end(self, tracker):
-        with tracker.batch() as batch:
-            batch.add(1)
-        with pytest.raises(TimeoutError, match=r"closed after 0\.05 s"):
-            batch.wait(timedelta(seconds=0.05))
-
-
 class PagedVerdicts:
     def __init__(self, ledger):
         self.open = ledger.open
@@ -207,6 +155,16 @@ class PagedVerdicts:
             return Verdict(row, 2, ("a",), cursor="2")
         assert cursor == "2"
         return Verdict(row, 3, ("b",))
+
+
+def test_verify_adds_up_its_pages(memory):
+    # Given: a ledger that verifies two items at a time
+    tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))
+    batch_id = tracker.open().batch_id
+    # When
+    verdict = tracker.verify(batch_id, repair=False)
+    # Then
+    assert (verdict.pending, verdict.disagreements, verdict.cursor) == (5, ("a", "b"), None)
 
 
 def test_what_is_given_to_open_reaches_the_ledger(tracker, ledger, memory):

@@ -1,26 +1,11 @@
-"""What every queue takes as a message, and which queues need a group."""
+"""What every queue takes as a message."""
 
 from __future__ import annotations
 
 import pytest
 
-from fanin.client.sqs_messages import check_body, is_fifo
+from fanin.client.sqs_messages import check_body
 from fanin.errors import InvalidRequest, RequestTooLarge
-
-URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
-
-
-@pytest.mark.parametrize(
-    ("queue", "expected"),
-    [
-        (URL, False),
-        (f"{URL}.fifo", True),
-        ("arn:aws:sqs:eu-west-1:123456789012:work.fifo", True),
-        (f"{URL}.fifo.dead", False),
-    ],
-)
-def test_a_fifo_queue_is_known_by_its_name(queue: str, expected: bool) -> None:
-    assert is_fifo(queue) is expected
 
 
 @pytest.mark.parametrize("body", ["\t\n\r ~", "\ud7ff\ue000\ufffd", "\U00010000\U0010ffff", "x" * 100])

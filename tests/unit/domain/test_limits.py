@@ -50,7 +50,6 @@ PROMISED = {
     "MIN_IDLE_TTL": 60,
     "MIN_STALL_AFTER": 10,
     "MAX_NOTES": 1_000,
-    "MAX_ATTEMPT": 2**31 - 1,
     "MAX_NAME": 128,
     "MAX_ROUTE": 40,
     "MAX_CHANNEL": 1_024,

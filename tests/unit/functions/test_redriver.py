@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.entry import failures, wiring
+from fanin.entry import redrives, wiring
 from tests.unit.app.failures.conftest import Failed
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.entry.test_queues import event, failed
@@ -19,7 +19,7 @@ def test_a_job_puts_the_next_one_on_the_queue_until_all_is_sent(monkeypatch: pyt
     service.redrive(batch.batch_id)
     services = type("Services", (), {"redrives": service, "ports": world.ports})
     monkeypatch.setattr(wiring, "services", lambda: services)
-    monkeypatch.setattr(failures, "WORK_MS", 0)
+    monkeypatch.setattr(redrives, "WORK_MS", 0)
     # When the function runs for each job
     jobs = 0
     while world.memory.redrives.waiting:

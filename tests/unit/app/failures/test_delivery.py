@@ -6,8 +6,8 @@ import pytest
 
 from fanin import names
 from fanin.app.failures.delivery import Delivery
+from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import Planning
-from fanin.app.failures.queues_again import QueuesAgain
 from fanin.app.failures.records import Page, Run
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch
@@ -19,7 +19,7 @@ from tests.unit.app.failures.conftest import QUEUE, Failed
 
 
 def delivery(world: Failed) -> Delivery:
-    queues = QueuesAgain(world.ports)
+    queues = Destinations(world.ports)
     return Delivery(world.fresh(), Planning(world.ports, queues), queues)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import LISTED, Planning
-from fanin.app.failures.queues_again import QueuesAgain
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain.redrives import Redrive
 from fanin.domain.selection import OrdinalRange
@@ -11,7 +11,7 @@ from tests.unit.app.failures.conftest import QUEUE, Failed
 
 
 def planning(world: Failed, page: int = 3) -> Planning:
-    return Planning(world.ports, QueuesAgain(world.ports), page=page)
+    return Planning(world.ports, Destinations(world.ports), page=page)
 
 
 def test_pages_follow_each_other_to_the_end(failed: Failed) -> None:

@@ -11,7 +11,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults, Ports
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.jobs import Job
-from fanin.app.targets.kept import Kept, read_targets
+from fanin.app.targets.records import TargetRecord, read_targets
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
 
@@ -57,7 +57,7 @@ class World:
     def do(self, jobs: Sequence[Job]) -> list[Outcome]:
         return [deliver(self.ports, job) for job in jobs]
 
-    def kept(self, batch: Batch) -> list[Kept]:
+    def kept(self, batch: Batch) -> list[TargetRecord]:
         return read_targets(self.ports.records, batch.batch_id, range(batch.targets))
 
 

@@ -9,7 +9,7 @@ import pytest
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
 from fanin.app.scatters.service import ScatterService
-from fanin.app.targets.declaring import checked
+from fanin.app.targets.declaring import checked_targets
 from fanin.domain.batch import OpenBatch
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.domain.targets import Target, TargetType
@@ -25,7 +25,7 @@ GOOD = (
 
 
 def test_good_targets_are_accepted(world: World) -> None:
-    assert checked(world.ports, GOOD) == GOOD
+    assert checked_targets(world.ports, GOOD) == GOOD
 
 
 def bad(kind: str, **fields: Any) -> Target:
@@ -70,7 +70,7 @@ def test_a_bad_target_is_refused_and_nothing_is_written(
 )
 def test_a_type_or_an_end_that_there_is_not_is_refused(world: World, target: Target, why: str) -> None:
     with pytest.raises(InvalidRequest, match=why):
-        checked(world.ports, [target])
+        checked_targets(world.ports, [target])
 
 
 def test_a_process_that_does_not_know_the_queue_of_targets_says_so(world: World) -> None:

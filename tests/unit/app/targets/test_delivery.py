@@ -9,7 +9,7 @@ import pytest
 
 from fanin import names
 from fanin.app.targets.delivery import Outcome, deliver
-from fanin.app.targets.kept import change
+from fanin.app.targets.records import change
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
 from tests.lost_answers import LostAnswers
 from tests.unit.app.targets.conftest import QUEUE, URL, World, task

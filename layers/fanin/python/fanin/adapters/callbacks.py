@@ -88,7 +88,7 @@ class AwsCallbacks:
             self._step_functions.send_task_success(taskToken=token, output=notice.event.body)
         else:
             self._step_functions.send_task_failure(
-                taskToken=token, error=error_of(notice), cause=cause(notice)
+                taskToken=token, error=error_name(notice), cause=cause(notice)
             )
 
     def _end_callback(self, callback_id: str, notice: Notice) -> None:
@@ -100,14 +100,14 @@ class AwsCallbacks:
             self._lambdas.send_durable_execution_callback_failure(
                 CallbackId=callback_id,
                 Error={
-                    "ErrorType": error_of(notice),
+                    "ErrorType": error_name(notice),
                     "ErrorMessage": f"batch {notice.event.id.partition('.')[0]}: {notice.event.detail_type}",
                     "ErrorData": cause(notice),
                 },
             )
 
 
-def error_of(notice: Notice) -> str:
+def error_name(notice: Notice) -> str:
     """Name of the error for an end that did not succeed."""
     return ERRORS.get(notice.event.id.rpartition(".")[2], "fanin.BatchFailed")
 

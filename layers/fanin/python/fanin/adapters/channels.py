@@ -13,7 +13,7 @@ from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.app.ports.channels import Offered, Outgoing
-from fanin.domain.channels import FIFO, check_channel
+from fanin.domain.channels import check_channel, is_fifo
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES
@@ -219,7 +219,7 @@ def _lines(messages: Sequence[Outgoing]) -> list[list[list[int]]]:
                 max_bytes=MAX_QUEUE_BYTES,
             )
         )
-        lines += [groups] if channel.endswith(FIFO) else [[group] for group in groups]
+        lines += [groups] if is_fifo(channel) else [[group] for group in groups]
     return lines
 
 
@@ -252,7 +252,7 @@ def _entry(index: int, message: Outgoing) -> Any:
     entry = {"Id": str(index), "MessageBody": message.body, "MessageAttributes": attributes}
     if message.group is not None:
         entry["MessageGroupId"] = message.group
-    if message.once is not None and message.channel.endswith(FIFO):
+    if message.once is not None and is_fifo(message.channel):
         entry["MessageDeduplicationId"] = message.once
     return entry
 

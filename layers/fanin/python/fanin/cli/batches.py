@@ -68,7 +68,7 @@ def open_batch(
         str | None,
         typer.Option(
             metavar="SPAN",
-            help="Tell of a stall after this long without activity, such as 15m; 0 for never.",
+            help="Report a stall after this long without activity, such as 15m; 0 for never.",
         ),
     ] = None,
     metadata: Metadata = None,

@@ -6,9 +6,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from fanin.cli.parsing import batch_id
+from fanin.cli.parsing import batch_id, ordinals
 from fanin.domain.batch import OnFailure
 from fanin.domain.failures import Keep
+from fanin.domain.selection import OrdinalRange
 
 BatchId: TypeAlias = Annotated[int, typer.Argument(parser=batch_id, metavar="BATCH", help="Id of the batch.")]
 PageSize: TypeAlias = Annotated[
@@ -16,6 +17,24 @@ PageSize: TypeAlias = Annotated[
 ]
 Cursor: TypeAlias = Annotated[str | None, typer.Option(help="Start where the previous page ended.")]
 EveryPage: TypeAlias = Annotated[bool, typer.Option("--all", help="List all pages.")]
+OfErrors: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--error",
+        metavar="TEXT",
+        help="Only failures with this error, or one that begins like it; numbers, ids and quoted texts are"
+        " ignored. `fanin failures --by-error` lists them. May be repeated.",
+    ),
+]
+OfOrdinals: TypeAlias = Annotated[
+    list[OrdinalRange] | None,
+    typer.Option(
+        "--range",
+        parser=ordinals,
+        metavar="A..B",
+        help="Only items with ordinals A <= i < B; may be repeated.",
+    ),
+]
 
 UserKey: TypeAlias = Annotated[str, typer.Option(help="Your own name for the batch; its events contain it.")]
 Deadline: TypeAlias = Annotated[

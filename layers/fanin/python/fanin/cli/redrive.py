@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.options import BatchId
+from fanin.cli.options import BatchId, OfErrors, OfOrdinals
 from fanin.cli.session import Session, session
 from fanin.domain.redrives import Redriving
-from fanin.domain.selection import OrdinalRange
 from fanin.wire.redrives import REDRIVING
 
 if TYPE_CHECKING:
@@ -26,23 +24,8 @@ def redrive(
     ctx: typer.Context,
     batch: BatchId,
     *,
-    error: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Only failures with this error, or one that begins like it; numbers, ids and quoted texts"
-            " do not count. `fanin failures --by-error` lists them. May be repeated.",
-        ),
-    ] = None,
-    ranges: Annotated[
-        list[OrdinalRange] | None,
-        typer.Option(
-            "--range",
-            parser=parsing.ordinals,
-            metavar="A..B",
-            help="Only items with ordinals A <= i < B; may be repeated.",
-        ),
-    ] = None,
+    errors: OfErrors = None,
+    ranges: OfOrdinals = None,
     queue: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Send to this queue instead of the one a message came from."),
@@ -54,16 +37,16 @@ def redrive(
 ) -> None:
     """Send the messages of failed items again, each failure once.
 
-    Those of a batch that has ended get the items of a new batch, whose id is printed. Pressed again,
-    the command sends nothing twice. Failures whose message was not kept, or whose queue is gone, are
+    Those of a batch that has ended get the items of a new batch, whose id is printed. Running
+    the command again sends nothing twice. Failures whose message was not kept, or whose queue is gone, are
     counted and stay as they are.
     """
     run = session(ctx)
     try:
         found = run.tracker.redrive(
             batch,
-            errors=error or (),
-            ranges=[(one.start, one.stop) for one in ranges or ()],
+            errors=errors or (),
+            ranges=ranges or (),
             queue_url=queue,
             dry_run=dry_run,
             wait=not no_wait,

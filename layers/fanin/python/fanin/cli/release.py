@@ -1,13 +1,10 @@
-"""The command ``fanin release``: gives held items of a batch up."""
+"""The command ``fanin release``: gives up the held items of a batch."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from fanin.cli import parsing
-from fanin.cli.options import BatchId
+from fanin.cli.options import BatchId, OfErrors, OfOrdinals
 from fanin.cli.session import session
 from fanin.wire.batches import RELEASED
 
@@ -18,26 +15,14 @@ app = typer.Typer()
 def release(
     ctx: typer.Context,
     batch: BatchId,
-    errors: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--error",
-            metavar="TEXT",
-            help="Only items that failed for this error, or one that begins like it; numbers, ids and quoted"
-            " texts do not count. `fanin failures --by-error` lists them. May be repeated.",
-        ),
-    ] = None,
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option("--range", metavar="A..B", help="Only ordinals A to B-1; may be repeated."),
-    ] = None,
+    errors: OfErrors = None,
+    ranges: OfOrdinals = None,
 ) -> None:
-    """Give held items up: mark them as failed, so that the batch can complete.
+    """Give up held items: mark them as failed, so that the batch can complete.
 
     Without options, every held item is released. `fanin failures BATCH` lists them.
     """
-    chosen = [parsing.ordinals(text) for text in ranges or ()]
     run = session(ctx)
-    released = run.tracker.release(batch, errors=errors or (), ranges=chosen)
+    released = run.tracker.release(batch, errors=errors or (), ranges=ranges or ())
     said = f"{released.released:,} released; batch {batch} is {released.batch.state}"
     run.answer(RELEASED.encode(released), said)

@@ -23,7 +23,7 @@ def targets(
         bool,
         typer.Option(
             "--redeliver",
-            help="Tell those again that are parked, or that nobody has tried; the batch has ended.",
+            help="Retry targets that are parked or were never tried; the batch must have ended.",
         ),
     ] = False,
 ) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
+from fanin.domain.selection import OrdinalRange, Selection
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 
@@ -83,6 +84,20 @@ def member(enumeration: type[E], value: E | str) -> E:
     except ValueError:
         known = ", ".join(enumeration)
         raise InvalidRequest(f"{value!r} is not one of {known}") from None
+
+
+def selection(
+    errors: str | Iterable[str] = (), ranges: Iterable[OrdinalRange | tuple[int, int]] = ()
+) -> Selection:
+    """Which failures are meant: by error, of which one may be given as it is, and by ordinals.
+
+    >>> selection("disk full", [(0, 10)])
+    Selection(errors=('disk full',), ranges=(OrdinalRange(start=0, stop=10),))
+    """
+    return Selection(
+        (errors,) if isinstance(errors, str) else tuple(errors),
+        tuple(one if isinstance(one, OrdinalRange) else OrdinalRange(*one) for one in ranges),
+    )
 
 
 def targets(on_end: Iterable[Target | Mapping[str, Any]]) -> tuple[Target, ...]:

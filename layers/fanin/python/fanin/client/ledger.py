@@ -1,42 +1,34 @@
-"""The ledger's calls for people: they take timedeltas and streams of any length, and follow pages."""
+"""The ledger's calls for people: they take timedeltas and streams of any length."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from itertools import zip_longest
 from typing import Any, Final
 
-from fanin.adapters.backoff import Backoff
-from fanin.adapters.system import SystemClock
-from fanin.app.api import Ledger
-from fanin.client.clock import Clock
-from fanin.client.conversions import Duration, Moment, member, milliseconds, seconds, several, targets
-from fanin.client.ended_batches import EndedBatches
+from fanin.client.conversions import (
+    Duration,
+    Moment,
+    member,
+    milliseconds,
+    seconds,
+    selection,
+    several,
+    targets,
+)
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
+from fanin.client.reading import ReadingCalls
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
-from fanin.domain.failures import Keep, KeptMessage, checked
-from fanin.domain.ids import Group, parse_item
-from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_PAGE, MAX_RANGES, MAX_REASON, shown
-from fanin.domain.reports import (
-    Batches,
-    ErrorGroup,
-    Expired,
-    FailedItem,
-    Failures,
-    Missing,
-    MissingRange,
-    Progress,
-    ReleasedItems,
-    Verdict,
-    by_error,
-)
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.failures import Keep, KeptMessage, checked_message
+from fanin.domain.ids import Group
+from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_RANGES, MAX_REASON, shown
+from fanin.domain.reports import Expired, ReleasedItems, Verdict
+from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
@@ -44,10 +36,9 @@ from fanin.wire.messages import pack
 
 FAILURES_BYTES: Final = 900_000
 """Bytes of the failures of one request; one with a larger message has a request of its own."""
-_POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 
 
-class LedgerCalls:
+class LedgerCalls(ReadingCalls):
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
     Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count. If
@@ -58,11 +49,6 @@ class LedgerCalls:
         ledger: the service that keeps the batches.
         clock: tells the time from which a timedelta counts, and waits; the machine's by default.
     """
-
-    def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
-        self.ledger = ledger
-        self.clock: Clock = clock or SystemClock()
-        self.ended = EndedBatches(self.clock.monotonic)
 
     def open(
         self,
@@ -292,89 +278,10 @@ class LedgerCalls:
         Raises:
             InvalidRequest: the batch holds no items, or a condition is invalid.
         """
-        selection = Selection(
-            errors=(errors,) if isinstance(errors, str) else tuple(errors),
-            ranges=tuple(one if isinstance(one, OrdinalRange) else OrdinalRange(*one) for one in ranges),
-        )
-        first, *others = follow_cursor(lambda at: self.ledger.release(batch_id, selection, cursor=at))
+        chosen = selection(errors, ranges)
+        first, *others = follow_cursor(lambda at: self.ledger.release(batch_id, chosen, cursor=at))
         released = first.released + sum(page.released for page in others)
         return ReleasedItems(self.ended.note([first, *others][-1].batch), released)
-
-    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
-        """Read a batch and how far it is.
-
-        Args:
-            batch_id: the batch.
-            exact: count the items that are done; by default the answer has bounds, from at most 67 reads.
-        """
-        progress = self.ledger.status(batch_id, exact=exact)
-        self.ended.note(progress.batch)
-        return progress
-
-    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
-        """Wait until a batch has ended, polling every 0.25 to 5 seconds.
-
-        Args:
-            batch_id: the batch; it must be closed, because an open batch never completes.
-            timeout: seconds, or a timedelta; None waits for as long as the batch lives.
-
-        Raises:
-            TimeoutError: the batch has not ended in time.
-        """
-        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        give_up = float("inf") if patience is None else self.clock.monotonic() + patience
-        attempt = 0
-        while not (progress := self.status(batch_id)).batch.state.terminal:
-            left = give_up - self.clock.monotonic()
-            if left <= 0:
-                raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {patience} s")
-            self.clock.sleep(min(_POLLS.delay(attempt), left))
-            attempt += 1
-        return progress
-
-    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
-        """Read one page of the ranges of items that are not done; ``iter_missing`` gives all."""
-        return self.ledger.missing(batch_id, cursor=cursor, limit=limit)
-
-    def iter_missing(self, batch_id: int) -> Iterator[MissingRange]:
-        """All ranges of items that are not done, ascending, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.missing(batch_id, cursor=cursor, limit=MAX_PAGE)):
-            yield from page.ranges
-
-    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
-        """Read one page of the failed items; ``iter_failures`` gives all."""
-        return self.ledger.failures(batch_id, cursor=cursor, limit=limit)
-
-    def iter_failures(self, batch_id: int) -> Iterator[FailedItem]:
-        """All failed items in the order they were added, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.failures(batch_id, cursor=cursor, limit=MAX_PAGE)):
-            yield from page.failures
-
-    def kept_message(self, item: str) -> KeptMessage | None:
-        """Read the message of a failed item; None if it was not kept.
-
-        Args:
-            item: its id, as ``failures`` lists it.
-
-        Raises:
-            InvalidItemId: the id is malformed.
-            FailureNotFound: the item has not failed.
-        """
-        block, ordinal = parse_item(item)
-        return self.ledger.failure(block.batch_id, ordinal).message
-
-    def errors(self, batch_id: int) -> tuple[ErrorGroup, ...]:
-        """Count the failed items of a batch by error, the most frequent first.
-
-        Reasons that differ in numbers, ids, quoted texts, paths and URLs alone are one error. All failures
-        are read for this, 2,000 a request.
-        """
-        pages = follow_cursor(lambda cursor: self.ledger.errors(batch_id, cursor=cursor))
-        return by_error(group for page in pages for group in page.errors)
-
-    def targets(self, batch_id: int) -> Sequence[TargetReport]:
-        """Read who is called back when a batch ends, and how far each is; tokens and URLs are masked."""
-        return self.ledger.targets(batch_id).targets
 
     def redeliver(self, batch_id: int) -> Sequence[TargetReport]:
         """Have those targets of an ended batch told again that are parked, or that nobody has tried yet.
@@ -397,34 +304,6 @@ class LedgerCalls:
         return merge_verdicts(
             follow_cursor(lambda cursor: self.ledger.verify(batch_id, cursor=cursor, repair=repair))
         )
-
-    def list(
-        self,
-        state: State | str | None = None,
-        *,
-        user_key: str | None = None,
-        cursor: str | None = None,
-        limit: int = 100,
-    ) -> Batches:
-        """Read one page of the batches in a state, with a user key, or both; ``iter_batches`` gives all.
-
-        Args:
-            state: only batches in this state.
-            user_key: only batches that were opened with this user key, the newest first.
-            cursor: of the page before.
-            limit: most batches of a page. A page may have fewer; only a None cursor marks the end.
-        """
-        of = None if state is None else member(State, state)
-        return self.ledger.list(of, user_key=user_key, cursor=cursor, limit=limit)
-
-    def iter_batches(
-        self, state: State | str | None = None, *, user_key: str | None = None
-    ) -> Iterator[Batch]:
-        """All batches in a state, with a user key (the newest first), or both, read a page at a time."""
-        for page in follow_cursor(
-            lambda cursor: self.list(state, user_key=user_key, cursor=cursor, limit=MAX_PAGE)
-        ):
-            yield from page.batches
 
     def expire(self, state: State | str, *, idle_since: Moment) -> Expired:
         """Clean up batches without activity: orphan those that are alive, remove those that have ended.
@@ -470,5 +349,5 @@ def _kept(reason: str) -> str:
 
 def failure_bytes(failure: Failure) -> int:
     """Most bytes of a failure in a request."""
-    message = 0 if failure.message is None else len(pack(checked(failure.message)))
+    message = 0 if failure.message is None else len(pack(checked_message(failure.message)))
     return 64 + len(failure.item) + 6 * len(failure.reason) + message  # six: the longest escape JSON has

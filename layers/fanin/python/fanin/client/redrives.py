@@ -1,4 +1,4 @@
-"""Redriving for people: the calls wait until it is finished, and press again if its worker has died."""
+"""Redriving for people: a call waits until the redrive is finished, and repeats it if its worker has died."""
 
 from __future__ import annotations
 

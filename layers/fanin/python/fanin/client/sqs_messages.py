@@ -1,4 +1,4 @@
-"""Messages of SQS: how large they may be, which characters they carry, which queues need a group."""
+"""Messages of SQS: how large they may be, and which characters they carry."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
 
 MOST_BYTES: Final = limits.MAX_SQS_BYTES
 """Most bytes of one message or request that SQS accepts at all."""
-
-
-def is_fifo(queue: str) -> bool:
-    """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
-    return queue.endswith(".fifo")
 
 
 def check_body(body: str, most_bytes: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from fanin.client.consuming.consumer import SQS_WAITS, Consumer
 from fanin.client.consuming.handler import SqsHandler
 from fanin.client.consuming.skipping import SkipEnded, Skipping
 from fanin.client.consuming.window import MessageHandler, NoteRetries
-from fanin.client.conversions import member
+from fanin.client.conversions import member, selection
 from fanin.client.diagnostics import DiagnosticCalls
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
@@ -109,8 +109,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         self,
         batch_id: int,
         *,
-        errors: Sequence[str] = (),
-        ranges: Sequence[tuple[int, int]] = (),
+        errors: str | Iterable[str] = (),
+        ranges: Iterable[OrdinalRange | tuple[int, int]] = (),
         queue_url: str | None = None,
         dry_run: bool = False,
         wait: bool = True,
@@ -120,7 +120,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
 
         Those of a batch that has ended get the items of a new batch, which has the same user key, mode and
         metadata, and whose ``retry_of`` names this one. Items that a live batch holds are sent under their
-        own ids. Pressed again, it sends nothing twice; what failed once more is redriven from the new batch.
+        own ids. A second call sends nothing twice; what failed once more is redriven from the new batch.
 
             >>> tracker = Tracker.in_memory()
             >>> with tracker.batch() as batch:
@@ -131,9 +131,9 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
 
         Args:
             batch_id: the batch whose items failed.
-            errors: only failures with one of these errors, as ``failures`` groups them, or with one that
-                begins so.
-            ranges: only items in one of these ranges of ordinals: first, and one past the last.
+            errors: only failures with one of these errors, or with one that begins like it, as in
+                ``release``; ``tracker.errors`` lists them.
+            ranges: only items with these ordinals: the first, and one past the last.
             queue_url: send to this queue, by URL or ARN; by default each message goes to its own queue.
             dry_run: count only.
             wait: until all failures were looked at; else a worker goes on with a large redrive.
@@ -147,9 +147,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             InvalidRequest: the batch is live and does not hold its failed items, or the selection is invalid.
             ChannelRefused: fanin may not send to ``queue_url``.
         """
-        request = Redrive(
-            tuple(errors), tuple(OrdinalRange(*bounds) for bounds in ranges), queue_url, dry_run
-        )
+        chosen = selection(errors, ranges)
+        request = Redrive(chosen.errors, chosen.ranges, queue_url, dry_run)
         return self._redrives.redrive(batch_id, request, wait=wait, progress=progress)
 
     def redrives(self, batch_id: int) -> Iterator[Redriving]:

@@ -1,4 +1,4 @@
-"""Channels: the queues that fanin may send to."""
+"""Channels: the queues that fanin may send to, and which queues are FIFO queues."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from typing import Final
 
 from fanin.errors import ChannelRefused
 
-FIFO: Final = ".fifo"
-"""What the name of every FIFO queue ends with."""
+_FIFO: Final = ".fifo"
+
+
+def is_fifo(queue: str) -> bool:
+    """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
+    return queue.endswith(_FIFO)
 
 
 def check_channel(channel: str) -> None:
     """Refuse a FIFO queue: it takes no message without a group, and fanin's messages have none.
 
     Raises:
-        ChannelRefused: it is one.
+        ChannelRefused: the queue is a FIFO queue.
     """
-    if channel.endswith(FIFO):
+    if is_fifo(channel):
         raise ChannelRefused(
             f"{channel[:200]!r} is a FIFO queue, which cannot be a channel; use a standard queue"
         )

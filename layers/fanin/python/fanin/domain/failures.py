@@ -46,7 +46,7 @@ class KeptMessage:
     group_id: str | None = None
 
 
-def checked(message: object) -> KeptMessage:
+def checked_message(message: object) -> KeptMessage:
     """Return a message that can be kept and sent again.
 
     Raises:

@@ -20,7 +20,7 @@ MAX_PAGE: Final = 1_000
 MAX_USER_KEY: Final = 256
 MAX_IDEMPOTENCY_KEY: Final = 128
 MAX_REASON: Final = 1_024
-MAX_ATTEMPTS: Final = 2**31 - 1
+MAX_ATTEMPTS: Final = 2**31 - 1  # receives of a message, as failures and failed attempts name them
 MAX_KEPT_INLINE: Final = 8 * 1024
 """Bytes of a failed message, as JSON, up to which it is kept in a row; a larger one is in the bucket."""
 MAX_KEPT_IN_ROW: Final = 350 * 1024
@@ -47,7 +47,6 @@ MAX_LIFETIME: Final = 365 * 86_400
 MIN_IDLE_TTL: Final = 60
 MIN_STALL_AFTER: Final = 10
 MAX_NOTES: Final = 1_000  # failed attempts of one call
-MAX_ATTEMPT: Final = 2**31 - 1
 NAME: Final = "[A-Za-z0-9][A-Za-z0-9._:-]*"
 MAX_NAME: Final = 128  # of a topic, a registration
 MAX_ROUTE: Final = 40

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from fanin import names
 from fanin.app.api import Scatters
 from fanin.app.scatters.service import ScatterService
 from fanin.entry.http.validation import parse
-from fanin.entry.observe import count, logger
-from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.errors import BatchGone, BatchNotFound, FaninError
+from fanin.entry.observe import count
+from fanin.entry.partial_batch import Message, handle_each
+from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.scatters import REPLIES
 
 
@@ -36,7 +35,7 @@ def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
         count(names.METRIC_SENT, sent.sent)
         count(names.METRIC_UNREACHED, sent.refused)
 
-    return _each(event, run)
+    return handle_each(event, run)
 
 
 def gather_replies(event: Message, scatters: Scatters) -> dict[str, Any]:
@@ -55,20 +54,4 @@ def gather_replies(event: Message, scatters: Scatters) -> dict[str, Any]:
         receipts = scatters.reply(parse(REPLIES, message["body"]))
         count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts))
 
-    return _each(event, gather)
-
-
-def _each(event: Message, handle: Callable[[Message], None]) -> dict[str, Any]:
-    """Handle each message on its own, and return those that failed to the queue."""
-    failed: list[str] = []
-    for message in event["Records"]:
-        message_id = message["messageId"]
-        try:
-            handle(message)
-        except FaninError as error:
-            logger.warning("message failed", extra={"message_id": message_id, "code": error.code})
-            failed.append(message_id)
-        except Exception:  # noqa: BLE001  a defect that one message brings to light must spare the others
-            logger.exception("message failed", extra={"message_id": message_id})
-            failed.append(message_id)
-    return partial_batch_response(failed)
+    return handle_each(event, gather)

@@ -57,7 +57,7 @@ RETRY: Final = request(
     "Retry",
     Retry,
     item=ITEM_ID,
-    attempt=whole(1, limits.MAX_ATTEMPT),
+    attempt=whole(1, limits.MAX_ATTEMPTS),
     error=text(limits.MAX_REASON),
     queue=text(limits.MAX_CHANNEL),
 )

@@ -136,7 +136,7 @@ class DynamoParts:
             self._table,
             (
                 {
-                    **_part(batch_id, f"{_RETRY}{row.ordinal:013}"),
+                    **_key(batch_id, _RETRY, row.ordinal),
                     "attempt": attribute(row.attempt),
                     "error": attribute(row.error),
                     "queue": attribute(row.queue),
@@ -148,7 +148,7 @@ class DynamoParts:
         )
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
-        keys = [_part(batch_id, f"{_RETRY}{ordinal:013}") for ordinal in sorted(set(ordinals))]
+        keys = [_key(batch_id, _RETRY, ordinal) for ordinal in sorted(set(ordinals))]
         rows = map(_retry, self._connection.read(self._table, keys))
         return {row.ordinal: row for row in rows}
 

@@ -88,8 +88,8 @@ class Ledger(Protocol):
         """Mark up to 1,000 items as failed, each with a reason of at most 1,024 characters.
 
         The messages of failures are kept with the batch, before their items are marked, unless the batch
-        keeps reasons alone or has ended.
-        In a batch that was opened with ``on_failure="hold"`` the items stay pending: they are held.
+        keeps reasons alone or has ended. In a batch that was opened with ``on_failure="hold"`` the items stay
+        pending: they are held.
 
         Raises:
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
@@ -120,7 +120,7 @@ class Ledger(Protocol):
 
         Raises:
             InvalidRequest: the batch holds no items, or the cursor is not from this listing.
-            RequestTooLarge: the selection has more than 100 errors, or more than 1,000 ranges.
+            RequestTooLarge: the selection has more than 100 errors or ranges, or errors of over 32 KiB.
         """
         ...
 

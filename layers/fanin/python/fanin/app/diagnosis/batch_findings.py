@@ -125,7 +125,7 @@ def _retrying(facts: Facts) -> Iterator[Finding]:
         "Handling fails and is tried again",
         f"At least {count:,} missing items were tried more than once. The last attempt, number {last.attempt}"
         f" at item {last.ordinal}, failed: {last.error}",
-        "Mend the cause; the messages come again by themselves until the queue's limit of receives.",
+        "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
         {
             "items": count,
             "item": last.ordinal,
@@ -146,7 +146,7 @@ def _held(facts: Facts) -> Iterator[Finding]:
             f"{'At least ' if facts.held_more else ''}{len(facts.held):,} failed"
             f" {'item waits' if len(facts.held) == 1 else 'items wait'} for a decision, because the batch was"
             f" opened to hold them. Item {first} failed: {reason}",
-            "Mend the cause and send them again with `fanin redrive`, acknowledge those whose work is done,"
+            "Fix the cause and send them again with `fanin redrive`, acknowledge those whose work is done,"
             " or let the batch complete with these failures: `fanin release`.",
             {"held": len(facts.held), "item": first},
         )

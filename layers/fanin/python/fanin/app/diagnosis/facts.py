@@ -60,10 +60,6 @@ class Facts:
         return self.batch.items - self.done_min
 
     @property
-    def exact(self) -> bool:
-        return self.done_min == self.done_max
-
-    @property
     def all_done(self) -> bool:
         """Whether every item is known to be done."""
         return self.done_min == self.batch.items

@@ -48,7 +48,7 @@ def _dead_letters(report: QueueReport, dead: int) -> Finding:
         f"About {dead:,} messages are in {name}, the dead-letter queue of {report.name}. Probably some are of"
         " missing items: these stay missing while nothing fails them.",
         "Let fanin's function for dead letters consume that queue (a TrackedQueue does so), or redrive the"
-        " messages to their queue once their cause is mended.",
+        " messages to their queue once the cause is fixed.",
         {"queue": report.name, "dead_letter_queue": name, "messages": dead},
     )
 

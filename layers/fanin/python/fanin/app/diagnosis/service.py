@@ -77,7 +77,7 @@ class DiagnosisService:
         stops: dict[int, int] = {}
         blocks: set[Block] = set()
         for block, ordinal, retry in parsed:
-            limits.whole("attempt", retry.attempt, 1, limits.MAX_ATTEMPT)
+            limits.whole("attempt", retry.attempt, 1, limits.MAX_ATTEMPTS)
             limits.text("error", retry.error, limits.MAX_REASON)
             limits.text("queue", retry.queue, limits.MAX_CHANNEL)
             row = RetryRow(ordinal, retry.attempt, retry.error, retry.queue, now)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
+from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import Planning
-from fanin.app.failures.queues_again import QueuesAgain
 from fanin.app.failures.records import Run
 from fanin.app.kept.messages import KeptMessages
 from fanin.app.ledger.held import Held
@@ -18,6 +18,7 @@ from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OpenBatch
+from fanin.domain.channels import is_fifo
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
 from fanin.errors import BatchClosed, BatchGone, Throttled
@@ -50,7 +51,7 @@ class Delivery:
         queues: knows where messages can be sent again.
     """
 
-    def __init__(self, ledger: LedgerService, planning: Planning, queues: QueuesAgain) -> None:
+    def __init__(self, ledger: LedgerService, planning: Planning, queues: Destinations) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
         self._planning = planning
@@ -172,7 +173,7 @@ def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:
     so the time of the failure tells them apart.
     """
     group = message.group_id
-    if group is None and url.endswith(".fifo"):
+    if group is None and is_fifo(url):
         group = one.item.partition(":")[0]
     once = one.item if one.item != one.note.item else f"{one.item}/{one.note.failed_at}"
     return Outgoing(url, message.body, {**message.attributes, names.ITEM_ATTRIBUTE: one.item}, group, once)

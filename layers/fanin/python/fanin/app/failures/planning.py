@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from fanin.app.failures.queues_again import QueuesAgain
+from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.records import Counts, Page
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
@@ -44,7 +44,7 @@ class Planning:
         page: how many failures a page has.
     """
 
-    def __init__(self, ports: Ports, queues: QueuesAgain, *, page: int = PAGE) -> None:
+    def __init__(self, ports: Ports, queues: Destinations, *, page: int = PAGE) -> None:
         self._ports = ports
         self._queues = queues
         self._failed = Failed(ports)

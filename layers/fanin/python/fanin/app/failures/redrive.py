@@ -12,8 +12,8 @@ from typing import Final
 
 from fanin.app.failures import records
 from fanin.app.failures.delivery import Delivery
+from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import PAGE, Planning, taken_at
-from fanin.app.failures.queues_again import QueuesAgain
 from fanin.app.failures.records import PREFIX, Counts, Page, Run, begun, run_of
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids, limits
@@ -49,7 +49,7 @@ class RedriveService:
     def __init__(self, ledger: LedgerService, *, page: int = PAGE, at_once: int = AT_ONCE) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
-        self._queues = QueuesAgain(ledger.ports)
+        self._queues = Destinations(ledger.ports)
         self._planning = Planning(ledger.ports, self._queues, page=page)
         self._delivery = Delivery(ledger, self._planning, self._queues)
         self._at_once = at_once

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange
-from fanin.domain.failures import checked
+from fanin.domain.failures import checked_message
 from fanin.domain.ids import Block
 from fanin.errors import RequestTooLarge
 from fanin.wire.messages import pack, unpack
@@ -162,7 +162,7 @@ def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
     size = 0
     for (batch_id, note), failure in zip(noted, failures, strict=True):
         if failure.message is not None:
-            content = messages.setdefault(batch_id, {})[note.ordinal] = pack(checked(failure.message))
+            content = messages.setdefault(batch_id, {})[note.ordinal] = pack(checked_message(failure.message))
             size += len(content)
     if size > limits.MAX_FAILED_MESSAGES:
         raise RequestTooLarge(

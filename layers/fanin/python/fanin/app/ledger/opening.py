@@ -11,8 +11,8 @@ from fanin.app.ledger.reservation import Reservation, draw_id
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
-from fanin.app.targets.declaring import checked
-from fanin.app.targets.kept import put_targets
+from fanin.app.targets.declaring import checked_targets
+from fanin.app.targets.records import put_targets
 from fanin.domain import ids, limits
 from fanin.domain.batch import (
     RETENTION,
@@ -86,8 +86,8 @@ class Opening:
         raise no_free_id()
 
     def check_targets(self, on_end: Sequence[Target]) -> Sequence[Target]:
-        """Check the targets of a request, before anything is written; see ``declaring.checked``."""
-        return checked(self._ports, on_end)
+        """Check the targets of a request, before anything is written; see ``declaring.checked_targets``."""
+        return checked_targets(self._ports, on_end)
 
     def write_targets(self, batch: Batch, targets: Sequence[Target]) -> bool:
         """Write the targets of a draft, before its row.

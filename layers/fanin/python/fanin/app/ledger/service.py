@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanin.app.ledger.acks import Acks
 from fanin.app.ledger.adding import Adding
-from fanin.app.ledger.callbacks import TargetsOfBatches
 from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.failed_items import FailedItems
+from fanin.app.ledger.failure_listing import FailureListing
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
@@ -20,6 +19,7 @@ from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.reaper import Reaped, Report, reap
 from fanin.app.ledger.release import Release
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.targets import TargetsOfBatches
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
@@ -75,7 +75,7 @@ class LedgerService:
         self.opening = Opening(ports, known, self._settler)
         self._reading = Reading(ports, known, self._settler)
         self._failed = Failed(ports)
-        self._failures = FailedItems(ports, known, redrives=redrives)
+        self._failures = FailureListing(ports, known, redrives=redrives)
         self._tolerating = Tolerating(ports, known, self._settler, self._reading)
         self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating)
         self._adding = Adding(ports, known, self._reading)

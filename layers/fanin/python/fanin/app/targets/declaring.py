@@ -22,7 +22,7 @@ from fanin.domain.targets import (
 from fanin.errors import InvalidRequest, NotConfigured
 
 
-def checked(ports: Ports, on_end: Sequence[Target]) -> tuple[Target, ...]:
+def checked_targets(ports: Ports, on_end: Sequence[Target]) -> tuple[Target, ...]:
     """Check the targets of a request, and look up the queues among them.
 
     Returns:

@@ -14,7 +14,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.callbacks import Notice
 from fanin.app.ports.channels import Outgoing
 from fanin.app.targets.jobs import Job
-from fanin.app.targets.kept import Kept, change, read_targets
+from fanin.app.targets.records import TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.compact_json import compact
@@ -89,7 +89,7 @@ def message_body(notice: Notice) -> str:
     )
 
 
-def _mark(ports: Ports, job: Job, kept: Kept) -> None:
+def _mark(ports: Ports, job: Job, kept: TargetRecord) -> None:
     """Record that the target was told; the first such mark stays."""
     now = ports.clock.now()
     for _ in range(_TRIES):
@@ -108,7 +108,7 @@ def _mark(ports: Ports, job: Job, kept: Kept) -> None:
     raise ServiceUnavailable(f"target {job.number} of batch {job.batch_id} changes all the time; try again")
 
 
-def _note(ports: Ports, job: Job, kept: Kept, error: FaninError) -> Outcome:
+def _note(ports: Ports, job: Job, kept: TargetRecord, error: FaninError) -> Outcome:
     """Record a failed attempt. If another job has changed the record, its word stands."""
     given_up = isinstance(error, TargetRefused) or ports.clock.now() - job.since >= PATIENCE_MS
     later = change(

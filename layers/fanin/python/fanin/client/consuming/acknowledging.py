@@ -224,7 +224,7 @@ class QueueAcknowledger:
     ledger refuses shows up in the ack queue's dead-letter queue only.
 
     A failed item whose message does not fit into one of these messages is not acknowledged: its message comes
-    again, and dies into its queue's dead-letter queue, from which it is kept.
+    again until it reaches its queue's dead-letter queue, and is kept from there.
 
     Args:
         sqs: client.

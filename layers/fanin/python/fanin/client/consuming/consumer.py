@@ -12,8 +12,8 @@ from fanin.client.consuming.skipping import Skipping
 from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
 from fanin.client.messages import from_queue
 from fanin.client.sqs_errors import queue_errors
-from fanin.client.sqs_messages import is_fifo
 from fanin.domain import limits
+from fanin.domain.channels import is_fifo
 from fanin.domain.failures import Keep
 from fanin.errors import ServiceUnavailable, Throttled
 
@@ -87,7 +87,7 @@ class Consumer:
 
     @property
     def skipped(self) -> int:
-        """How many messages were dropped without doing their work, because their batch had ended."""
+        """How many messages were dropped without being handled, because their batch had ended."""
         return 0 if self._skipping is None else self._skipping.skipped
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:

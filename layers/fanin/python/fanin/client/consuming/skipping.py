@@ -1,4 +1,4 @@
-"""Skipping: messages of batches that have ended are dropped without doing their work."""
+"""Skipping: messages of batches that have ended are dropped without being handled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fanin.errors import BatchGone, FaninError, InvalidRequest
 logger = logging.getLogger("fanin")
 
 SkipEnded: TypeAlias = bool | Literal["look"]
-"""Whether messages of ended batches are dropped; ``"look"`` reads the batch before it does its work."""
+"""Whether messages of ended batches are dropped; ``"look"`` reads the batch first."""
 
 LOOK_SECONDS: Final = 30.0
 """How long an answer about a live batch is believed before ``"look"`` reads it again."""
@@ -74,14 +74,14 @@ class Skipping:
             return False
         self.skipped += 1
         if self._ended.first_time(batch_id):
-            logger.info("batch %d has ended, and its messages are dropped without doing their work", batch_id)
+            logger.info("batch %d has ended, and its messages are dropped without being handled", batch_id)
         return True
 
     def asks(self, message: ReceivedMessage) -> bool:
         """Whether to acknowledge a message at once, because its batch may have ended since the last answer.
 
-        A whole window would be worked off before its receipts tell. So a process that has had an answer
-        before, a while ago, asks again with the first message: one request more in a second at most.
+        Otherwise a whole window would be handled before its receipts tell. So a process whose last answer is
+        a while old asks again with the first message: at most one additional request a second.
         """
         batch_id = message.batch_id
         if self._mode is not True or not self._receipts or batch_id is None:
@@ -100,6 +100,6 @@ class Skipping:
             self._ended.note(self._read(batch_id))
         except BatchGone:
             self._ended.gone(batch_id)
-        except FaninError as error:  # the work is done then, as without a look
+        except FaninError as error:  # the message is handled then, as without a look
             self._ended.silent(batch_id)
             logger.warning("batch %d cannot be read, so its messages are not dropped: %s", batch_id, error)

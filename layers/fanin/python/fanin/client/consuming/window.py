@@ -34,7 +34,7 @@ NoteRetries: TypeAlias = Callable[[Sequence[Retry]], None]
 """Notes failed attempts, so that a diagnosis can say what their error is; it does not raise."""
 
 _REPEATED: Final = 2
-"""Receives from which on a failed attempt is noted: the first may be an accident, and healthy items cost
+"""A failed attempt is noted from this receive on: the first may be an accident, and healthy items cost
 nothing."""
 
 

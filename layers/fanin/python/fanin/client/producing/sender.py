@@ -11,8 +11,9 @@ from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors
-from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES, is_fifo
+from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES
 from fanin.domain import limits
+from fanin.domain.channels import is_fifo
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ITEM_ATTRIBUTE

@@ -144,7 +144,7 @@ def _target(text: str) -> Target:
         given = json.loads(text)
         (found,) = targets([given])
     except (ValueError, InvalidRequest) as error:
-        raise argparse.ArgumentTypeError(f"it is not a target: {error}") from None
+        raise argparse.ArgumentTypeError(f"not a target: {error}") from None
     return found
 
 

@@ -12,7 +12,7 @@ _MOST: Final = 1_000
 _SHOWN: Final = 300
 
 
-class QueuesAgain:
+class Destinations:
     """Resolves the queues that failed messages came from.
 
     Args:

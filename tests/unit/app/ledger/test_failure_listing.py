@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger import failed_items
+from fanin.app.ledger import failure_listing
 from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage
 from fanin.domain.reports import by_error
@@ -59,7 +59,7 @@ def test_reasons_that_are_alike_are_counted_together_the_most_frequent_first(wor
 
 
 def test_a_call_reads_a_part_and_the_parts_add_up(world: World, monkeypatch) -> None:
-    monkeypatch.setattr(failed_items, "ERRORS_PAGE", 2)
+    monkeypatch.setattr(failure_listing, "ERRORS_PAGE", 2)
     batch, (group,) = world.batch(9)
     world.ledger.fail([Failure(group[n], "torn" if n % 2 else f"row {n}") for n in range(5)])
 

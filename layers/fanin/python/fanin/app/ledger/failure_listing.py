@@ -21,7 +21,7 @@ ERRORS_PAGE: Final = 2_000
 """Notes that one call groups. Each may be a group of its own, and an answer has at most 6 MB."""
 
 
-class FailedItems:
+class FailureListing:
     """Reads the failed items of batches.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanin.app.failures.queues_again import QueuesAgain
+from fanin.app.failures.destinations import Destinations
 from tests.unit.app.failures.conftest import QUEUE, Failed
 
 
@@ -16,7 +16,7 @@ def test_a_queue_is_looked_at_once_a_minute(failed: Failed, monkeypatch) -> None
         return resolve(channel, **options)
 
     monkeypatch.setattr(failed.memory.channels, "resolve", look)
-    queues = QueuesAgain(failed.ports)
+    queues = Destinations(failed.ports)
     assert (queues.url(QUEUE), queues.refusal(QUEUE), len(looks)) == (QUEUE, None, 1)
     # When it is gone
     del failed.memory.channels.queues[QUEUE]
@@ -29,4 +29,4 @@ def test_a_queue_is_looked_at_once_a_minute(failed: Failed, monkeypatch) -> None
 
 def test_a_fifo_queue_may_be_sent_to_again(failed: Failed) -> None:
     failed.memory.channels.queues["https://sqs/a.fifo"] = []
-    assert QueuesAgain(failed.ports).url("https://sqs/a.fifo") == "https://sqs/a.fifo"
+    assert Destinations(failed.ports).url("https://sqs/a.fifo") == "https://sqs/a.fifo"

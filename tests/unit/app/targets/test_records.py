@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fanin.app.targets.kept import OUTLIVES, Kept, change, put_targets, read_targets
+from fanin.app.targets.records import OUTLIVES, TargetRecord, change, put_targets, read_targets
 from fanin.domain.batch import Batch
 from fanin.domain.targets import Target, TargetState, TargetType
 from tests.lost_answers import LostAnswers
@@ -65,7 +65,7 @@ def test_a_change_whose_answer_was_lost_meets_its_own_write(world: World) -> Non
 
 
 def test_a_report_masks_where_it_points() -> None:
-    kept = Kept(2, task("x" * 600 + "abcd"), TargetState.FAILED, 3, "the target is down", None, 5, 6)
+    kept = TargetRecord(2, task("x" * 600 + "abcd"), TargetState.FAILED, 3, "the target is down", None, 5, 6)
     report = kept.report
     assert (report.number, report.to, report.state, report.attempts) == (2, "…abcd", TargetState.FAILED, 3)
     assert replace(report, last_error=None) != report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger.callbacks import TargetsOfBatches
+from fanin.app.ledger.targets import TargetsOfBatches
 from fanin.domain.batch import OpenBatch
 from fanin.domain.targets import TargetState
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest

@@ -9,7 +9,7 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import send_jobs
-from fanin.app.targets.kept import change, read_targets
+from fanin.app.targets.records import change, read_targets
 from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, TargetReports, TargetState
 from fanin.errors import InvalidRequest

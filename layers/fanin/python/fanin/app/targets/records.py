@@ -21,7 +21,7 @@ OUTLIVES: Final = 2 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TargetRecord:
     """A target as it is stored.
 
     Attributes:
@@ -45,7 +45,7 @@ class Kept:
     expires_at: int = 0
 
     @classmethod
-    def of(cls, record: Record) -> Kept:
+    def of(cls, record: Record) -> TargetRecord:
         value = record.value
         return cls(
             int(record.name.removeprefix(NAME)),
@@ -89,7 +89,7 @@ def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bo
         False if another batch that drew the same id has written targets of its own.
     """
     for number, target in enumerate(targets):
-        kept = Kept(number, target)
+        kept = TargetRecord(number, target)
         record, written = records.put(
             str(batch.batch_id),
             f"{NAME}{number}",
@@ -97,18 +97,18 @@ def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bo
             expires_at=batch.expires_at + OUTLIVES,
             if_version=0,
         )
-        if not written and (record is None or Kept.of(record).target != target):
+        if not written and (record is None or TargetRecord.of(record).target != target):
             return False
     return True
 
 
-def read_targets(records: Records, batch_id: int, numbers: Sequence[int]) -> list[Kept]:
+def read_targets(records: Records, batch_id: int, numbers: Sequence[int]) -> list[TargetRecord]:
     """Read targets, by number; those that are not there are left out."""
     found = records.read(str(batch_id), [f"{NAME}{number}" for number in numbers])
-    return sorted((Kept.of(record) for record in found.values()), key=lambda kept: kept.number)
+    return sorted((TargetRecord.of(record) for record in found.values()), key=lambda kept: kept.number)
 
 
-def change(records: Records, batch_id: int, kept: Kept, **changes: Any) -> Kept | None:
+def change(records: Records, batch_id: int, kept: TargetRecord, **changes: Any) -> TargetRecord | None:
     """Write a change, unless the record has changed since it was read.
 
     Returns:
@@ -122,4 +122,4 @@ def change(records: Records, batch_id: int, kept: Kept, **changes: Any) -> Kept 
         expires_at=kept.expires_at,
         if_version=kept.version,
     )
-    return None if written or record is None else Kept.of(record)
+    return None if written or record is None else TargetRecord.of(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanin.entry.failures import WORK_MS, redrive
+from fanin.entry.redrives import WORK_MS, redrive
 from fanin.errors import Throttled
 from tests.unit.entry.test_queues import event, failed
 

@@ -6,9 +6,9 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from fanin import names
-from fanin.entry.failures import WORK_MS
+from fanin.entry.redrives import WORK_MS
 from infra import FaninTracker, TrackedQueue
-from infra.failures import TIMEOUT
+from infra.redrives import TIMEOUT
 
 
 def test_lambda_lets_the_chain_of_jobs_go_on(fanin, tracker):

@@ -1,0 +1,150 @@
+"""The calls that read batches, for people: they follow pages, and wait for the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from fanin.adapters.backoff import Backoff
+from fanin.adapters.system import SystemClock
+from fanin.app.api import Ledger
+from fanin.client.clock import Clock
+from fanin.client.conversions import Duration, member
+from fanin.client.ended_batches import EndedBatches
+from fanin.client.paging import follow_cursor
+from fanin.domain.batch import Batch, State
+from fanin.domain.failures import KeptMessage
+from fanin.domain.ids import parse_item
+from fanin.domain.limits import MAX_PAGE
+from fanin.domain.reports import (
+    Batches,
+    ErrorGroup,
+    FailedItem,
+    Failures,
+    Missing,
+    MissingRange,
+    Progress,
+    by_error,
+)
+from fanin.domain.targets import TargetReport
+
+_POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
+
+
+class ReadingCalls:
+    """The calls that only read, which every ``Tracker`` has; they may be repeated at will.
+
+    Args:
+        ledger: the service that keeps the batches.
+        clock: tells the time from which a timedelta counts, and waits; the machine's by default.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
+        self.ledger = ledger
+        self.clock: Clock = clock or SystemClock()
+        self.ended = EndedBatches(self.clock.monotonic)
+
+    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
+        """Read a batch and how far it is.
+
+        Args:
+            batch_id: the batch.
+            exact: count the items that are done; by default the answer has bounds, from at most 67 reads.
+        """
+        progress = self.ledger.status(batch_id, exact=exact)
+        self.ended.note(progress.batch)
+        return progress
+
+    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
+        """Wait until a batch has ended, polling every 0.25 to 5 seconds.
+
+        Args:
+            batch_id: the batch; it must be closed, because an open batch never completes.
+            timeout: seconds, or a timedelta; None waits for as long as the batch lives.
+
+        Raises:
+            TimeoutError: the batch has not ended in time.
+        """
+        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        give_up = float("inf") if patience is None else self.clock.monotonic() + patience
+        attempt = 0
+        while not (progress := self.status(batch_id)).batch.state.terminal:
+            left = give_up - self.clock.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {patience} s")
+            self.clock.sleep(min(_POLLS.delay(attempt), left))
+            attempt += 1
+        return progress
+
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+        """Read one page of the ranges of items that are not done; ``iter_missing`` gives all."""
+        return self.ledger.missing(batch_id, cursor=cursor, limit=limit)
+
+    def iter_missing(self, batch_id: int) -> Iterator[MissingRange]:
+        """All ranges of items that are not done, ascending, read a page at a time."""
+        for page in follow_cursor(lambda cursor: self.missing(batch_id, cursor=cursor, limit=MAX_PAGE)):
+            yield from page.ranges
+
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+        """Read one page of the failed items; ``iter_failures`` gives all."""
+        return self.ledger.failures(batch_id, cursor=cursor, limit=limit)
+
+    def iter_failures(self, batch_id: int) -> Iterator[FailedItem]:
+        """All failed items in the order they were added, read a page at a time."""
+        for page in follow_cursor(lambda cursor: self.failures(batch_id, cursor=cursor, limit=MAX_PAGE)):
+            yield from page.failures
+
+    def kept_message(self, item: str) -> KeptMessage | None:
+        """Read the message of a failed item; None if it was not kept.
+
+        Args:
+            item: its id, as ``failures`` lists it.
+
+        Raises:
+            InvalidItemId: the id is malformed.
+            FailureNotFound: the item has not failed.
+        """
+        block, ordinal = parse_item(item)
+        return self.ledger.failure(block.batch_id, ordinal).message
+
+    def errors(self, batch_id: int) -> tuple[ErrorGroup, ...]:
+        """Count the failed items of a batch by error, the most frequent first.
+
+        Reasons that differ in numbers, ids, quoted texts, paths and URLs alone are one error. All failures
+        are read for this, 2,000 a request.
+        """
+        pages = follow_cursor(lambda cursor: self.ledger.errors(batch_id, cursor=cursor))
+        return by_error(group for page in pages for group in page.errors)
+
+    def targets(self, batch_id: int) -> Sequence[TargetReport]:
+        """Read who is called back when a batch ends, and how far each is; tokens and URLs are masked."""
+        return self.ledger.targets(batch_id).targets
+
+    def list(
+        self,
+        state: State | str | None = None,
+        *,
+        user_key: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Batches:
+        """Read one page of the batches in a state, with a user key, or both; ``iter_batches`` gives all.
+
+        Args:
+            state: only batches in this state.
+            user_key: only batches that were opened with this user key, the newest first.
+            cursor: of the page before.
+            limit: most batches of a page. A page may have fewer; only a None cursor marks the end.
+        """
+        of = None if state is None else member(State, state)
+        return self.ledger.list(of, user_key=user_key, cursor=cursor, limit=limit)
+
+    def iter_batches(
+        self, state: State | str | None = None, *, user_key: str | None = None
+    ) -> Iterator[Batch]:
+        """All batches in a state, with a user key (the newest first), or both, read a page at a time."""
+        for page in follow_cursor(
+            lambda cursor: self.list(state, user_key=user_key, cursor=cursor, limit=MAX_PAGE)
+        ):
+            yield from page.batches

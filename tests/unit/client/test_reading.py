@@ -1,0 +1,67 @@
+"""The calls that read batches, on the ledger in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from fanin import Tracker
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import State
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def tracker(memory) -> Tracker:
+    return Tracker(SimpleNamespace(ledger=LedgerService(memory.ports())))
+
+
+def test_missing_is_followed_over_pages(tracker):
+    group = tracker.add(tracker.open().batch_id, 5_000)
+    tracker.ack(group[1::2])
+    spans = list(tracker.iter_missing(group.batch_id))
+    assert [span.start for span in spans] == list(range(0, 5_000, 2))
+    assert tracker.missing(group.batch_id, limit=3).cursor is not None
+
+
+def test_batches_of_a_state_are_followed_over_pages(tracker):
+    opened = {tracker.open().batch_id for _ in range(20)}
+    assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
+
+
+def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypatch):
+    # Given 20 batches of a key, every second one cancelled, and pages of three
+    monkeypatch.setattr("fanin.client.reading.MAX_PAGE", 3)
+    opened = []
+    for n in range(20):
+        memory.clock.advance(1_000)
+        opened.append(tracker.open(user_key="nightly").batch_id)
+        if n % 2:
+            tracker.cancel(opened[-1])
+    tracker.open(user_key="weekly")
+
+    # Then all are there, or those in the state, and the newest is the first
+    newest = opened[::-1]
+    assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
+    assert [batch.batch_id for batch in tracker.iter_batches("open", user_key="nightly")] == newest[1::2]
+    assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[:1]
+
+
+def test_wait_returns_when_the_batch_has_ended(tracker):
+    with tracker.batch() as batch:
+        pass
+    assert batch.wait().batch.state is State.COMPLETE
+
+
+def test_wait_has_an_end(tracker):
+    with tracker.batch() as batch:
+        batch.add(1)
+    with pytest.raises(TimeoutError, match=r"closed after 0\.05 s"):
+        batch.wait(timedelta(seconds=0.05))
