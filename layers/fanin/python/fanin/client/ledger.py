@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Final
 
 from fanin.adapters.backoff import Backoff
@@ -18,7 +18,7 @@ from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep, KeptMessage, checked
 from fanin.domain.ids import Group, parse_item
@@ -39,6 +39,7 @@ from fanin.domain.reports import (
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
+from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
 from fanin.wire.messages import pack
 
@@ -82,6 +83,7 @@ class LedgerCalls:
         on_failure: OnFailure | str = OnFailure.DONE,
         tolerated_failures: Tolerance | int | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
+        totals: Iterable[str] = (),
         key: str | None = None,
     ) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
@@ -109,6 +111,8 @@ class LedgerCalls:
                 a number, or a ``Tolerance`` with a share of the items.
             on_end: who is called back when the batch ends, up to five: each a ``Target``, or an object such
                 as ``{"type": "sqs", "when": "complete", "queue_url": url}``.
+            totals: names of up to four whole numbers that are summed up over the items that are done, such as
+                ``["rows", "cents"]``; see ``ack``.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
@@ -136,6 +140,7 @@ class LedgerCalls:
             on_failure=member(OnFailure, on_failure),
             tolerated_failures=_tolerance(tolerated_failures),
             on_end=targets(on_end),
+            totals=check_names(totals if isinstance(totals, str) else list(totals)),
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -192,6 +197,8 @@ class LedgerCalls:
         *,
         ranges: Iterable[ItemRange] = (),
         counts: Iterable[Count] = (),
+        totals: Mapping[str, int] | None = None,
+        results: Iterable[Result] = (),
     ) -> list[Receipt]:
         """Mark items done: any number, of any batches.
 
@@ -202,13 +209,26 @@ class LedgerCalls:
             items: an item id, several, or a whole group, which is sent as one range.
             ranges: ranges of items.
             counts: numbers of items without ids, for estimated batches.
+            totals: what the item brings to the totals of its batch: whole numbers within ±2⁵³ by name. It
+                takes a single item; several bring theirs in ``results``.
+            results: items, each with what it brings. Values count once, with the first acknowledgement of
+                their item.
 
         Returns:
             One receipt for each batch.
 
         Raises:
             InvalidItemId: an id is malformed, forged, or beyond its batch.
+            InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
         """
+        results = several("results", results, Result, '[Result(item, {"rows": 812})]')
+        if totals is not None:
+            if not isinstance(items, str):
+                raise InvalidRequest(
+                    "totals go with a single item id; give several items as results=[Result(item, totals)]"
+                )
+            results = [Result(items, totals), *results]
+            items = ()
         if isinstance(items, Group):
             ranges, items = [ItemRange(items.prefix), *ranges], ()
         if not isinstance(items, Iterable):
@@ -221,7 +241,8 @@ class LedgerCalls:
             chunks(counts, max_items=MAX_COUNTS),
             fillvalue=(),
         )
-        return mark_all(self._mark, (Acks(*request) for request in requests))
+        more = (Acks(results=page) for page in chunks(results, max_items=MAX_IDS))
+        return mark_all(self._mark, chain((Acks(*request) for request in requests), more))
 
     def _mark(self, acks: Acks) -> Sequence[Receipt]:
         """Make one request, and repeat what it leaves."""
@@ -229,7 +250,7 @@ class LedgerCalls:
         def call(acks: Acks) -> Sequence[Receipt]:
             if acks.failures:
                 return self.ledger.fail(acks.failures)
-            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
+            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
 
         return self.ended.learn(repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep)))
 

@@ -24,7 +24,7 @@ from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import (
@@ -96,8 +96,9 @@ class LedgerService:
         *,
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
+        results: Sequence[Result] = (),
     ) -> list[Receipt]:
-        return self._acks.ack(items, ranges, counts)
+        return self._acks.ack(items, ranges, counts, results)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._acks.fail(failures)
