@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import chain, zip_longest
-from typing import Any, Final
+from itertools import zip_longest
+from typing import Any, Final, cast
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
@@ -193,12 +193,11 @@ class LedgerCalls:
 
     def ack(
         self,
-        items: str | Group | Iterable[str] = (),
+        items: str | Result | Group | Iterable[str | Result] = (),
         *,
         ranges: Iterable[ItemRange] = (),
         counts: Iterable[Count] = (),
         totals: Mapping[str, int] | None = None,
-        results: Iterable[Result] = (),
     ) -> list[Receipt]:
         """Mark items done: any number, of any batches.
 
@@ -206,13 +205,12 @@ class LedgerCalls:
         anything of their request is marked; so when a later request is refused, the earlier ones are marked.
 
         Args:
-            items: an item id, several, or a whole group, which is sent as one range.
+            items: an item id, several, or a whole group, which is sent as one range. An item that brings
+                something to the totals of its batch is a ``Result``.
             ranges: ranges of items.
             counts: numbers of items without ids, for estimated batches.
-            totals: what the item brings to the totals of its batch: whole numbers within ±2⁵³ by name. It
-                takes a single item; several bring theirs in ``results``.
-            results: items, each with what it brings. Values count once, with the first acknowledgement of
-                their item.
+            totals: what a single item id brings to the totals of its batch: whole numbers within ±2⁵³ by
+                name. Values count once, with the first acknowledgement of their item.
 
         Returns:
             One receipt for each batch.
@@ -221,28 +219,26 @@ class LedgerCalls:
             InvalidItemId: an id is malformed, forged, or beyond its batch.
             InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
         """
-        results = several("results", results, Result, '[Result(item, {"rows": 812})]')
         if totals is not None:
             if not isinstance(items, str):
                 raise InvalidRequest(
-                    "totals go with a single item id; give several items as results=[Result(item, totals)]"
+                    "totals go with a single item id; give several items as Result(item, totals)"
                 )
-            results = [Result(items, totals), *results]
-            items = ()
+            items = Result(items, totals)
         if isinstance(items, Group):
             ranges, items = [ItemRange(items.prefix), *ranges], ()
-        if not isinstance(items, Iterable):
+        if not isinstance(items, Iterable | Result):
             raise InvalidRequest(f"items must be an item id, several, or a group, not {shown(items)}")
+        named = [items] if isinstance(items, str | Result) else items
         ranges = several("ranges", ranges, ItemRange, "[ItemRange(group.prefix, 0, 10)]")
         counts = several("counts", counts, Count, "[Count(batch_id, 10)]")
         requests = zip_longest(
-            chunks([items] if isinstance(items, str) else items, max_items=MAX_IDS),
+            chunks(named, max_items=MAX_IDS),
             chunks(ranges, max_items=MAX_RANGES),
             chunks(counts, max_items=MAX_COUNTS),
             fillvalue=(),
         )
-        more = (Acks(results=page) for page in chunks(results, max_items=MAX_IDS))
-        return mark_all(self._mark, chain((Acks(*request) for request in requests), more))
+        return mark_all(self._mark, (_acks(*request) for request in requests))
 
     def _mark(self, acks: Acks) -> Sequence[Receipt]:
         """Make one request, and repeat what it leaves."""
@@ -260,6 +256,7 @@ class LedgerCalls:
         reason: str = "",
         *,
         message: KeptMessage | str | None = None,
+        totals: Mapping[str, int] | None = None,
     ) -> list[Receipt]:
         """Mark items done as failed: any number, of any batches.
 
@@ -270,6 +267,7 @@ class LedgerCalls:
             items: item ids; or ``Failure``, each with a reason and a message of its own.
             reason: for the item ids. The first 1,024 characters of a reason are kept.
             message: for the item ids: the message, or its text.
+            totals: what a single item id brings to the totals of its batch all the same; see ``ack``.
 
         Returns:
             One receipt for each batch.
@@ -280,9 +278,13 @@ class LedgerCalls:
         """
         named = [items] if isinstance(items, str | Failure) else items
         example = "[item, Failure(other_item, reason)]"
+        if totals is not None and not isinstance(items, str):
+            raise InvalidRequest(
+                "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
+            )
         kept_message = KeptMessage(message) if isinstance(message, str) else message
         failures = (
-            Failure(item, reason, kept_message) if isinstance(item, str) else item
+            Failure(item, reason, kept_message, totals=totals or {}) if isinstance(item, str) else item
             for item in several("items", named, (str, Failure), example)
         )
         kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)
@@ -480,6 +482,12 @@ def _tolerance(given: Tolerance | int | None) -> Tolerance | None:
         f"tolerated_failures must be a number of failures or a Tolerance, such as Tolerance(percent=5), not"
         f" {shown(given)}"
     )
+
+
+def _acks(items: Sequence[str | Result], ranges: Sequence[ItemRange], counts: Sequence[Count]) -> Acks:
+    results = [one for one in items if isinstance(one, Result)]
+    plain = [one for one in items if not isinstance(one, Result)] if results else items
+    return Acks(cast("Sequence[str]", plain), ranges, counts, results=results)
 
 
 def _kept(reason: str) -> str:

@@ -22,6 +22,8 @@ MAX_VALUE: Final = 2**53
 
 A sum of 2⁴⁰ such values has 28 digits; DynamoDB adds numbers of 38 digits exactly.
 """
+MAX_HANDED: Final = 2**80
+"""The largest sum that a batch hands to its parent item: 2⁴⁰ of them are still added exactly."""
 NAME: Final = "[a-z][a-z0-9_]{0,31}"
 
 
@@ -46,8 +48,8 @@ def check_names(names: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def check_values(values: object) -> Mapping[str, int]:
-    """Return what an item brings, if it is a whole number within ±2⁵³ for each of its totals.
+def check_values(values: object, most: int = MAX_VALUE) -> Mapping[str, int]:
+    """Return what an item brings, if it is a whole number within ± ``most`` for each of its totals.
 
     Raises:
         InvalidRequest: it is anything else.
@@ -58,7 +60,7 @@ def check_values(values: object) -> Mapping[str, int]:
             f" {limits.shown(values)}"
         )
     for name, value in values.items():
-        limits.whole(f"total {limits.shown(name)}", value, -MAX_VALUE, MAX_VALUE)
+        limits.whole(f"total {limits.shown(name)}", value, -most, most)
     return values
 
 
@@ -75,6 +77,16 @@ def in_order(values: Mapping[str, int], names: Sequence[str], *, batch_id: int) 
             " opened"
         )
     return tuple(values.get(name, 0) for name in names)
+
+
+def added(totals: Mapping[str, int], values: Mapping[str, int]) -> dict[str, int]:
+    """What an item brings in all: what it brought before, and more.
+
+    Raises:
+        InvalidRequest: a value or a sum is not a whole number within ±2⁵³.
+    """
+    check_values(values)
+    return {**totals, **check_values({name: totals.get(name, 0) + value for name, value in values.items()})}
 
 
 def plus(one: Sums, other: Sums) -> Sums:

@@ -12,7 +12,7 @@ from fanin.domain import ids, limits
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Result
 from fanin.domain.failures import checked
 from fanin.domain.ids import Block
-from fanin.domain.totals import check_values
+from fanin.domain.totals import MAX_VALUE, check_values
 from fanin.errors import RequestTooLarge
 from fanin.wire.messages import pack, unpack
 
@@ -143,8 +143,10 @@ def parse_ack(
     ranges: Sequence[ItemRange],
     counts: Sequence[Count],
     results: Sequence[Result] = (),
+    *,
+    most: int = MAX_VALUE,
 ) -> Mapping[int, Share]:
-    """Parse a request to mark items done.
+    """Parse a request to mark items done, in which no value is beyond ± ``most``.
 
     Returns:
         Batch id → its share, in the order in which the batches are named first.
@@ -160,7 +162,7 @@ def parse_ack(
     everything = (*items, *(result.item for result in results)) if results else items
     parsed = list(_parse_items(everything))
     named = _by_batch((one.block.batch_id, one) for one in parsed)
-    brought = _by_batch(_brought(results, parsed))
+    brought = _by_batch(_brought(results, parsed, most))
     spans = _by_batch((span.block.batch_id, span) for span in map(_parse_range, ranges))
     counted = _by_batch(map(_parse_count, counts))
     totals = _by_batch((count.batch_id, check_values(count.totals)) for count in counts if count.totals)
@@ -222,14 +224,14 @@ def _parse_items(items: Iterable[str]) -> Iterator[Named]:
 
 
 def _brought(
-    results: Iterable[Result | Failure], parsed: Iterable[Named]
+    results: Iterable[Result | Failure], parsed: Iterable[Named], most: int = MAX_VALUE
 ) -> Iterator[tuple[int, tuple[int, Mapping[str, int]]]]:
     """What items bring to the totals: (batch id, (ordinal, values)); their ids have been parsed."""
     blocks = {one.block.prefix: one.block for one in parsed}
     for result in results:
         prefix, _, index = result.item.rpartition(":")
         block = blocks[prefix]
-        yield block.batch_id, (block.first + int(index), check_values(result.totals))
+        yield block.batch_id, (block.first + int(index), check_values(result.totals, most))
 
 
 def _parse_range(item_range: ItemRange) -> Span:

@@ -20,6 +20,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.words import Outcome, WordKey
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result, join
 from fanin.domain.batch import Batch, Mode
+from fanin.domain.totals import MAX_VALUE
 from fanin.errors import (
     FaninError,
     InvalidRequest,
@@ -105,8 +106,10 @@ class Acks:
         ranges: Sequence[ItemRange],
         counts: Sequence[Count],
         results: Sequence[Result] = (),
+        *,
+        most: int = MAX_VALUE,
     ) -> list[Receipt]:
-        shares = parse_ack(items, ranges, counts, results)
+        shares = parse_ack(items, ranges, counts, results, most=most)
         batches = self._check(shares)
         for share in shares.values():
             if share.counted and batches[share.batch_id].mode is Mode.EXACT:

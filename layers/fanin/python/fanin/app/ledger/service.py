@@ -40,6 +40,7 @@ from fanin.domain.reports import (
 )
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
+from fanin.domain.totals import MAX_HANDED
 from fanin.domain.tree import Mark
 
 
@@ -102,6 +103,10 @@ class LedgerService:
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._acks.fail(failures)
+
+    def hand_over(self, item: str, totals: Mapping[str, int]) -> None:
+        """Mark the parent item of a batch done, with the sums of the batch, which are larger than values."""
+        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_HANDED)
 
     def close(self, batch_id: int) -> Batch:
         return self._lifecycle.close(batch_id)

@@ -180,7 +180,7 @@ class LedgerAcknowledger:
 
     def _call(self, acks: Acks) -> None:
         if acks.items or acks.results:
-            self._ledger.ack(acks.items, results=acks.results)
+            self._ledger.ack([*acks.items, *acks.results])
         if acks.failures:
             self._ledger.fail(acks.failures)
 
