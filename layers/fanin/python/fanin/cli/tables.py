@@ -74,7 +74,7 @@ def total_facts(batch: Batch) -> list[tuple[str, object]]:
 
 
 def _inexact(batch: Batch) -> str:
-    return ", repeats included" if batch.mode is Mode.ESTIMATED else " so far as it is known; --exact sums up"
+    return ", repeats included" if batch.mode is Mode.ESTIMATED else " in finished parts; --exact sums up all"
 
 
 def done(progress: Progress) -> str:
