@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,12 +37,13 @@ class Mended:
     retry: Progress
     execution: tuple[str, dict[str, Any]]
 
-    def checks(self, first: int, failed: int) -> Iterator[tuple[str, bool]]:
+    def checks(self, first: int, failed: int, totals: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
         """Each promise, and whether it holds.
 
         Args:
             first: the first batch.
             failed: how many of its items failed.
+            totals: of all rows of the catalog.
         """
         kept = sum(group.kept for group in self.errors)
         batch = self.retry.batch
@@ -57,6 +58,11 @@ class Mended:
         yield (
             "the second batch retries the first, and is complete without failures",
             (batch.state, batch.items, batch.failed, batch.retry_of) == (State.COMPLETE, failed, 0, first),
+        )
+        sums = {name: batch.totals[name] + batch.totals_before[name] for name in batch.totals}
+        yield (
+            f"with those of the first batch, its rows have all {totals['bytes']:,} bytes of the catalog",
+            sums == totals and batch.totals_exact,
         )
         status, output = self.execution
         yield (

@@ -119,12 +119,17 @@ class Outcome:
             f"{spoilt} malformed rows failed, and the event lists them",
             (self.counts.failed == spoilt == detail["failed"]),
         )
+        totals = self.catalog.totals(spoilt=False)
+        yield (
+            f"the rows have {totals['bytes']:,} bytes and {totals['hubs']} hubs, each row counted once",
+            (batch.totals == detail["totals"] == totals and batch.totals_exact),
+        )
         yield f"{items - spoilt:,} airports are in the table", self.imported == items - spoilt
         yield (
             "asked while it ran, fanin found no error",
             self.asked is None or all(one.severity is not Severity.ERROR for one in self.asked.findings),
         )
-        yield from self.mended.checks(batch.batch_id, spoilt)
+        yield from self.mended.checks(batch.batch_id, spoilt, self.catalog.totals(spoilt=True))
         yield f"after the redrive, {items:,} airports are in the table", self.imported_at_last == items
 
 
@@ -164,6 +169,7 @@ def _figures(outcome: Outcome, stack: Stack) -> Table:
         (f"{outcome.counts.first:,}", "first: marked done by this acknowledgement and none before"),
         (f"{outcome.counts.duplicate:,}", "duplicate: were done already"),
         (f"{outcome.counts.failed:,}", "failed for good"),
+        (f"{outcome.progress.batch.totals['bytes']:,}", "bytes in the imported rows, each counted once"),
         (
             f"{writes.total() / items:.3f}",
             (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import airportsdata
 
+from examples.catalog.consumer.airports import HUBS
 from fanin import Message
 
 SPOILT_EVERY = 500  # 0.2 % of the rows
@@ -49,6 +50,14 @@ class Catalog:
     @property
     def again(self) -> int:
         return len(range(AGAIN_AT, len(self.rows), AGAIN_EVERY))
+
+    def totals(self, *, spoilt: bool) -> dict[str, int]:
+        """Bytes of the messages, and rows that are hubs; of all rows, or of those that are not spoilt."""
+        rows = [row for number, row in enumerate(self.rows) if spoilt or number % SPOILT_EVERY]
+        return {
+            "bytes": sum(len(Message(row).text.encode()) for row in rows),
+            "hubs": sum(row["iata"] in HUBS for row in rows),
+        }
 
     def messages(self) -> Iterator[Message]:
         """One message for each row, with the number of the row as an attribute."""

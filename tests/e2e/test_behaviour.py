@@ -17,6 +17,7 @@ from tests.behaviour.test_batches import *  # noqa: F403
 from tests.behaviour.test_consuming import *  # noqa: F403
 from tests.behaviour.test_nesting import *  # noqa: F403
 from tests.behaviour.test_patterns import *  # noqa: F403
+from tests.behaviour.test_totals import *  # noqa: F403
 from tests.behaviour.world import Told
 from tests.e2e.deployment import Deployment, Subscriber, eventually
 

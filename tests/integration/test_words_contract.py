@@ -197,3 +197,32 @@ class TestWords:
             assert reduce(or_, firsts) == FULL
             assert racing.words.read([key]) == {key: 0}
             assert sum(answer[place].word == 0 and answer[place].first > 0 for answer in answers) == 1
+
+
+class TestSums:
+    def test_are_added_by_the_write_that_clears_the_bits(self, stores: Stores) -> None:
+        mine = raised(stores, KEY, 0b11, {0: Tally(sums=(5, -7)), 1: Tally(sums=(2**53, 0))})
+        assert mine.tally.sums == (2**53 + 5, -7)
+        assert raised(stores, KEY, 0b100, {}).tally.sums == (2**53 + 5, -7)
+
+    def test_of_bits_that_are_clear_are_not_added_again(self, stores: Stores) -> None:
+        raised(stores, KEY, 0b01, {0: Tally(sums=(5,))})
+        again = raised(stores, KEY, 0b11, {0: Tally(sums=(50,)), 1: Tally(sums=(3,))})
+        assert (again.first, again.tally.sums) == (0b10, (8,))
+        assert raised(stores, KEY, 0b11, {0: Tally(sums=(50,))}).tally.sums == (8,)
+
+    def test_of_a_whole_word_and_of_failed_items_count_too(self, stores: Stores) -> None:
+        whole = raised(stores, KEY, FULL, {n: Tally(sums=(n, 2**53, 1, -1)) for n in range(64)})
+        assert whole.tally.sums == (2016, 2**59, 64, -64)
+
+    def test_go_up_and_say_if_a_version_without_totals_gave_none(self, stores: Stores) -> None:
+        above = WordKey(KEY.batch_id, 1, 0)
+        both = {0: Tally(sums=(5, 0)), 1: Tally(2, sums=(-5, 2**93))}
+        assert raised(stores, above, 0b11, both).tally == Tally(2, sums=(0, 2**93))
+        assert raised(stores, above, 0b100, {2: Tally(1)}).tally == Tally(3, whole=False, sums=(0, 2**93))
+        (read,) = stores.words.read_tallied([above]).values()
+        assert read.tally == Tally(3, whole=False, sums=(0, 2**93))
+
+    def test_alone_of_a_version_without_totals_are_none(self, stores: Stores) -> None:
+        above = WordKey(KEY.batch_id, 1, 0)
+        assert raised(stores, above, 0b1, {0: Tally(1)}).tally == Tally(1)

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 import boto3
-from airports import Malformed, parse, parse_what_is_there
+from airports import HUBS, Malformed, parse, parse_what_is_there
 
 from fanin import ItemFailed, ReceivedMessage, Tracker
 
@@ -25,6 +25,7 @@ def handler(message: ReceivedMessage) -> None:
     except Malformed as error:
         raise ItemFailed(str(error)) from error  # the row is wrong for good: SQS need not send it again
     table().put_item(Item=airport)  # after any other error SQS sends the message again
+    message.add(bytes=len(message.body.encode()), hubs=int(airport.get("iata") in HUBS))
 
 
 def parsed(message: ReceivedMessage) -> dict[str, Any]:

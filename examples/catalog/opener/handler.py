@@ -12,5 +12,7 @@ tracker = Tracker.from_env()
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     waiting = json.dumps(event["on_end"], sort_keys=True)
     key = hashlib.sha256(waiting.encode()).hexdigest()  # Lambda may repeat the invocation
-    batch = tracker.open(user_key=event["input"]["user_key"], on_end=event["on_end"], key=key)
+    batch = tracker.open(
+        user_key=event["input"]["user_key"], totals=["bytes", "hubs"], on_end=event["on_end"], key=key
+    )
     return {"batch_id": batch.batch_id}

@@ -53,3 +53,65 @@ def test_fail_takes_a_reason_for_all_and_for_each(run, tracker, group):
 @pytest.mark.parametrize("command", ["ack", "fail"])
 def test_nothing_named_is_wrong_usage(run, command):
     assert run(command).exit_code == ExitCode.USAGE
+
+
+class TestTotals:
+    @pytest.fixture
+    def group(self, tracker):
+        return tracker.add(tracker.open(totals=["rows", "cents"]).batch_id, 10)
+
+    def totals(self, tracker, group):
+        row = tracker.status(group.batch_id, exact=True).batch
+        return dict(row.totals), row.totals_exact
+
+    def test_an_item_brings_what_it_says(self, run, tracker, group):
+        assert run("ack", group[0], "--total", "rows=812", "--total", "cents=-5").exit_code == 0
+        assert run("fail", group[1], "--reason", "torn", "--total", "rows=1").exit_code == 0
+        assert run("ack", group[0], "--total", "rows=7").exit_code == 0
+        assert self.totals(tracker, group) == ({"rows": 813, "cents": -5}, True)
+
+    def test_lines_of_stdin_bring_their_own(self, run, tracker, group):
+        lines = f"{group[0]}\trows=3 cents=+4\n{group[1]}\n{group[2]}\trows=10\n"
+        assert run("ack", "-", stdin=lines).exit_code == 0
+        assert self.totals(tracker, group) == ({"rows": 13, "cents": 4}, True)
+        assert tracker.status(group.batch_id, exact=True).done_min == 3
+
+    @pytest.mark.parametrize(
+        ("total", "why"),
+        [
+            ("rows", "write NAME=NUMBER"),
+            ("rows=1.5", "write NAME=NUMBER"),
+            ("Rows=1", "write NAME=NUMBER"),
+            ("=1", "write NAME=NUMBER"),
+        ],
+    )
+    def test_what_is_not_a_total_is_wrong_usage(self, run, group, total, why):
+        result = run("ack", group[0], "--total", total)
+        assert result.exit_code == ExitCode.USAGE
+        assert why in " ".join(result.stderr.split())
+
+    def test_one_total_goes_with_one_item(self, run, group):
+        for items in ([group[0], group[1]], ["-"]):
+            assert run("ack", *items, "--total", "rows=1").exit_code == ExitCode.USAGE
+        twice = run("ack", group[0], "--total", "rows=1", "--total", "rows=2")
+        assert "named twice" in " ".join(twice.stderr.split())
+
+    def test_a_total_that_the_batch_does_not_have_is_refused(self, run, tracker, group):
+        result = run("ack", group[0], "--total", "row=1")
+        assert result.exit_code not in {0, ExitCode.USAGE}
+        assert "its totals are rows, cents" in " ".join(result.stderr.split())
+        assert tracker.status(group.batch_id, exact=True).done_min == 0
+
+
+def test_totals_are_opened_shown_and_summed_up(run, tracker):
+    batch = int(run("open", "--total", "rows").stdout)
+    group = tracker.add(batch, 8_000)
+    assert run("ack", group[0], "--total", "rows=1200").exit_code == 0
+    assert "total rows  0 in finished parts; --exact sums up all" in run("status", str(batch)).stdout
+    assert "total rows  1,200 " in run("status", str(batch), "--exact").stdout
+    assert run("status", str(batch), "--exact", "--json").document["totals"] == {"rows": 1200}
+    assert "total rows  1,200" in run("verify", str(batch)).stdout
+    tracker.ack(group)
+    tracker.close(batch)
+    watched = run("watch", str(batch))
+    assert "8,000 of 8,000, 1,200 rows, complete" in watched.stderr

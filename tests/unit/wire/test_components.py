@@ -18,7 +18,7 @@ from tests.unit.wire.values import CASES
 PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
     "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
     "OrdinalRange", "Redriving",
-    "Recipient", "Reply", "ReplyReceipt", "Ticket", "Work",
+    "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "DoneWork", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}

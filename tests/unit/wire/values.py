@@ -32,6 +32,10 @@ from fanin.wire.shapes import Shape
 times = st.integers(0, 4_102_444_800_000)
 maybe_times = st.none() | times
 numbers = st.integers(0, 2**40)
+sums = st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True), st.integers(), max_size=4)
+values = st.dictionaries(
+    st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True), st.integers(-(2**53), 2**53), max_size=4
+)
 strings = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -67,6 +71,8 @@ batch = st.builds(
     tolerated_failures=st.none() | a_tolerance,
     cause=st.none() | st.sampled_from(b.Cause),
     held=numbers,
+    totals=sums,
+    totals_before=sums,
 ).map(lambda row: replace(row, touched_at=row.active_at, held_more=row.may_hold_more))
 kept = st.builds(
     KeptMessage,
@@ -80,8 +86,13 @@ kept = st.builds(
     group_id=st.none() | st.text(min_size=1, max_size=5),
 )
 failure = st.builds(
-    acks.Failure, reason=st.text(max_size=9), message=st.none() | kept, attempts=st.integers(0, 9)
+    acks.Failure,
+    reason=st.text(max_size=9),
+    message=st.none() | kept,
+    attempts=st.integers(0, 9),
+    totals=values,
 )
+result = st.builds(acks.Result, item=st.text(max_size=9), totals=values)
 failed_item = st.builds(
     reports.FailedItem,
     ordinal=numbers,
@@ -144,6 +155,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             tolerated_failures=st.none() | a_tolerance,
             kind=st.just(b.Kind.BATCH),
             size=st.none(),
+            totals=sums.map(tuple),
         ),
     ),
     "Batch": (batches.BATCH, batch),
@@ -190,8 +202,11 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
                     stop=st.none() | st.integers(1, 2**32 - 1),
                 )
             ),
-            counts=tuples(st.builds(acks.Count, batch_id=numbers, n=st.integers(1, 2**32 - 1))),
+            counts=tuples(
+                st.builds(acks.Count, batch_id=numbers, n=st.integers(1, 2**32 - 1), totals=values)
+            ),
             failures=st.just(()),
+            results=tuples(result),
         ),
     ),
     "QueuedAcks": (
@@ -202,6 +217,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             ranges=st.just(()),
             counts=st.just(()),
             failures=tuples(failure),
+            results=tuples(result),
         ),
     ),
     "FailItems": (items.FAILURES, tuples(failure)),

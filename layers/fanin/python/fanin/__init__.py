@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
     from fanin.client.tracker import Tracker
-    from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+    from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
     from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck
@@ -196,6 +196,7 @@ __all__ = [
     "Reply",
     "ReplyReceipt",
     "RequestTooLarge",
+    "Result",
     "Retry",
     "Route",
     "RouteNotFound",
@@ -264,6 +265,7 @@ _HOMES: Final = {
     "FailedMessage": "fanin.domain.reports",
     "FailureNotFound": "fanin.errors",
     "Failure": "fanin.domain.acks",
+    "Result": "fanin.domain.acks",
     "Failures": "fanin.domain.reports",
     "FaninError": "fanin.errors",
     "Finding": "fanin.domain.diagnosis",

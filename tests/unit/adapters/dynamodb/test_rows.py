@@ -50,6 +50,9 @@ BATCH = Batch(
     stall_after=13,
     stall_told=14,
     targets=3,
+    totals={"rows": 2**93, "cents": -5},
+    totals_exact=True,
+    totals_before={"rows": 7},
 )
 
 

@@ -10,7 +10,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.domain import limits
-from fanin.domain.acks import Failure
+from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.reports import FailedItem, Failures
 from fanin.errors import Throttled
@@ -505,3 +505,29 @@ class TestSteps:
         LedgerService(world.ports, Kinds(announced={Kind.FRAME: tell})).announce(frame)
 
         assert published == [1]
+
+
+class TestTotals:
+    def test_a_sum_that_is_larger_than_a_value_may_be_is_handed_over_all_the_same(self, world: World) -> None:
+        # Given a child whose sum is beyond what an item may bring
+        parent, (group,) = world.batch(1, closed=True, totals=("rows",))
+        child, (items,) = world.batch(3, closed=True, totals=("rows", "cents"), parent_item=group[0])
+        world.ledger.ack(results=[Result(item, {"rows": 2**53, "cents": 1}) for item in items])
+
+        # When its end is announced, twice
+        announced(world, child)
+        event = announced(world, child)
+
+        # Then the parent has it once
+        assert event.detail["totals"] == {"rows": 3 * 2**53, "cents": 3}
+        row = world.row(parent)
+        assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 3 * 2**53}, True)
+
+    def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True, totals=("rows",))
+        child, (items,) = world.batch(3, totals=("rows",), parent_item=group[0])
+        world.ledger.ack(results=[Result(items[0], {"rows": 5})])
+        world.ledger.cancel(child.batch_id)
+
+        assert announced(world, child).detail["totals"] == {"rows": 5}
+        assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 0})

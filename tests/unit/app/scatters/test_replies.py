@@ -510,3 +510,29 @@ class TestClaims:
             inbox.receiver.claim(ClaimCheckRequest(group[0], 1))
         with pytest.raises(InvalidItemId):
             inbox.receiver.claim(ClaimCheckRequest(inbox.nth(3), 1))
+
+
+class TestTotals:
+    def test_a_total_that_the_scatter_does_not_have_refuses_the_request_before_a_payload_is_stored(
+        self, inbox: Inbox
+    ) -> None:
+        inbox.ask(2, totals=("km",))
+        inbox.accesses.writes.clear()
+
+        with pytest.raises(InvalidRequest, match="has no total 'miles': its totals are km"):
+            inbox.receiver.reply(
+                [Reply(inbox.nth(0), 1, totals={"km": 1}), Reply(inbox.nth(1), 2, totals={"miles": 1})]
+            )
+        with pytest.raises(InvalidRequest, match="whole number"):
+            inbox.receiver.reply([Reply(inbox.nth(0), 1, totals={"km": 2**60})])
+        assert not inbox.accesses.writes
+
+    def test_of_two_replies_of_a_recipient_in_one_request_the_first_brings_its_values(
+        self, inbox: Inbox
+    ) -> None:
+        inbox.ask(1, totals=("km",))
+        inbox.receiver.reply(
+            [Reply(inbox.nth(0), 1, totals={"km": 5}), Reply(inbox.nth(0), 1, totals={"km": 70})]
+        )
+
+        assert inbox.ledger.status(inbox.batch_id, exact=True).batch.totals == {"km": 5}

@@ -9,17 +9,16 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from fanin import Failure
 from fanin.client import ledger as tracker_ledger
 from fanin.client import merging
 from fanin.client.consuming.acknowledging import (
     ItemOutcome,
     LedgerAcknowledger,
     QueueAcknowledger,
-    split,
+    acks_of,
     unacknowledged,
 )
-from fanin.domain.acks import Acks
+from fanin.domain.acks import Acks, Failure, Result
 from fanin.domain.failures import KeptMessage
 from fanin.errors import (
     AccessDenied,
@@ -102,9 +101,14 @@ class TestUndelivered:
         assert "2 items could not be acknowledged and come again: not now" in caplog.text
 
 
-def test_split_separates_done_from_failed_and_cuts_reasons():
-    outcomes = [ItemOutcome("a"), ItemOutcome("b", "x" * 2_000), ItemOutcome("c"), ItemOutcome("d", "")]
-    assert split(outcomes) == (["a", "c"], [Failure("b", "x" * 1_024), Failure("d", "")])
+def test_one_request_has_what_is_done_what_failed_and_what_brings_totals():
+    outcomes = [ItemOutcome("a"), ItemOutcome("b", "x" * 2_000), ItemOutcome("c", totals={"rows": 7})]
+    outcomes += [ItemOutcome("d", "", totals={"rows": 1})]
+    assert acks_of(outcomes) == Acks(
+        items=["a"],
+        failures=[Failure("b", "x" * 1_024), Failure("d", "", totals={"rows": 1})],
+        results=[Result("c", {"rows": 7})],
+    )
 
 
 class TestLedgerAcknowledger:

@@ -19,6 +19,7 @@ from fanin.cli.options import (
     OnEnd,
     PageSize,
     ToleratedFailures,
+    TotalNames,
     UserKey,
     WhatOnFailure,
 )
@@ -77,6 +78,7 @@ def open_batch(
     tolerate_failures: ToleratedFailures = None,
     min_sample: MinSample = None,
     on_end: OnEnd = None,
+    total: TotalNames = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -100,6 +102,7 @@ def open_batch(
         on_failure=on_failure,
         tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
         on_end=[parsing.target(text) for text in on_end or ()],
+        totals=total or (),
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))

@@ -21,6 +21,7 @@ from fanin.cli.options import (
     MinSample,
     OnEnd,
     ToleratedFailures,
+    TotalNames,
     UserKey,
     WhatOnFailure,
 )
@@ -60,6 +61,7 @@ def fanout(
     tolerate_failures: ToleratedFailures = None,
     min_sample: MinSample = None,
     on_end: OnEnd = None,
+    total: TotalNames = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -99,6 +101,7 @@ def fanout(
             on_failure=on_failure,
             tolerated_failures=tolerated,
             on_end=[parsing.target(text) for text in on_end or ()],
+            totals=total or (),
             key=key,
             on_error="cancel" if key is None else "leave",
         ) as batch,
@@ -197,6 +200,7 @@ def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unse
         "failed_more": batch.failed_more,
         "held": batch.held,
         "held_more": batch.may_hold_more,
+        **({"totals": dict(batch.totals), "totals_exact": batch.totals_exact} if batch.totals else {}),
         "malformed": {
             "count": malformed.count,
             "rows": [{"row": row, "reason": reason} for row, reason in malformed.named],
@@ -206,6 +210,8 @@ def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unse
     ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent"]
     ended += [f"{failed(batch)} failed"] if batch.failed else []
     ended += [f"{held(batch)} held"] if batch.held else []
+    if batch.totals_exact:
+        ended += [f"{number:,} {name}" for name, number in batch.totals.items()]
     run.answer(document, ", ".join(ended))
     if run.as_json:
         return

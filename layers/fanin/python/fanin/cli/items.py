@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.options import TotalValues
 from fanin.cli.session import Session, lines_of_stdin, session
-from fanin.domain.acks import Failure, Receipt
+from fanin.domain.acks import Failure, Receipt, Result
 from fanin.wire.items import RECEIPTS
 
 app = typer.Typer()
@@ -39,16 +40,19 @@ def ack(
             "--count", metavar="BATCH=N", help="Count N items of an estimated batch as done; may be repeated."
         ),
     ] = None,
+    total: TotalValues = None,
 ) -> None:
     """Mark items done; an item may be acknowledged more than once.
 
-    --range b:g:0..10 means the first ten items of group b:g, --range b:g:10.. all others.
+    --range b:g:0..10 means the first ten items of group b:g, --range b:g:10.. all others. A line of stdin
+    may have an item id, a tab, and what this item adds to totals: rows=812 cents=-5.
     """
     spans = [parsing.item_range(text) for text in ranges or ()]
     numbers = [parsing.count(text) for text in counts or ()]
     _need(items, spans, numbers)
     run = session(ctx)
-    _answer(run, run.tracker.ack(_named(items), ranges=spans, counts=numbers))
+    named = _results(_named(items), _for_one(items, total))
+    _answer(run, run.tracker.ack(named, ranges=spans, counts=numbers))
 
 
 @app.command()
@@ -56,6 +60,7 @@ def fail(
     ctx: typer.Context,
     items: Items = None,
     reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
+    total: TotalValues = None,
 ) -> None:
     """Mark items failed; they count as done, unless their batch holds them.
 
@@ -63,7 +68,8 @@ def fail(
     """
     _need(items)
     run = session(ctx)
-    _answer(run, run.tracker.fail(_failures(_named(items), reason)))
+    totals = _for_one(items, total)
+    _answer(run, run.tracker.fail(_failures(_named(items), reason, totals)))
 
 
 def _need(*given: Sequence[object] | None) -> None:
@@ -76,10 +82,29 @@ def _named(items: Sequence[str] | None) -> Iterator[str]:
     return chain.from_iterable(parts)
 
 
-def _failures(lines: Iterable[str], reason: str) -> Iterator[Failure]:
+def _for_one(items: Sequence[str] | None, total: Sequence[str] | None) -> dict[str, int]:
+    """What --total says of the only item that is named."""
+    totals = parsing.totals(total or ())
+    if totals and (items is None or len(items) != 1 or items[0] == "-"):
+        raise typer.BadParameter(
+            "--total goes with a single item id; for several, write lines to stdin, each of an item id, a tab"
+            " and rows=812"
+        )
+    return totals
+
+
+def _results(lines: Iterable[str], totals: dict[str, int]) -> Iterator[str | Result]:
+    """The items, those that bring something to the totals of their batches with that."""
+    for line in lines:
+        item, _, said = line.partition("\t")
+        brought = parsing.totals(said.split()) or totals
+        yield Result(item, brought) if brought else item
+
+
+def _failures(lines: Iterable[str], reason: str, totals: dict[str, int]) -> Iterator[Failure]:
     for line in lines:
         item, _, own = line.partition("\t")
-        yield Failure(item, own or reason)
+        yield Failure(item, own or reason, totals=totals)
 
 
 def _answer(run: Session, receipts: Sequence[Receipt]) -> None:

@@ -76,6 +76,20 @@ KeepOption: TypeAlias = Annotated[
     ),
 ]
 
+TotalNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--total",
+        metavar="NAME",
+        help="Sum up this number over the items that are done, such as rows; up to four.",
+    ),
+]
+TotalValues: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--total", metavar="NAME=NUMBER", help="What the item adds to a total of its batch; may be repeated."
+    ),
+]
 OnEnd: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -13,6 +14,7 @@ from fanin.domain.ids import parse_batch_id, parse_item
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
 from fanin.domain.tolerance import Tolerance
+from fanin.domain.totals import NAME
 from fanin.errors import InvalidRequest
 from fanin.wire.times import decode_time
 
@@ -100,6 +102,22 @@ def count(text: str) -> Count:
     if not equals or not number.isdecimal():
         raise typer.BadParameter(f"{text!r} is not a count; write BATCH=N")
     return Count(batch_id(batch), int(number))
+
+
+def total(text: str) -> tuple[str, int]:
+    """Parse what an item adds to a total: ``NAME=NUMBER``, such as ``rows=812``."""
+    name, _, number = text.partition("=")
+    if not re.fullmatch(NAME, name) or not re.fullmatch(r"[+-]?\d{1,16}", number, re.ASCII):
+        raise typer.BadParameter(f"{text!r} is not a total; write NAME=NUMBER, such as rows=812")
+    return name, int(number)
+
+
+def totals(texts: Iterable[str]) -> dict[str, int]:
+    """Parse what an item adds to several totals, each named once."""
+    pairs = [total(text) for text in texts]
+    if len(named := dict(pairs)) < len(pairs):
+        raise typer.BadParameter("a total is named twice; write each once")
+    return named
 
 
 def quorum(text: str) -> int | float:

@@ -133,14 +133,16 @@ def verify(
 
     Exits with 1 if anything disagreed.
     """
-    from fanin.cli.tables import batch_facts, facts
+    from fanin.cli.tables import batch_facts, facts, total_facts
 
     run = session(ctx)
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
     run.answer(
         VERDICT.encode(verdict),
-        facts([*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}")]),
+        facts(
+            [*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}"), *total_facts(verdict.batch)]
+        ),
         *found,
         "repaired" if verdict.repaired else "left as it is" if found else "all agrees",
     )

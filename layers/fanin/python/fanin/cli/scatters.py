@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, UserKey
+from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, TotalNames, UserKey
 from fanin.cli.session import session
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
 from fanin.wire import scatters as wire
@@ -62,6 +62,7 @@ def start(
     ] = None,
     user_key: UserKey = "",
     metadata: Metadata = None,
+    total: TotalNames = None,
     key: Annotated[
         str | None, typer.Option(help="Idempotency key: repeating the command with it starts nothing more.")
     ] = None,
@@ -81,6 +82,7 @@ def start(
         quorum=parsing.quorum(quorum) if quorum else None,
         user_key=user_key,
         metadata=dict(map(parsing.pair, metadata or ())),
+        totals=total or (),
         key=key,
     )
     run.answer(wire.SCATTERED.encode(started), str(started.batch.batch_id))
@@ -122,6 +124,8 @@ def replies(
 
 
 def _facts(found: Scattered) -> list[tuple[str, object]]:
+    from fanin.cli.tables import total_facts
+
     return [
         ("scatter", found.batch.batch_id),
         ("state", f"{found.batch.state}, partial" if found.batch.partial else str(found.batch.state)),
@@ -132,4 +136,5 @@ def _facts(found: Scattered) -> list[tuple[str, object]]:
         ("missing", f"{found.missing:,}"),
         ("sent again", f"{found.retries} of {found.max_retries} times"),
         ("quorum", found.quorum),
+        *total_facts(found.batch),
     ]

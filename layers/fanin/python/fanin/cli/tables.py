@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from fanin.domain.acks import Receipt
-from fanin.domain.batch import Batch, OnFailure
+from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep
 from fanin.domain.reports import Progress
 from fanin.domain.targets import TargetReport
@@ -61,7 +61,20 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
     row = progress.batch
-    return [*batch_facts(row), ("done", done(progress)), ("failed", failed(row)), ("held", held(row))]
+    counts = [("done", done(progress)), ("failed", failed(row)), ("held", held(row))]
+    return [*batch_facts(row), *counts, *total_facts(row)]
+
+
+def total_facts(batch: Batch) -> list[tuple[str, object]]:
+    """The totals of a batch, and those of the batches that it retries."""
+    known = "" if batch.totals_exact else _inexact(batch)
+    mine = [(f"total {name}", f"{number:,}{known}") for name, number in batch.totals.items()]
+    before = [(f"{name} before", f"{number:,}") for name, number in batch.totals_before.items()]
+    return [*mine, *before]
+
+
+def _inexact(batch: Batch) -> str:
+    return ", repeats included" if batch.mode is Mode.ESTIMATED else " in finished parts; --exact sums up all"
 
 
 def done(progress: Progress) -> str:

@@ -13,7 +13,7 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import BatchId, FailOnFailures
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session, session
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Progress
 from fanin.wire.batches import PROGRESS
 
@@ -97,7 +97,9 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
         while True:
             progress = run.tracker.status(batch_id)
             few = not progress.exact and progress.batch.items <= _COUNTED_ITEMS
-            if few or (progress.batch.state.terminal and progress.batch.failed_more):
+            row = progress.batch
+            inexact = row.failed_more or (row.totals and not row.totals_exact and row.mode is Mode.EXACT)
+            if few or (row.state.terminal and inexact):
                 progress = run.tracker.status(batch_id, exact=True)
             now = time.monotonic()
             pace.record(now, progress.done_min)
@@ -122,6 +124,8 @@ def describe(progress: Progress, pace: Pace) -> str:
         parts.append(f"{failed(progress.batch)} failed")
     if progress.batch.held:
         parts.append(f"{held(progress.batch)} held")
+    if progress.batch.totals_exact:
+        parts += [f"{number:,} {name}" for name, number in progress.batch.totals.items()]
     parts.append(str(progress.batch.state))
     if progress.batch.state.terminal:
         return ", ".join(parts)

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fanin.client.conversions import (
     Duration,
@@ -22,7 +22,7 @@ from fanin.client.items_in_hand import IN_HAND
 from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
 from fanin.client.paging import chunks, follow_cursor
 from fanin.client.reading import ReadingCalls
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep, KeptMessage, checked_message
 from fanin.domain.ids import Group
@@ -31,6 +31,7 @@ from fanin.domain.reports import Expired, ReleasedItems, Verdict
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
+from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
 from fanin.wire.messages import pack
 
@@ -68,6 +69,7 @@ class LedgerCalls(ReadingCalls):
         on_failure: OnFailure | str = OnFailure.DONE,
         tolerated_failures: Tolerance | int | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
+        totals: Iterable[str] = (),
         key: str | None = None,
     ) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
@@ -95,6 +97,8 @@ class LedgerCalls(ReadingCalls):
                 a number, or a ``Tolerance`` with a share of the items.
             on_end: who is called back when the batch ends, up to five: each a ``Target``, or an object such
                 as ``{"type": "sqs", "when": "complete", "queue_url": url}``.
+            totals: names of up to four whole numbers that are summed up over the items that are done, such as
+                ``["rows", "cents"]``; see ``ack``.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
@@ -122,6 +126,7 @@ class LedgerCalls(ReadingCalls):
             on_failure=member(OnFailure, on_failure),
             tolerated_failures=_tolerance(tolerated_failures),
             on_end=targets(on_end),
+            totals=check_names(totals if isinstance(totals, str) else list(totals)),
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -174,10 +179,11 @@ class LedgerCalls(ReadingCalls):
 
     def ack(
         self,
-        items: str | Group | Iterable[str] = (),
+        items: str | Result | Group | Iterable[str | Result] = (),
         *,
         ranges: Iterable[ItemRange] = (),
         counts: Iterable[Count] = (),
+        totals: Mapping[str, int] | None = None,
     ) -> list[Receipt]:
         """Mark items done: any number, of any batches.
 
@@ -185,29 +191,40 @@ class LedgerCalls(ReadingCalls):
         anything of their request is marked; so when a later request is refused, the earlier ones are marked.
 
         Args:
-            items: an item id, several, or a whole group, which is sent as one range.
+            items: an item id, several, or a whole group, which is sent as one range. An item that brings
+                something to the totals of its batch is a ``Result``.
             ranges: ranges of items.
             counts: numbers of items without ids, for estimated batches.
+            totals: what a single item id brings to the totals of its batch: whole numbers within ±2⁵³ by
+                name. Values count once, with the first acknowledgement of their item.
 
         Returns:
             One receipt for each batch.
 
         Raises:
             InvalidItemId: an id is malformed, forged, or beyond its batch.
+            InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
         """
+        if totals is not None:
+            if not isinstance(items, str):
+                raise InvalidRequest(
+                    "totals go with a single item id; give several items as Result(item, totals)"
+                )
+            items = Result(items, totals)
         if isinstance(items, Group):
             ranges, items = [ItemRange(items.prefix), *ranges], ()
-        if not isinstance(items, Iterable):
+        if not isinstance(items, Iterable | Result):
             raise InvalidRequest(f"items must be an item id, several, or a group, not {shown(items)}")
+        named = [items] if isinstance(items, str | Result) else items
         ranges = several("ranges", ranges, ItemRange, "[ItemRange(group.prefix, 0, 10)]")
         counts = several("counts", counts, Count, "[Count(batch_id, 10)]")
         requests = zip_longest(
-            chunks([items] if isinstance(items, str) else items, max_items=MAX_IDS),
+            chunks(named, max_items=MAX_IDS),
             chunks(ranges, max_items=MAX_RANGES),
             chunks(counts, max_items=MAX_COUNTS),
             fillvalue=(),
         )
-        return mark_all(self._mark, (Acks(*request) for request in requests))
+        return mark_all(self._mark, (_acks(*request) for request in requests))
 
     def _mark(self, acks: Acks) -> Sequence[Receipt]:
         """Make one request, and repeat what it leaves."""
@@ -215,7 +232,7 @@ class LedgerCalls(ReadingCalls):
         def call(acks: Acks) -> Sequence[Receipt]:
             if acks.failures:
                 return self.ledger.fail(acks.failures)
-            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
+            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
 
         return self.ended.learn(repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep)))
 
@@ -225,6 +242,7 @@ class LedgerCalls(ReadingCalls):
         reason: str = "",
         *,
         message: KeptMessage | str | None = None,
+        totals: Mapping[str, int] | None = None,
     ) -> list[Receipt]:
         """Mark items done as failed: any number, of any batches.
 
@@ -235,6 +253,7 @@ class LedgerCalls(ReadingCalls):
             items: item ids; or ``Failure``, each with a reason and a message of its own.
             reason: for the item ids. The first 1,024 characters of a reason are kept.
             message: for the item ids: the message, or its text.
+            totals: what a single item id brings to the totals of its batch all the same; see ``ack``.
 
         Returns:
             One receipt for each batch.
@@ -245,9 +264,13 @@ class LedgerCalls(ReadingCalls):
         """
         named = [items] if isinstance(items, str | Failure) else items
         example = "[item, Failure(other_item, reason)]"
+        if totals is not None and not isinstance(items, str):
+            raise InvalidRequest(
+                "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
+            )
         kept_message = KeptMessage(message) if isinstance(message, str) else message
         failures = (
-            Failure(item, reason, kept_message) if isinstance(item, str) else item
+            Failure(item, reason, kept_message, totals=totals or {}) if isinstance(item, str) else item
             for item in several("items", named, (str, Failure), example)
         )
         kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)
@@ -338,6 +361,12 @@ def _tolerance(given: Tolerance | int | None) -> Tolerance | None:
         f"tolerated_failures must be a number of failures or a Tolerance, such as Tolerance(percent=5), not"
         f" {shown(given)}"
     )
+
+
+def _acks(items: Sequence[str | Result], ranges: Sequence[ItemRange], counts: Sequence[Count]) -> Acks:
+    results = [one for one in items if isinstance(one, Result)]
+    plain = [one for one in items if not isinstance(one, Result)] if results else items
+    return Acks(cast("Sequence[str]", plain), ranges, counts, results=results)
 
 
 def _kept(reason: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from fanin.domain.totals import added
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 from fanin.wire.compact_json import json_text
@@ -102,6 +103,7 @@ class ReceivedMessage:
         group_id: its message group; None if it has none.
         receive_count: how often it was received, this time included.
         raw: the record as Lambda or SQS delivered it.
+        totals: what ``add`` was given, by the names of the totals.
     """
 
     message_id: str
@@ -111,6 +113,21 @@ class ReceivedMessage:
     group_id: str | None
     receive_count: int
     raw: Mapping[str, Any]
+    totals: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def add(self, **values: int) -> None:
+        """Add to the totals of the batch, such as ``message.add(rows=812, cents=-5)``.
+
+        The values are acknowledged with the item. They count once, however often the message is delivered:
+        those of the first acknowledgement count. Several calls add up.
+
+        Args:
+            values: a whole number within ±2⁵³ for each total that the batch was opened with.
+
+        Raises:
+            InvalidRequest: a value, or its sum with the earlier ones, is not such a number; nothing is added.
+        """
+        self.totals.update(added(self.totals, values))
 
     @property
     def expects_reply(self) -> bool:

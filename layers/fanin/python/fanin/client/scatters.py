@@ -27,6 +27,7 @@ from fanin.domain.scatter import (
     Scattered,
 )
 from fanin.domain.targets import Target
+from fanin.domain.totals import added, check_names
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import scatters as wire
@@ -77,6 +78,7 @@ class ScatterCalls:
         user_key: str = "",
         metadata: Mapping[str, str] | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
+        totals: Iterable[str] = (),
         key: str | None = None,
     ) -> Scattered:
         """Send a message to many recipients, and gather their replies.
@@ -100,6 +102,7 @@ class ScatterCalls:
             user_key: your own name for the scatter, returned with its event.
             metadata: small map of strings, returned with its event.
             on_end: who is called back when the scatter ends, up to five; see ``Tracker.open``.
+            totals: names of up to four whole numbers that replies bring, and that are summed up.
             key: idempotency key: repeating the same request with the same key returns the same scatter.
 
         Raises:
@@ -124,6 +127,7 @@ class ScatterCalls:
                 user_key=user_key,
                 metadata=metadata or {},
                 on_end=targets(on_end),
+                totals=check_names(totals if isinstance(totals, str) else list(totals)),
             ),
             key=key,
         )
@@ -166,7 +170,12 @@ class ScatterCalls:
             yield from page.recipients
 
     def reply(
-        self, message: ReceivedMessage | str, payload: Any = None, *, claim: str | None = None
+        self,
+        message: ReceivedMessage | str,
+        payload: Any = None,
+        *,
+        claim: str | None = None,
+        totals: Mapping[str, int] | None = None,
     ) -> ReplyReceipt:
         """Reply to a message, which marks its item done.
 
@@ -174,6 +183,7 @@ class ScatterCalls:
             message: as it was received, or its item id.
             payload: any JSON value of up to 200 KB.
             claim: instead of a payload, the key of one that was uploaded; see ``claim``.
+            totals: what the reply brings to the totals of the scatter, besides what ``message.add`` got.
 
         Returns:
             Whether this reply is the one that counts (``first``), or is a repeat, or came too late.
@@ -183,16 +193,24 @@ class ScatterCalls:
             RequestTooLarge: the payload is too large; upload it and send its claim.
         """
         json_text("payload", payload)
-        (receipt,) = self._service.reply([Reply(_item(message), payload, claim)])
+        (receipt,) = self._service.reply([Reply(_item(message), payload, claim, _totals(message, totals))])
         return receipt
 
-    def reply_later(self, message: ReceivedMessage, payload: Any = None, *, claim: str | None = None) -> None:
+    def reply_later(
+        self,
+        message: ReceivedMessage,
+        payload: Any = None,
+        *,
+        claim: str | None = None,
+        totals: Mapping[str, int] | None = None,
+    ) -> None:
         """Reply to a message through the reply queue, which is cheaper and needs no answer.
 
         Args:
             message: as it was received; one of its attributes names the queue.
             payload: any JSON value of up to 200 KB.
             claim: instead of a payload, the key of one that was uploaded; see ``claim``.
+            totals: what the reply brings to the totals of the scatter, besides what ``message.add`` got.
 
         Raises:
             InvalidRequest: the message names no reply queue, or has no item id, or the payload is not a JSON
@@ -204,7 +222,7 @@ class ScatterCalls:
             raise InvalidRequest(
                 f"the message names no queue for replies in its attribute {ATTRIBUTE_REPLY_TO}; use reply"
             )
-        body = wire.REPLIES.encode([Reply(_item(message), payload, claim)])
+        body = wire.REPLIES.encode([Reply(_item(message), payload, claim, _totals(message, totals))])
         with queue_errors(queue):
             self._sqs().send_message(QueueUrl=queue, MessageBody=json.dumps(body, separators=(",", ":")))
 
@@ -221,6 +239,11 @@ class ScatterCalls:
 
 def _recipient(one: str | Recipient) -> Recipient:
     return Recipient("", one) if isinstance(one, str) else one
+
+
+def _totals(message: ReceivedMessage | str, totals: Mapping[str, int] | None) -> Mapping[str, int]:
+    before = {} if isinstance(message, str) else message.totals
+    return added(before, totals or {})
 
 
 def _item(message: ReceivedMessage | str) -> str:

@@ -29,7 +29,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.redrives import RedriveCalls
 from fanin.client.scatters import ScatterCalls
-from fanin.domain.acks import Failure
+from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
 from fanin.domain.redrives import Redrive, Redriving
@@ -306,20 +306,26 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         """Notes failed attempts; not where acknowledgements go through a queue, and need no ledger."""
         return self.note_retries if via == "api" else None
 
-    def ack_later(self, items: str | Iterable[str], *, failures: Iterable[Failure] = ()) -> None:
+    def ack_later(
+        self, items: str | Result | Iterable[str | Result], *, failures: Iterable[Failure] = ()
+    ) -> None:
         """Mark items done through the ack queue, which is cheaper in bulk and takes some seconds.
 
         A bad id is not reported here; its message ends in the ack queue's dead-letter queue.
 
         Args:
-            items: an item id, or several.
+            items: an item id, or several; one that brings something to the totals of its batch is a
+                ``Result``.
             failures: items that failed, with their messages.
 
         Raises:
             NotConfigured: the ack queue is not known.
             PartlyMarked: the message of a failure is larger than the queue takes; all others were sent.
         """
-        outcomes = [ItemOutcome(item) for item in ([items] if isinstance(items, str) else items)]
+        outcomes = [
+            ItemOutcome(item) if isinstance(item, str) else ItemOutcome(item.item, totals=item.totals)
+            for item in ([items] if isinstance(items, str | Result) else items)
+        ]
         outcomes += map(ItemOutcome.of, failures)
         self.acknowledger("queue")(outcomes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -30,10 +30,31 @@ class ItemRange:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """An acknowledgement without ids, for estimated batches: ``n`` more items are done."""
+    """An acknowledgement without ids, for estimated batches: ``n`` more items are done.
+
+    Attributes:
+        batch_id: the batch.
+        n: how many items.
+        totals: what they add to the totals of the batch, all together; a repeat adds it again.
+    """
 
     batch_id: int
     n: int
+    totals: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An item that is done, and what it adds to the totals of its batch.
+
+    Attributes:
+        item: its id.
+        totals: a whole number within ±2⁵³ for each total, by name; 0 for those left out. They are added when
+            this acknowledgement is the item's first.
+    """
+
+    item: str
+    totals: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,7 @@ class Failure:
         message: its message, which is kept so that it can be sent again.
         attempts: how often the message was received; 0 if that is not known.
         source: URL or ARN of the queue it came from; empty if that is not known.
+        totals: what the item adds to the totals of its batch all the same; see ``Result``.
     """
 
     item: str
@@ -53,6 +75,7 @@ class Failure:
     message: KeptMessage | None = field(default=None, repr=False)
     attempts: int = 0
     source: str = ""
+    totals: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 def dead_letter_reason(received: int | str, queue: str, error: str = "") -> str:
@@ -76,22 +99,29 @@ class Acks:
         ranges: ranges of groups.
         counts: acknowledgements without ids, for estimated batches.
         failures: items that failed; not part of the body of an acknowledgement.
+        results: items that bring something to the totals of their batches.
     """
 
     items: Sequence[str] = ()
     ranges: Sequence[ItemRange] = ()
     counts: Sequence[Count] = ()
     failures: Sequence[Failure] = ()
+    results: Sequence[Result] = ()
 
     @property
     def empty(self) -> bool:
         """Whether it names nothing."""
-        return not (self.items or self.ranges or self.counts or self.failures)
+        return not (self.items or self.ranges or self.counts or self.failures or self.results)
 
     @property
     def batches(self) -> set[int]:
         """Ids of the batches that it names; malformed ids of items and groups name none."""
-        named = (*self.items, *(one.group for one in self.ranges), *(one.item for one in self.failures))
+        named = (
+            *self.items,
+            *(one.group for one in self.ranges),
+            *(one.item for one in self.failures),
+            *(one.item for one in self.results),
+        )
         batches = {count.batch_id for count in self.counts}
         for prefix in {name.partition(":")[0] for name in named}:
             with suppress(InvalidRequest):
@@ -107,6 +137,7 @@ def join(parts: Iterable[Acks]) -> Acks:
         ranges=[item_range for acks in requests for item_range in acks.ranges],
         counts=[count for acks in requests for count in acks.counts],
         failures=[failure for acks in requests for failure in acks.failures],
+        results=[result for acks in requests for result in acks.results] or (),
     )
 
 

@@ -129,6 +129,10 @@ class Batch:
         held: items that failed and are held; see ``OnFailure``. They are pending.
         held_more: whether more may be held than ``held`` says.
         targets: how many targets are told of its end; they are records of their own.
+        totals: its totals, in their order, with their sums as far as the row knows them: those of an exact
+            batch from its end on, those of an estimated one always.
+        totals_exact: whether these are the sums of every item that is done, each counted once.
+        totals_before: the sums of the batches that it retries, by the names of their totals.
     """
 
     batch_id: int
@@ -168,6 +172,9 @@ class Batch:
     stall_after: int = 0
     stall_told: int | None = None
     targets: int = 0
+    totals: Mapping[str, int] = field(default_factory=dict)
+    totals_exact: bool = False
+    totals_before: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def used(self) -> bool:
@@ -309,6 +316,7 @@ class OpenBatch:
         size: opens the batch closed, with this many items; for patterns that know the number beforehand.
         keep: what is kept of failed items: their messages, or their reasons alone; None keeps messages.
         on_end: who is told of the end; up to five targets.
+        totals: names of up to four whole numbers that are summed up over the items that are done.
     """
 
     user_key: str = ""
@@ -328,3 +336,4 @@ class OpenBatch:
     size: int | None = None
     keep: Keep | None = None
     on_end: Sequence[Target] = ()
+    totals: Sequence[str] = ()

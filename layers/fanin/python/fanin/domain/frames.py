@@ -7,7 +7,7 @@ handling it at the same time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -34,6 +34,7 @@ class OpenFrame:
             tag ``fanin:channel``.
         ttl: seconds without progress until a repeat is requested, and again until the frame is given up.
         user_key: the sender's own name for the frame, returned with its events.
+        totals: names of up to four whole numbers that are summed up over the envelopes that were handled.
     """
 
     size: int
@@ -42,6 +43,7 @@ class OpenFrame:
     reply_to: str = ""
     ttl: int = DEFAULT_TTL
     user_key: str = ""
+    totals: Sequence[str] = ()
 
     def batch(self) -> OpenBatch:
         """The frame as a batch: closed, with as many items as envelopes."""
@@ -52,6 +54,7 @@ class OpenFrame:
             metadata={name: value for name, value in about.items() if value},
             kind=Kind.FRAME,
             size=self.size,
+            totals=self.totals,
         )
 
 
@@ -68,6 +71,7 @@ class Frame:
         user_key: the sender's own name.
         missing: half-open ranges of indices, ascending; empty once the frame is complete.
         cursor: ask with it for the next page of ``missing``; None at the end.
+        totals: sums of what its envelopes have brought, by the names of its totals.
     """
 
     frame_id: int
@@ -78,6 +82,7 @@ class Frame:
     user_key: str = ""
     missing: tuple[tuple[int, int], ...] = ()
     cursor: str | None = None
+    totals: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batch: Batch) -> Frame:
@@ -89,6 +94,7 @@ class Frame:
             batch.closed_idle_ttl,
             batch.metadata,
             batch.user_key,
+            totals=batch.totals,
         )
 
     def lacking(self, missing: tuple[tuple[int, int], ...], cursor: str | None) -> Frame:

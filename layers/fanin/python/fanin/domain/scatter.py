@@ -52,6 +52,7 @@ class Scatter:
         user_key: the caller's own name for it, returned with its events.
         metadata: small map of strings, returned with events.
         on_end: who is told of the end; up to five targets.
+        totals: names of up to four whole numbers that replies bring, and that are summed up.
     """
 
     body: str
@@ -67,6 +68,7 @@ class Scatter:
     user_key: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
     on_end: Sequence[Target] = ()
+    totals: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +122,13 @@ class Reply:
         item: the item id that the message carried.
         payload: any JSON value of up to 200 KB; alternatively, a claim.
         claim: key of an uploaded payload, see ``ClaimCheck``.
+        totals: what it adds to the totals of the scatter, if it is the recipient's first.
     """
 
     item: str
     payload: Any = None
     claim: str | None = None
+    totals: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,10 @@ def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: Unhandled) ->
         count_failures(failed.receipts)
         acking = [(message, replace(acks, failures=())) for message, acks in window]
         ready = [one for one in acking if not one[1].empty and one[0]["messageId"] not in failed.errors]
-        acked = _make(ready, lambda acks: ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts))
+        acked = _make(
+            ready,
+            lambda acks: ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results),
+        )
         count_receipts(acked.receipts)
         counted = {receipt.batch_id for receipt in (*failed.receipts, *acked.receipts) if receipt.ranged}
         for (message, acks), (_, marks) in zip(window, acking, strict=True):
@@ -253,18 +256,20 @@ def _with(accepted: Accepted, part: Acks) -> Message:
 
 def _common(acks: Acks, rest: Acks) -> Acks:
     """What a message asks for of the rest of a call."""
-    items, failures = set(rest.items), {failure.item for failure in rest.failures}
+    items = {*rest.items, *(result.item for result in rest.results)}
+    failures = {failure.item for failure in rest.failures}
     ranges, counts = {(r.group, r.start) for r in rest.ranges}, {c.batch_id for c in rest.counts}
     return Acks(
         items=[item for item in acks.items if item in items] or (),
         ranges=[r for r in acks.ranges if (r.group, r.start) in ranges] or (),
         counts=[c for c in acks.counts if c.batch_id in counts] or (),
         failures=[failure for failure in acks.failures if failure.item in failures] or (),
+        results=[result for result in acks.results if result.item in items] or (),
     )
 
 
 def _sizes(acks: Acks) -> tuple[int, ...]:
-    return len(acks.items), len(acks.ranges), len(acks.counts), len(acks.failures)
+    return len(acks.items) + len(acks.results), len(acks.ranges), len(acks.counts), len(acks.failures)
 
 
 def _windows(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:

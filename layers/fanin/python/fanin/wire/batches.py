@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from fanin.domain import limits
@@ -10,6 +11,7 @@ from fanin.domain.failures import Keep
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
 from fanin.domain.reports import Batches, Expired, Progress, ReleasedItems, Verdict
 from fanin.domain.tolerance import MIN_SAMPLE, Tolerance
+from fanin.domain.totals import MAX_TOTALS, NAME
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
@@ -21,6 +23,7 @@ from fanin.wire.json_types import (
     TIME,
     TIME_IN_SECONDS,
     UUID,
+    JsonType,
     many,
     number,
     one_of,
@@ -36,6 +39,14 @@ STATE: Final = one_of(State)
 USER_KEY: Final = text(limits.MAX_USER_KEY, least=1)
 """A user key that batches are looked for by."""
 
+SUMS: Final[JsonType[Mapping[str, int]]] = JsonType(
+    {"type": "object", "additionalProperties": {"type": "integer"}}, dict, dict
+)
+"""Sums of totals by their names."""
+TOTAL_NAMES: Final = many(
+    JsonType[str]({"type": "string", "pattern": f"^{NAME}$"}), MAX_TOTALS
+).left_out_if_empty()
+"""Names of the totals that a batch is opened with."""
 _KEEP: Final = one_of(Keep).with_keywords(
     description="what is kept of failed items: their messages, or their reasons alone"
 )
@@ -67,6 +78,7 @@ OPEN_BATCH: Final = request(
     on_failure=one_of(OnFailure).left_out_if(OnFailure.DONE),
     tolerated_failures=TOLERANCE,
     on_end=ON_END,
+    totals=TOTAL_NAMES,
 )
 BATCH: Final = answer(
     "Batch",
@@ -107,6 +119,11 @@ BATCH: Final = answer(
         description="why it was cancelled although nobody asked for it",
     ),
     targets=NATURAL,
+    totals=SUMS.left_out_if_empty(),
+    totals_exact=BOOLEAN.with_keywords(
+        description="whether the totals are the sums of all items that are done, each counted once"
+    ),
+    totals_before=SUMS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)

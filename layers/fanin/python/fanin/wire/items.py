@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.ids import MAX_COUNT, parse_prefix
 from fanin.domain.reports import (
     ErrorGroup,
@@ -16,6 +16,7 @@ from fanin.domain.reports import (
     Missing,
     MissingRange,
 )
+from fanin.domain.totals import MAX_VALUE, NAME
 from fanin.errors import PartlyMarked
 from fanin.wire.batches import STATE
 from fanin.wire.json_types import (
@@ -32,6 +33,7 @@ from fanin.wire.json_types import (
     or_null,
     text,
     whole,
+    whole_map,
 )
 from fanin.wire.messages import KEPT_MESSAGE
 from fanin.wire.shapes import Inline, Shape, answer, request, wrapped
@@ -45,7 +47,10 @@ RANGE: Final = request(
     start=whole(0, MAX_COUNT).called("from"),
     stop=or_null(whole(1, MAX_COUNT)).called("to"),
 )
-COUNT: Final = request("Count", Count, batch_id=BATCH_ID, n=whole(1, MAX_COUNT))
+VALUES: Final = whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
+"""What an item adds to each total of its batch."""
+COUNT: Final = request("Count", Count, batch_id=BATCH_ID, n=whole(1, MAX_COUNT), totals=VALUES)
+RESULT: Final = request("Result", Result, item=ITEM_ID, totals=VALUES)
 FAILURE: Final = request(
     "Failure",
     Failure,
@@ -58,12 +63,14 @@ FAILURE: Final = request(
     source=text(limits.MAX_CHANNEL)
     .with_keywords(description="URL or ARN of the queue that the message came from")
     .left_out_if_empty(),
+    totals=VALUES,
 )
 
 _MARKS: Final[dict[str, JsonType[Any]]] = {
     "items": many(ITEM_ID, limits.MAX_IDS).left_out_if_empty(),
     "ranges": many(RANGE, limits.MAX_RANGES).left_out_if_empty(),
     "counts": many(COUNT, limits.MAX_COUNTS).left_out_if_empty(),
+    "results": many(RESULT, limits.MAX_IDS).left_out_if_empty(),
 }
 _FAILURES: Final = many(FAILURE, limits.MAX_FAILURES)
 
@@ -159,6 +166,7 @@ ERRORS: Final = answer("FailureErrors", Errors, errors=many(ERROR_GROUP), cursor
 SHAPES: Final = (
     RANGE,
     COUNT,
+    RESULT,
     FAILURE,
     ACKS,
     FAILURES,

@@ -129,6 +129,18 @@ def string_map(value: JsonType[str] | None = None) -> JsonType[Mapping[str, str]
     return JsonType({"type": "object", "additionalProperties": (value or TEXT).schema}, dict)
 
 
+def whole_map(low: int, high: int, *, names: str) -> JsonType[Mapping[str, int]]:
+    """An object whose fields have names of a pattern and whole numbers from ``low`` to ``high``."""
+    return JsonType(
+        {
+            "type": "object",
+            "additionalProperties": whole(low, high).schema,
+            "propertyNames": {"pattern": f"^{names}$"},
+        },
+        dict,
+    )
+
+
 ANYTHING: Final[JsonType[Any]] = JsonType({})
 TEXT: Final = text()
 BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})

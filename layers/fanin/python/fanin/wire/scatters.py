@@ -19,7 +19,8 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
-from fanin.wire.batches import BATCH, STATE
+from fanin.wire.batches import BATCH, STATE, TOTAL_NAMES
+from fanin.wire.items import VALUES
 from fanin.wire.json_types import (
     ANYTHING,
     BATCH_ID,
@@ -79,6 +80,7 @@ SCATTER: Final = request(
     user_key=text(limits.MAX_USER_KEY),
     metadata=METADATA,
     on_end=ON_END,
+    totals=TOTAL_NAMES,
 )
 SCATTERED: Final = answer(
     "Scattered",
@@ -99,16 +101,17 @@ SCATTERED: Final = answer(
 
 def _encode_reply(reply: Reply) -> Json:
     said = {"payload": reply.payload} if reply.claim is None else {"claim": reply.claim}
-    return {"item": reply.item, **said}
+    totals = {"totals": VALUES.encode(reply.totals)} if reply.totals else {}
+    return {"item": reply.item, **said, **totals}
 
 
 def _decode_reply(body: Json) -> Reply:
-    return Reply(body["item"], body.get("payload"), body.get("claim"))
+    return Reply(body["item"], body.get("payload"), body.get("claim"), body.get("totals", {}))
 
 
 REPLY: Final = Shape(
     "Reply",
-    {"item": ITEM_ID, "payload": _PAYLOAD, "claim": _CLAIM},
+    {"item": ITEM_ID, "payload": _PAYLOAD, "claim": _CLAIM, "totals": VALUES},
     _encode_reply,
     _decode_reply,
     required=["item"],

@@ -9,12 +9,13 @@ from fanin import names
 from fanin.adapters.dynamodb import children
 from fanin.adapters.dynamodb.changes import Change
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, Value, attribute, decode, encode, state_shard
+from fanin.adapters.dynamodb.rows import SUMS, Item, Value, attribute, decode, encode, state_shard, sums_of
 from fanin.adapters.dynamodb.state_index import StateIndex
 from fanin.adapters.dynamodb.user_key_index import UserKeyIndex
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 
 _IS_OPEN: Final = "#state = :open"
@@ -139,7 +140,7 @@ class DynamoBatches:
         if touched_at is not None:
             when.append("#touched_at = :seen")
             values["seen"] = touched_at
-        counts = {} if done is None else done._asdict()
+        counts = {} if done is None else _counts(done)
         why = {} if cause is None else {"cause": cause}
         moved = {**_state(state, batch_id), "ended_at": now, "partial": partial, **counts, **why}
         return self._update(batch_id, Change(when, values, moved))
@@ -161,10 +162,11 @@ class DynamoBatches:
         values = {**_LIVE, "touched_at": activity.touched_at}
         return self._update(batch_id, Change([_IS_LIVE, "#touched_at = :touched_at"], values, told))[1]
 
-    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
+    def count(self, batch_id: int, n: int, *, activity: Activity | None, sums: Sums = ()) -> Batch | None:
         when = [_IS_LIVE, "#mode = :estimated OR #kind = :scatter"]
         values: dict[str, Value] = {**_LIVE, "estimated": Mode.ESTIMATED, "scatter": Kind.SCATTER}
-        return self._add(batch_id, Change(when, values, _activity(activity), {"acked": n}), _COUNT_LOST)
+        adds = {"acked": n, **dict(zip(SUMS, sums, strict=False))}
+        return self._add(batch_id, Change(when, values, _activity(activity), adds), _COUNT_LOST)
 
     def hint_failures(self, batch_id: int, n: int) -> Batch | None:
         row, done = self._update(batch_id, Change([_IS_LIVE], _LIVE, {}, {"failing": n}))
@@ -219,6 +221,11 @@ _COUNT_LOST: Final = (
     "its items may have been counted; compare the batch's status with what you have counted, because a repeat"
     " counts again"
 )
+
+
+def _counts(done: Done) -> dict[str, Value]:
+    counts: dict[str, Value] = {"acked": done.acked, "failed": done.failed, "failed_more": done.failed_more}
+    return {**counts, **sums_of(done.totals), "totals_exact": done.totals_exact} if done.totals else counts
 
 
 def _same(batch: Batch, row: Item | None) -> Batch | None:

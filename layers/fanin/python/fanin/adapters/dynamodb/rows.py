@@ -12,6 +12,10 @@ from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
 from fanin.domain.failures import Keep
 from fanin.domain.tolerance import Tolerance
+from fanin.domain.totals import MAX_TOTALS
+
+SUMS: Final = tuple(f"t{place}" for place in range(MAX_TOTALS))
+"""Attributes of the sums of a batch's totals, in rows of words and of batches, in the order of the totals."""
 
 Item = Mapping[str, Any]
 """Attributes in the low-level form, such as ``{"word": {"N": "7"}}``."""
@@ -35,6 +39,9 @@ _SPARSE: Final[Mapping[str, object]] = {
     "held": 0,
     "held_more": False,
     "targets": 0,
+    "totals": {},
+    "totals_exact": False,
+    "totals_before": {},
 }
 """Attributes that a row has only where they differ from their default, so that most rows stay as small."""
 
@@ -71,10 +78,11 @@ def encode(batch: Batch) -> dict[str, Any]:
     """Encode a batch as its row, with the keys of the indexes."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {
-        name: attribute(_tolerated(value) if isinstance(value, Tolerance) else value)
+        name: attribute(_VALUES.get(name, _same)(value))
         for name, value in values
         if value is not None and value != _SPARSE.get(name)
     }
+    row |= {name: attribute(number) for name, number in sums_of(batch.totals).items() if number}
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
     row[names.DUE_AT] = attribute(batch.look_at(batch.created_at))
     if batch.user_key:
@@ -85,7 +93,17 @@ def encode(batch: Batch) -> dict[str, Any]:
 def decode(row: Item) -> Batch:
     """Decode the batch of a row, or of an image in a stream record, where bytes are base64 text."""
     known = {name: _value(name, row[name]) for name in _FIELDS if name in row}
+    if "totals" in known:
+        known["totals"] = {
+            name: int(row[place]["N"]) if place in row else 0
+            for name, place in zip(known["totals"].split(), SUMS, strict=False)
+        }
     return Batch(**known)
+
+
+def sums_of(totals: Mapping[str, int]) -> dict[str, int]:
+    """The sums of totals by their attributes. A row of a batch has the names apart, in their order."""
+    return dict(zip(SUMS, totals.values(), strict=False))
 
 
 def _value(name: str, typed: Item) -> Any:
@@ -95,10 +113,9 @@ def _value(name: str, typed: Item) -> Any:
             return int(value)
         case "B":
             return base64.b64decode(value) if isinstance(value, str) else bytes(value)
-        case "M" if name == "tolerated_failures":
-            return _tolerance({key: text["S"] for key, text in value.items()})
         case "M":
-            return {key: text["S"] for key, text in value.items()}
+            texts = {key: text["S"] for key, text in value.items()}
+            return _MAPS[name](texts) if name in _MAPS else texts
         case "S" if name in _ENUMS:
             return _ENUMS[name](value)
         case _:
@@ -109,9 +126,28 @@ def _tolerated(tolerance: Tolerance) -> dict[str, str]:
     return {name: str(value) for name, value in asdict(tolerance).items() if value is not None}
 
 
+def _same(value: Value) -> Value:
+    return value
+
+
+_VALUES: Final[Mapping[str, Callable[[Any], Value]]] = {
+    "tolerated_failures": _tolerated,
+    "totals": " ".join,
+    "totals_before": lambda totals: {name: str(number) for name, number in totals.items()},
+}
+"""Fields whose form in a row is not that of their type."""
+
+
 def _tolerance(texts: Mapping[str, str]) -> Tolerance:
     kinds: Mapping[str, Callable[[str], Any]] = {"count": int, "percent": float, "min_sample": int}
     return Tolerance(**{name: kinds[name](text) for name, text in texts.items() if name in kinds})
+
+
+_MAPS: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
+    "tolerated_failures": _tolerance,
+    "totals_before": lambda texts: {name: int(number) for name, number in texts.items()},
+}
+"""Fields whose maps are not of texts."""
 
 
 def word_id(key: WordKey) -> str:

@@ -7,12 +7,13 @@ meets a cleared bit learns from the old row which bits remain to be cleared.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, word_id, word_key
+from fanin.adapters.dynamodb.rows import SUMS, Item, word_id, word_key
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
@@ -22,7 +23,9 @@ _LEASE: Final = "l{}"
 _FAILURES: Final = "failures"
 """Attribute of a word above level 0: how many items failed below the words that have given it their tally."""
 _CARRIED: Final = "carried"
-"""Attribute of a word above level 0: how many words have given it a tally that is whole."""
+"""Attribute of a word above level 0: how many words have given it a tally that is whole, without sums."""
+_SUMMED: Final = "summed"
+"""The same of tallies with sums. A version of fanin without totals counts in the other one."""
 
 
 class DynamoWords:
@@ -105,10 +108,9 @@ class DynamoWords:
             values[":zero"] = {"N": "0"}
             sets += ", failed = if_not_exists(failed, :zero) + :mask"
         adds = "ADD done :bits"
-        if carried := [clear.carried[at] for at in positions(mask) if at in clear.carried]:
-            adds += f", {_FAILURES} :failures, {_CARRIED} :carried"
-            values[":failures"] = {"N": str(sum(below.failed for below in carried))}
-            values[":carried"] = {"N": str(sum(below.whole for below in carried))}
+        for name, number in _added(clear, mask).items():
+            adds += f", {name} :{name}"
+            values[f":{name}"] = {"N": str(number)}
         return {
             "TableName": self._table,
             "Key": {names.WORD_ID: {"S": word_id(clear.key)}},
@@ -122,7 +124,7 @@ class DynamoWords:
         return {key: int(row[names.WORD]["N"]) for key, row in self._read(keys, names.WORD)}
 
     def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
-        found = self._read(keys, names.WORD, names.FAILED, _FAILURES, _CARRIED)
+        found = self._read(keys, names.WORD, names.FAILED, _FAILURES, _CARRIED, _SUMMED, *SUMS)
         return {key: self._tallied(key, row) for key, row in found}
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
@@ -140,7 +142,19 @@ class DynamoWords:
             return int(row[attribute]["N"]) if attribute in row else default
 
         word = number(names.WORD, self._full)
+        sums = tuple(int(row[name]["N"]) for name in SUMS if name in row)
         if not key.level:
-            return Tallied(word, Tally(number(names.FAILED).bit_count()))
-        whole = number(_CARRIED) == (word ^ self._full).bit_count()
-        return Tallied(word, Tally(number(_FAILURES), whole))
+            return Tallied(word, Tally(number(names.FAILED).bit_count(), sums=sums))
+        whole = number(_SUMMED if sums else _CARRIED) == (word ^ self._full).bit_count()
+        return Tallied(word, Tally(number(_FAILURES), whole, sums))
+
+
+def _added(clear: Clear, mask: int) -> dict[str, int]:
+    """What a write of some bits adds to the numbers of its word: attribute → number."""
+    carried = [clear.carried[at] for at in positions(mask) if at in clear.carried]
+    added: Counter[str] = Counter()
+    for below in carried:
+        if clear.key.level:
+            added.update({_FAILURES: below.failed, _SUMMED if below.sums else _CARRIED: int(below.whole)})
+        added.update(dict(zip(SUMS, below.sums, strict=False)))
+    return added

@@ -12,6 +12,7 @@ from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.totals import Sums, by_name, plus
 from fanin.errors import IdempotencyKeyReused
 
 
@@ -160,6 +161,8 @@ class MemoryBatches:
         cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         counts: dict[str, Any] = {} if done is None else done._asdict()
+        if done is not None and not done.totals:
+            del counts["totals"], counts["totals_exact"]
         return self._update(
             "end",
             batch_id,
@@ -196,12 +199,12 @@ class MemoryBatches:
             activity,
         )[1]
 
-    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
+    def count(self, batch_id: int, n: int, *, activity: Activity | None, sums: Sums = ()) -> Batch | None:
         row, moved = self._update(
             "count",
             batch_id,
             lambda row: row.state in LIVE and (row.mode is Mode.ESTIMATED or row.kind is Kind.SCATTER),
-            lambda row: replace(row, acked=row.acked + n),
+            lambda row: replace(row, acked=row.acked + n, totals=_with_sums(row, sums)),
             activity,
             once=True,
         )
@@ -304,6 +307,10 @@ class MemoryBatches:
         self._rows[new.batch_id] = new
         self.changes.append((old, new))
         return new
+
+
+def _with_sums(row: Batch, sums: Sums) -> dict[str, int]:
+    return by_name(tuple(row.totals), plus(tuple(row.totals.values()), sums[: len(row.totals)]))
 
 
 def _takes(row: Batch, n: int, room: int | None) -> bool:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey
+from fanin.domain.totals import Sums, plus
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable, Throttled
 
 T = TypeVar("T")
+
+
+@dataclass
+class _Carried:
+    """What words below, or items, have given to a word.
+
+    Attributes:
+        failed: how many items failed.
+        whole: how many tallies were whole, and had no sums.
+        summed: how many were whole, and had sums.
+        sums: of the totals.
+    """
+
+    failed: int = 0
+    whole: int = 0
+    summed: int = 0
+    sums: Sums = ()
 
 
 class MemoryWords:
@@ -28,7 +47,7 @@ class MemoryWords:
         self._accesses = accesses
         self._words: dict[WordKey, int] = {}
         self._failed: dict[WordKey, int] = {}
-        self._carried: dict[WordKey, tuple[int, int]] = {}
+        self._carried: dict[WordKey, _Carried] = {}
         self._leases: dict[tuple[WordKey, int], int] = {}
 
     def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
@@ -80,16 +99,22 @@ class MemoryWords:
         return self._tallied(key), True
 
     def _carry(self, key: WordKey, below: Tally) -> None:
-        """Add the tally of a word; those that are not whole are not counted as carried."""
-        failed, whole = self._carried.get(key, (0, 0))
-        self._carried[key] = failed + below.failed, whole + below.whole
+        """Add the tally of a word, or what an item brings."""
+        carried = self._carried.setdefault(key, _Carried())
+        carried.failed += below.failed
+        carried.sums = plus(carried.sums, below.sums)
+        if below.sums:
+            carried.summed += below.whole
+        else:
+            carried.whole += below.whole
 
     def _tallied(self, key: WordKey) -> Tallied:
         word = self._words.get(key, self._full)
+        carried = self._carried.get(key, _Carried())
         if not key.level:
-            return Tallied(word, Tally(self._failed.get(key, 0).bit_count()))
-        failed, whole = self._carried.get(key, (0, 0))
-        return Tallied(word, Tally(failed, whole == (word ^ self._full).bit_count()))
+            return Tallied(word, Tally(self._failed.get(key, 0).bit_count(), sums=carried.sums))
+        given = carried.summed if carried.sums else carried.whole
+        return Tallied(word, Tally(carried.failed, given == (word ^ self._full).bit_count(), carried.sums))
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return self._read("words.read", self._words.get, keys)

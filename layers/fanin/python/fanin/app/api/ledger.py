@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+    from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
     from fanin.domain.batch import Batch, OpenBatch, State
     from fanin.domain.ids import Group
     from fanin.domain.reports import (
@@ -64,19 +64,23 @@ class Ledger(Protocol):
         *,
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
+        results: Sequence[Result] = (),
     ) -> list[Receipt]:
         """Mark items done, in any number of batches; all ids are checked before anything is written.
 
         Args:
             items: up to 10,000 item ids.
-            ranges: up to 1,000 ranges of items.
+            ranges: up to 1,000 ranges of items; up to 10,000 items of batches with totals.
             counts: up to 1,000 counts, for estimated batches. A repeat counts again.
+            results: items that bring something to the totals of their batches; up to 10,000 with ``items``.
 
         Returns:
             One receipt for each batch.
 
         Raises:
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
+            InvalidRequest: a value is not a whole number within ±2⁵³, or its batch has no such total; nothing
+                was written.
             RequestTooLarge: there are too many ids, ranges or counts.
             OutcomeUnknown: an estimated batch may have counted its items; a repeat would count them again.
             PartlyMarked: some items are marked; repeat the call with its rest.

@@ -129,6 +129,7 @@ class Delivery:
             keep=batch.keep,
             retry_of=batch.batch_id,
             metadata=dict(batch.metadata),
+            totals=tuple(batch.totals),
         )
         return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")
 

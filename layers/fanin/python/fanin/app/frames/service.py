@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ledger.totals import Totals
 from fanin.app.ports.words import Claim as Lease
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
@@ -30,6 +31,7 @@ class FrameService:
         self._ports = ports = ledger.ports
         self._ledger = ledger
         self._known = KnownBatches(ports.batches, ports.clock)
+        self._totals = Totals(ports)
 
     def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
         limits.whole("size", request.size, 1, ids.MAX_COUNT)
@@ -37,12 +39,18 @@ class FrameService:
         if request.reply_to:
             url = self._ports.channels.resolve(request.reply_to)
             asked = OpenFrame(
-                request.size, request.source, request.destination, url, request.ttl, request.user_key
+                request.size,
+                request.source,
+                request.destination,
+                url,
+                request.ttl,
+                request.user_key,
+                request.totals,
             ).batch()
         return Frame.of(self._ledger.open(asked, key=key))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
-        frame = Frame.of(_frame(self._known.current(frame_id)))
+        frame = Frame.of(self._totals.counted(_frame(self._known.current(frame_id))))
         if frame.state is State.COMPLETE:
             return frame
         page = self._ledger.missing(frame_id, cursor=cursor, limit=limit)

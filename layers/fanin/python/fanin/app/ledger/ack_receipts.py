@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fanin.app.ledger.ack_request import Named, Share, Span
+from fanin.app.ledger.settle import Brought
 from fanin.app.ports.words import Cleared, Outcome, WordKey
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, State
+from fanin.domain.totals import Sums, in_order
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
 
@@ -22,23 +24,47 @@ class Plan:
         named: bits of the items that are named by their ids: number of the word of level 0 → mask.
         marks: all bits to clear, on any level, those of ``named`` included.
         covered: numbers of the words of ``named`` that a range marked as done before, higher up in the tree.
+        brought: what items bring to the totals of the batch.
     """
 
     share: Share
     named: Mapping[int, int]
     marks: Mapping[WordKey, int]
     covered: frozenset[int] = frozenset()
+    brought: Brought = field(default_factory=dict)
 
 
 def plan(share: Share, batch: Batch, tree: Tree) -> Plan:
-    """Find the bits that a share clears in a live, exact batch."""
+    """Find the bits that a share clears in a live, exact batch.
+
+    Ranges of a batch with totals are marked on level 0: a bit higher up would pass over what items that are
+    done have brought to unfinished words below it.
+    """
     named = tree.marks(share.ordinals)
     marks = {WordKey(share.batch_id, 0, number): mask for number, mask in named.items()}
     for span in share.spans:
-        for mark in tree.cover(span.start, span.stop, batch.items):
-            key = WordKey(share.batch_id, mark.level, mark.number)
-            marks[key] = marks.get(key, 0) | mark.mask
-    return Plan(share, named, marks)
+        for key, mask in _covered(span, batch, tree).items():
+            marks[key] = marks.get(key, 0) | mask
+    return Plan(share, named, marks, brought=_brought(share, batch, tree))
+
+
+def _covered(span: Span, batch: Batch, tree: Tree) -> dict[WordKey, int]:
+    """The bits that stand for a range."""
+    if batch.totals:
+        leaves = tree.marks(range(span.start, span.stop))
+        return {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
+    cover = tree.cover(span.start, span.stop, batch.items)
+    return {WordKey(batch.batch_id, mark.level, mark.number): mark.mask for mark in cover}
+
+
+def _brought(share: Share, batch: Batch, tree: Tree) -> Brought:
+    brought: dict[WordKey, dict[int, Sums]] = {}
+    names = tuple(batch.totals)
+    for ordinal, values in share.results:
+        number, position = divmod(ordinal, tree.width)
+        sums = in_order(values, names, batch_id=batch.batch_id)
+        brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = sums
+    return brought
 
 
 def split(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: Tree) -> tuple[Plan, Share]:
@@ -55,8 +81,7 @@ def split(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: T
     words = {key.number for key in left if key.level == 0}
 
     def settled(span: Span) -> bool:
-        marks = tree.cover(span.start, span.stop, batch.items)
-        return left.isdisjoint(WordKey(share.batch_id, mark.level, mark.number) for mark in marks)
+        return left.isdisjoint(_covered(span, batch, tree))
 
     spans = {span: settled(span) for span in share.spans} if left else dict.fromkeys(share.spans, True)
     done = replace(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
-from fanin.domain.acks import Acks, Count, Failure, ItemRange
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Result
 from fanin.domain.failures import checked_message
 from fanin.domain.ids import Block
+from fanin.domain.totals import MAX_VALUE, check_values
 from fanin.errors import RequestTooLarge
 from fanin.wire.messages import pack, unpack
 
@@ -60,6 +62,8 @@ class Share:
         counted: acknowledgements without ids.
         notes: why each failed item failed; empty for acknowledgements.
         messages: of failed items, by ordinal, each as it is kept.
+        results: what items bring to the totals, by ordinal; of an item that is named twice, both.
+        counted_totals: what the counted acknowledgements bring.
     """
 
     batch_id: int
@@ -68,6 +72,8 @@ class Share:
     counted: int = 0
     notes: tuple[FailureRow, ...] = ()
     messages: Mapping[int, bytes] = field(default_factory=dict, repr=False)
+    results: tuple[tuple[int, Mapping[str, int]], ...] = ()
+    counted_totals: tuple[Mapping[str, int], ...] = ()
 
     @property
     def blocks(self) -> Iterator[Block]:
@@ -103,24 +109,44 @@ class Share:
     @property
     def acks(self) -> Acks:
         """The request that names exactly this share."""
+        brought = dict(self.results)
         if self.notes:
-            return Acks(failures=list(map(self._failure, self.notes)))
+            return Acks(failures=[self._failure(note, brought.get(note.ordinal, {})) for note in self.notes])
+        named = [
+            (item, ordinal)
+            for named in self.named
+            for item, ordinal in zip(named.items, named.ordinals, strict=True)
+        ]
         return Acks(
-            items=[item for named in self.named for item in named.items],
+            items=[item for item, ordinal in named if ordinal not in brought],
             ranges=[span.item_range for span in self.spans],
-            counts=[Count(self.batch_id, self.counted)] if self.counted else (),
+            counts=self._counts(),
+            results=[Result(item, brought[ordinal]) for item, ordinal in named if ordinal in brought] or (),
         )
 
-    def _failure(self, note: FailureRow) -> Failure:
+    def _failure(self, note: FailureRow, totals: Mapping[str, int]) -> Failure:
         content = self.messages.get(note.ordinal)
         message = None if content is None else unpack(content)
-        return Failure(note.item, note.reason, message, note.attempts, note.source)
+        return Failure(note.item, note.reason, message, note.attempts, note.source, totals)
+
+    def _counts(self) -> Sequence[Count]:
+        if not self.counted:
+            return ()
+        totals: Counter[str] = Counter()
+        for values in self.counted_totals:
+            totals.update(values)
+        return [Count(self.batch_id, self.counted, dict(totals))]
 
 
 def parse_ack(
-    items: Sequence[str], ranges: Sequence[ItemRange], counts: Sequence[Count]
+    items: Sequence[str],
+    ranges: Sequence[ItemRange],
+    counts: Sequence[Count],
+    results: Sequence[Result] = (),
+    *,
+    most: int = MAX_VALUE,
 ) -> Mapping[int, Share]:
-    """Parse a request to mark items done.
+    """Parse a request to mark items done, in which no value is beyond ± ``most``.
 
     Returns:
         Batch id → its share, in the order in which the batches are named first.
@@ -128,17 +154,26 @@ def parse_ack(
     Raises:
         RequestTooLarge: there are too many ids, ranges or counts.
         InvalidItemId: an item id or a group id is malformed.
-        InvalidRequest: a range or a count is out of its bounds.
+        InvalidRequest: a range, a count or a value is out of its bounds.
     """
-    limits.at_most("item ids", items, limits.MAX_IDS)
+    limits.at_most("item ids", (*items, *results), limits.MAX_IDS)
     limits.at_most("ranges", ranges, limits.MAX_RANGES)
     limits.at_most("counts", counts, limits.MAX_COUNTS)
-    named = _by_batch((one.block.batch_id, one) for one in _parse_items(items))
+    everything = (*items, *(result.item for result in results)) if results else items
+    parsed = list(_parse_items(everything))
+    named = _by_batch((one.block.batch_id, one) for one in parsed)
+    brought = _by_batch(_brought(results, parsed, most))
     spans = _by_batch((span.block.batch_id, span) for span in map(_parse_range, ranges))
     counted = _by_batch(map(_parse_count, counts))
+    totals = _by_batch((count.batch_id, check_values(count.totals)) for count in counts if count.totals)
     return {
         batch_id: Share(
-            batch_id, named.get(batch_id, ()), spans.get(batch_id, ()), sum(counted.get(batch_id, ()))
+            batch_id,
+            named.get(batch_id, ()),
+            spans.get(batch_id, ()),
+            sum(counted.get(batch_id, ())),
+            results=brought.get(batch_id, ()),
+            counted_totals=totals.get(batch_id, ()),
         )
         for batch_id in {**named, **spans, **counted}
     }
@@ -155,6 +190,7 @@ def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
     limits.at_most("failures", failures, limits.MAX_FAILURES)
     parsed = list(_parse_items([failure.item for failure in failures]))
     blocks = {one.block.prefix: one.block for one in parsed}
+    brought = _by_batch(_brought([failure for failure in failures if failure.totals], parsed))
     named = _by_batch((one.block.batch_id, one) for one in parsed)
     noted = [_note(failure, blocks) for failure in failures]
     notes = _by_batch(noted)
@@ -170,7 +206,13 @@ def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
             " in one call"
         )
     return {
-        batch_id: Share(batch_id, named[batch_id], notes=notes[batch_id], messages=messages.get(batch_id, {}))
+        batch_id: Share(
+            batch_id,
+            named[batch_id],
+            notes=notes[batch_id],
+            messages=messages.get(batch_id, {}),
+            results=brought.get(batch_id, ()),
+        )
         for batch_id in named
     }
 
@@ -179,6 +221,17 @@ def _parse_items(items: Iterable[str]) -> Iterator[Named]:
     for prefix, indices in ids.group_by_prefix(items).items():
         block = ids.parse_prefix(prefix)
         yield Named(block, ids.parse_indices(block, indices))
+
+
+def _brought(
+    results: Iterable[Result | Failure], parsed: Iterable[Named], most: int = MAX_VALUE
+) -> Iterator[tuple[int, tuple[int, Mapping[str, int]]]]:
+    """What items bring to the totals: (batch id, (ordinal, values)); their ids have been parsed."""
+    blocks = {one.block.prefix: one.block for one in parsed}
+    for result in results:
+        prefix, _, index = result.item.rpartition(":")
+        block = blocks[prefix]
+        yield block.batch_id, (block.first + int(index), check_values(result.totals, most))
 
 
 def _parse_range(item_range: ItemRange) -> Span:

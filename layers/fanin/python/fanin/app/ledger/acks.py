@@ -15,10 +15,12 @@ from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.tolerance import Tolerating
+from fanin.app.ledger.values import check_totals, counted_sums
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Outcome, WordKey
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt, join
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result, join
 from fanin.domain.batch import Batch, Mode
+from fanin.domain.totals import MAX_VALUE
 from fanin.errors import (
     FaninError,
     InvalidRequest,
@@ -99,9 +101,15 @@ class Acks:
         self._tolerating = tolerating
 
     def ack(
-        self, items: Sequence[str], ranges: Sequence[ItemRange], counts: Sequence[Count]
+        self,
+        items: Sequence[str],
+        ranges: Sequence[ItemRange],
+        counts: Sequence[Count],
+        results: Sequence[Result] = (),
+        *,
+        most: int = MAX_VALUE,
     ) -> list[Receipt]:
-        shares = parse_ack(items, ranges, counts)
+        shares = parse_ack(items, ranges, counts, results, most=most)
         batches = self._check(shares)
         for share in shares.values():
             if share.counted and batches[share.batch_id].mode is Mode.EXACT:
@@ -141,11 +149,14 @@ class Acks:
 
         Raises:
             InvalidItemId: the service never issued such an id.
+            InvalidRequest: an item brings something to a total that its batch does not have.
+            RequestTooLarge: ranges of a batch with totals have too many items.
         """
         batches = self._known.reaching({share.batch_id: share.stop for share in shares.values()})
         for share in shares.values():
             for block in share.blocks:
                 check_issued(block, batches[share.batch_id])
+            check_totals(share, batches[share.batch_id])
         return batches
 
     def _plan(self, shares: Mapping[int, Share], batches: Mapping[int, Batch]) -> Mapping[int, Plan]:
@@ -228,7 +239,8 @@ class Acks:
         if not marks:
             return {}
         try:
-            return self._settler.try_to_settle(marks, failed=failing)
+            brought = {key: values for plan in plans.values() for key, values in plan.brought.items()}
+            return self._settler.try_to_settle(marks, failed=failing, brought=brought)
         except (Throttled, ServiceUnavailable) as error:
             if len(plans) == 1:
                 return dict.fromkeys(marks, error)
@@ -266,7 +278,8 @@ class Acks:
         """
         try:
             activity = self._known.activity(batch)
-            row = self._ports.batches.count(batch.batch_id, share.total, activity=activity)
+            sums = counted_sums(share, batch)
+            row = self._ports.batches.count(batch.batch_id, share.total, activity=activity, sums=sums)
             if row is None:
                 answer.receipts.append(ack_receipts.ended(share, self._known.current(batch.batch_id)))
                 return

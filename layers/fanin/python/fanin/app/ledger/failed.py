@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from fanin.app.ledger.totals import with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Tally, WordKey
@@ -73,7 +74,7 @@ class Failed:
         roots = {
             batch.batch_id: WordKey(batch.batch_id, tree.root_level(batch.items), 0)
             for batch in batches
-            if batch.failed_more and batch.mode is Mode.EXACT
+            if batch.mode is Mode.EXACT and (batch.failed_more or (batch.totals and not batch.totals_exact))
         }
         words = self._ports.words.read_tallied(roots.values())
 
@@ -83,6 +84,7 @@ class Failed:
                 return batch
             tally = words[root].tally if root in words else Tally()
             whole = tally.whole and root.level == 0
-            return replace(batch, failed=tally.failed, failed_more=not whole)
+            batch = with_totals(batch, tally, seen=root.level == 0)
+            return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch
 
         return tuple(map(seen, batches))

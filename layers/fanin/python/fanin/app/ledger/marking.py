@@ -113,6 +113,11 @@ class Marking:
         tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
         for mark in marks:
             level, number, mask = mark
+            if batch.totals and level:
+                raise InvalidRequest(
+                    f"{mark} is above level 0 of batch {batch.batch_id}, which has totals: mark its items on"
+                    " level 0; nothing was done"
+                )
             if not (0 <= level <= root and number >= 0 and 0 < mask <= tree.full):
                 raise InvalidRequest(f"{mark} is not in the tree of batch {batch.batch_id}; nothing was done")
             if self._stop(mark) > batch.items:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from typing import Protocol
 
 from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.kinds import Kinds
+from fanin.app.ledger.totals import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
@@ -18,6 +20,7 @@ from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import parse_item
 from fanin.domain.reports import FailedItem
+from fanin.domain.totals import MAX_HANDED
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.batches import BATCH
 from fanin.wire.items import MISSING_RANGE
@@ -32,7 +35,19 @@ HELD_READS = 10_000
 """How many rows are read at most to count the held items for an event."""
 
 
-def announce(ports: Ports, ledger: Ledger, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
+class Marks(Protocol):
+    """Marks the parent item of a batch."""
+
+    def fail(self, failures: Sequence[Failure]) -> object:
+        """Mark it as failed."""
+        ...
+
+    def hand_over(self, item: str, totals: Mapping[str, int]) -> object:
+        """Mark it done, and give it the sums of the batch."""
+        ...
+
+
+def announce(ports: Ports, ledger: Marks, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch, delete the alarm, publish the event, and have targets told.
 
     Every step is tried, whatever became of those before it. Every step may be repeated: the acknowledgement
@@ -82,14 +97,14 @@ def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     event = Event(
         id=f"{batch.batch_id}.{batch.state}",
         detail_type=names.DETAIL_TYPES[batch.state],
-        detail=_detail(ended, Held(ports).counted(batch, budget=HELD_READS)),
+        detail=_detail(ended, Totals(ports).counted(Held(ports).counted(batch, budget=HELD_READS))),
         time=batch.ended_at or ports.clock.now(),
     )
     on_end = kinds.ended.get(batch.kind)
     return _fitted(on_end(ended, batch, event) if on_end else event)
 
 
-def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -> None:
+def _acknowledge_parent(ports: Ports, ledger: Marks, batch: Batch, item: str) -> None:
     """Mark the parent item done or failed, unless another batch decides about it.
 
     A batch that was never used marks nothing, because its producer may not know of it. But if it took the
@@ -105,11 +120,22 @@ def _acknowledge_parent(ports: Ports, ledger: Ledger, batch: Batch, item: str) -
         if not batch.used:
             ledger.fail([Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again")])
         elif batch.state is State.COMPLETE:
-            ledger.ack([item])
+            ledger.hand_over(item, _handed_over(ports, batch, block.batch_id))
         else:
             ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
     except (BatchNotFound, BatchGone):
         return  # the parent batch was removed
+
+
+def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> Mapping[str, int]:
+    """What a complete child brings to the totals of its parent: its own totals of the same names."""
+    parent = ports.batches.read([parent_id]).get(parent_id) if batch.totals else None
+    if parent is None:
+        return {}
+    totals = Totals(ports).counted(batch).totals
+    return {
+        name: totals[name] for name in parent.totals if name in totals and abs(totals[name]) <= MAX_HANDED
+    }
 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:

@@ -9,6 +9,7 @@ from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reservation import Reservation, draw_id
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.totals import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.targets.declaring import checked_targets
@@ -26,6 +27,7 @@ from fanin.domain.batch import (
 )
 from fanin.domain.failures import Keep
 from fanin.domain.targets import Target
+from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
 from fanin.wire.batches import OPEN_BATCH
 
@@ -50,6 +52,7 @@ class Opening:
         self._ports = ports
         self._known = known
         self._settler = settler
+        self._totals = Totals(ports)
 
     def open(self, request: OpenBatch, key: str | None = None) -> Batch:
         if key is None:
@@ -146,6 +149,8 @@ class Opening:
             tolerated_failures=request.tolerated_failures,
             held_more=request.on_failure is OnFailure.HOLD,
             targets=len(request.on_end),
+            totals=dict.fromkeys(request.totals, 0),
+            totals_before=self._earlier(request),
         )
         return replace(batch, touched_at=batch.rounded(now))
 
@@ -205,6 +210,13 @@ class Opening:
             self._ports.timers.set(batch.batch_id, batch.deadline)
         return self._settler.finish(self._known.remember(batch))
 
+    def _earlier(self, request: OpenBatch) -> dict[str, int]:
+        """The sums of the batch that a request retries, with those of the batches that this one retried."""
+        if request.retry_of is None or not request.totals:
+            return {}
+        batch = self._totals.counted(self._known.current(request.retry_of))
+        return {name: batch.totals.get(name, 0) + batch.totals_before.get(name, 0) for name in request.totals}
+
     def lifetime(self, request: OpenBatch) -> int:
         """Seconds until the hard end of the batch."""
         return self._ports.defaults.lifetime if request.lifetime is None else request.lifetime
@@ -234,6 +246,7 @@ class Opening:
                 )
         if request.size is not None:
             limits.whole("size", request.size, 0, ids.MAX_COUNT)
+        check_names(request.totals)
         self._check_failures(request)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)

@@ -15,12 +15,14 @@ from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import READS, Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.totals import with_totals
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Missing, MissingRange, Progress, Verdict
+from fanin.domain.totals import by_name
 from fanin.domain.tree import positions, runs
 from fanin.errors import InvalidRequest
 
@@ -73,8 +75,11 @@ class Reading:
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
             return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=1)
-        if batch.items == 0 or (batch.all_done and not batch.failed_more):
-            return Progress(replace(batch, failed_more=False), batch.items, batch.items)
+        if batch.items == 0:
+            batch = with_totals(replace(batch, failed_more=False), Tally(), seen=True)
+            return Progress(batch, 0, 0)
+        if batch.all_done and not batch.failed_more:
+            return Progress(batch, batch.items, batch.items)
         if exact:
             walk = Walk(self._ports, batch, budget=self._budget)
             pending = self._pending(batch, walk)
@@ -88,7 +93,8 @@ class Reading:
     ) -> Progress:
         """The progress, and how many items failed as far as the rest of the reads shows."""
         budget = self._budget if exact else STATUS_READS - reads
-        return Progress(self._failed.counted(batch, tally, budget=budget), least, most)
+        counted = self._failed.counted(with_totals(batch, tally, seen=True), tally, budget=budget)
+        return Progress(counted, least, most)
 
     def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
         """Count the pending items of an exact batch; None if that takes more reads than the budget has."""
@@ -149,16 +155,18 @@ class Reading:
                 stale[WordKey(batch_id, level, number)] = tally
             else:
                 root_done = True
+                found += _totals_disagree(batch, tally)
         if root_done and batch.state is State.CLOSED:
             found.append("every item is done, but the batch is not complete")
-        unrepairable = batch.all_done and pending
-        if unrepairable:
+        unrepairable = batch.all_done and bool(pending or found)
+        if batch.all_done and pending:
             found.append(f"the batch is complete, but {pending} items are pending")
         repaired = bool(repair and found and not unrepairable)
         if repaired:
             self._settler.resettle(batch, stale)
             batch = self._settler.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
+        batch = with_totals(batch, walk.tally, seen=at is None and cursor is None)
         return Verdict(batch, pending, tuple(found), repaired, at)
 
     def _bounds(self, batch: Batch, *, exact: bool) -> Progress:
@@ -168,12 +176,15 @@ class Reading:
         untouched = Tallied(tree.full, Tally())
         top = WordKey(batch.batch_id, root, 0)
         word, tally = self._ports.words.read_tallied([top]).get(top, untouched)
+        tally = tally.for_totals(len(batch.totals), given=root > 0 and word != tree.full)
         level, words = root, {0: word}
         if root:
             keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
             read = self._ports.words.read_tallied(keys)
             level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
-            tally = reduce(Tally.and_, (found.tally for found in read.values()), tally)
+            given = root > 1
+            below = (found.tally.for_totals(len(batch.totals), given=given) for found in read.values())
+            tally = reduce(Tally.and_, below, tally)
         pending = sum(
             self._size(level - 1, child, n)
             for number, below in words.items()
@@ -220,6 +231,14 @@ class Reading:
                 f"batch {batch_id} is estimated: it counts items, but does not know which; ask for its status"
             )
         return batch
+
+
+def _totals_disagree(batch: Batch, tally: Tally) -> list[str]:
+    """What a complete batch says of its totals, if the done root says something else."""
+    if not (batch.all_done and batch.totals_exact):
+        return []
+    sums = by_name(tuple(batch.totals), tally.sums)
+    return [] if sums == batch.totals else [f"the batch has the totals {batch.totals}, but its words {sums}"]
 
 
 def ordinal_of(cursor: str | None) -> int:

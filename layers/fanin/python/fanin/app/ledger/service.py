@@ -24,7 +24,7 @@ from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import (
@@ -40,6 +40,7 @@ from fanin.domain.reports import (
 )
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
+from fanin.domain.totals import MAX_HANDED
 from fanin.domain.tree import Mark
 
 
@@ -96,11 +97,16 @@ class LedgerService:
         *,
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
+        results: Sequence[Result] = (),
     ) -> list[Receipt]:
-        return self._acks.ack(items, ranges, counts)
+        return self._acks.ack(items, ranges, counts, results)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._acks.fail(failures)
+
+    def hand_over(self, item: str, totals: Mapping[str, int]) -> None:
+        """Mark the parent item of a batch done, with the sums of the batch, which are larger than values."""
+        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_HANDED)
 
     def close(self, batch_id: int) -> Batch:
         return self._lifecycle.close(batch_id)

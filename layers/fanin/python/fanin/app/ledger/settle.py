@@ -12,13 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.totals import Sums, by_name
 from fanin.errors import BatchGone, BatchNotFound, FaninError
+
+Brought: TypeAlias = Mapping[WordKey, Mapping[int, Sums]]
+"""What items bring to the totals of their batches: word of level 0 → position → values."""
+NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
 
 
 @dataclass
@@ -27,7 +34,8 @@ class _Mark:
 
     Attributes:
         mask: bits to clear.
-        carried: position → tally of the finished word below, which goes up with its bit.
+        carried: position → tally of the finished word below, which goes up with its bit; on level 0, what the
+            item there brings to the totals.
     """
 
     mask: int = 0
@@ -52,13 +60,18 @@ class Settler:
         self._tree = ports.tree
 
     def settle(
-        self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
+        self,
+        marks: Mapping[WordKey, int],
+        *,
+        failed: Collection[WordKey] = (),
+        brought: Brought = NOTHING_BROUGHT,
     ) -> dict[WordKey, Cleared]:
         """Clear bits, and settle what they finish; each word is written once, parents included.
 
         Args:
             marks: word → mask of bits to clear, on any levels, of any batches.
             failed: words of level 0 whose bits are also recorded as failed.
+            brought: what items bring to the totals of their batches.
 
         Returns:
             What the write of each word of ``marks`` found.
@@ -66,10 +79,14 @@ class Settler:
         Raises:
             Throttled, ServiceUnavailable: not all words could be written; repeat the whole call.
         """
-        return _all(self.try_to_settle(marks, failed=failed))
+        return _all(self.try_to_settle(marks, failed=failed, brought=brought))
 
     def try_to_settle(
-        self, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
+        self,
+        marks: Mapping[WordKey, int],
+        *,
+        failed: Collection[WordKey] = (),
+        brought: Brought = NOTHING_BROUGHT,
     ) -> dict[WordKey, Outcome]:
         """Like ``settle``, but a word that the store cannot write now does not delay the others.
 
@@ -80,7 +97,10 @@ class Settler:
         Raises:
             Throttled, ServiceUnavailable: a batch row could not be read or written; repeat the whole call.
         """
-        return self._settle({key: _Mark(mask) for key, mask in marks.items()}, failed)
+        mine = {
+            key: {place: Tally(sums=sums) for place, sums in brought.get(key, {}).items()} for key in marks
+        }
+        return self._settle({key: _Mark(mask, mine[key]) for key, mask in marks.items()}, failed)
 
     def _settle(
         self, marks: Mapping[WordKey, _Mark], failed: Collection[WordKey] = ()
@@ -150,7 +170,7 @@ class Settler:
         if batch.mode is Mode.ESTIMATED:
             return self._complete(batch, None) if batch.counted_out() else batch
         if batch.items == 0:
-            return self._complete(batch, Tally())
+            return self._complete(batch, Tally().for_totals(len(batch.totals), given=False))
         levels = range(self._tree.root_level(batch.items) + 1)
         edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
         self._rise(self._ports.words.read_tallied(edge))
@@ -246,7 +266,8 @@ class Settler:
         root completes the batch.
         """
         marks: dict[WordKey, _Mark] = {}
-        for key, tally in done.items():
+        for key, found in done.items():
+            tally = found.for_totals(len(self._row(key).totals), given=key.level > 0)
             if self._is_top(key):
                 if (batch := self._row(key)).state is State.CLOSED:
                     self._complete(batch, tally)
@@ -277,7 +298,7 @@ class Settler:
             State.COMPLETE,
             now=self._ports.clock.now(),
             sources=(State.CLOSED,),
-            done=None if tally is None else Done(batch.items, tally.failed, not tally.whole),
+            done=None if tally is None else _done(batch, tally),
         )
         if row is None:
             raise BatchGone(
@@ -294,6 +315,12 @@ class Settler:
         if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row
+
+
+def _done(batch: Batch, tally: Tally) -> Done:
+    return Done(
+        batch.items, tally.failed, not tally.whole, by_name(tuple(batch.totals), tally.sums), tally.whole
+    )
 
 
 def _all(outcomes: Mapping[WordKey, Outcome]) -> dict[WordKey, Cleared]:

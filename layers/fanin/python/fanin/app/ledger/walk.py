@@ -15,7 +15,7 @@ CHUNK = 100
 
 
 class Visited(NamedTuple):
-    """A word of the walk, and what has failed below its clear bits."""
+    """A word of the walk, what has failed below its clear bits, and their sums."""
 
     level: int
     number: int
@@ -40,8 +40,8 @@ class Walk:
     Attributes:
         chunk: as given; whoever iterates may change it. With 1, the walk reads only the words on its way.
         reads: words read so far.
-        tally: what has failed below the words visited so far. An item counts once: a word that is visited has
-            not given its tally to its parent, as the parent was when it was read.
+        tally: what has failed below the words visited so far, and their sums. An item counts once: a word
+            that is visited has not given its tally to its parent, as the parent was when it was read.
         stopped_at: ordinal to continue from, if the budget ended the walk; everything before it was visited.
     """
 
@@ -80,12 +80,20 @@ class Walk:
             keys = [WordKey(batch.batch_id, level, number) for number in chunk]
             words = self._ports.words.read_tallied(keys)
             untouched = Tallied(tree.full, Tally())
-            visited = [Visited(level, key.number, *words.get(key, untouched)) for key in keys]
+            visited = [
+                Visited(level, key.number, found.word, self._tally(level, found))
+                for key in keys
+                for found in (words.get(key, untouched),)
+            ]
             for one in visited:
                 self.tally = self.tally.and_(one.tally)
                 yield one
             if level:
                 yield from self._descend(level - 1, self._children(level, visited))
+
+    def _tally(self, level: int, found: Tallied) -> Tally:
+        given = level > 0 and found.word != self._ports.tree.full
+        return found.tally.for_totals(len(self._batch.totals), given=given)
 
     def _children(self, level: int, visited: list[Visited]) -> Iterator[int]:
         tree = self._ports.tree

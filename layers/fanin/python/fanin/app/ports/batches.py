@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from fanin.domain.batch import Batch, Cause, State
+from fanin.domain.totals import Sums
 
 
 class Activity(NamedTuple):
@@ -26,6 +27,8 @@ class Done(NamedTuple):
     acked: int
     failed: int
     failed_more: bool
+    totals: Mapping[str, int] = {}
+    totals_exact: bool = False
 
 
 class ItemPlace(NamedTuple):
@@ -220,8 +223,10 @@ class BatchStore(Protocol):
         """Note that the stall since ``activity.touched_at`` was told; False if there was activity since."""
         ...
 
-    def count(self, batch_id: int, n: int, *, activity: Activity | None) -> Batch | None:
+    def count(self, batch_id: int, n: int, *, activity: Activity | None, sums: Sums = ()) -> Batch | None:
         """Add n to ``acked`` of a live batch that counts: estimated, or a scatter. None for any other.
+
+        The sums are added to the totals of an estimated batch, in the order of its totals.
 
         Not idempotent, like ``allocate``.
         """

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from fanin.domain.totals import Sums, plus
 from fanin.errors import FaninError
 
 
@@ -18,22 +19,36 @@ class WordKey(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """How many items below a word have failed.
+    """How many items below a word have failed, and what its items have brought to the totals of their batch.
 
     A finished word gives its tally to its parent in the write that clears its bit there, so tallies cost
     nothing. But a range that is marked higher up passes over the words below, with what has failed in them.
 
     Attributes:
         failed: items that failed; at least so many, if it is not whole.
-        whole: whether no failure can be missing.
+        whole: whether no failure, and nothing that an item has brought, can be missing.
+        sums: of the totals; empty if the batch has none, or if nobody has given any.
     """
 
     failed: int = 0
     whole: bool = True
+    sums: Sums = ()
 
     def and_(self, other: Tally) -> Tally:
         """The tally of both."""
-        return Tally(self.failed + other.failed, self.whole and other.whole)
+        return Tally(self.failed + other.failed, self.whole and other.whole, plus(self.sums, other.sums))
+
+    def for_totals(self, totals: int, *, given: bool) -> Tally:
+        """The tally with a sum for each total of its batch.
+
+        Args:
+            totals: how many totals the batch has.
+            given: whether words below have given their tallies. A version of fanin without totals gives
+                tallies without sums; then something may be missing.
+        """
+        if len(self.sums) == totals:
+            return self
+        return self._replace(sums=plus(self.sums, (0,) * totals), whole=self.whole and not given)
 
 
 NOTHING: Final[Mapping[int, Tally]] = MappingProxyType({})
@@ -54,7 +69,8 @@ class Clear(NamedTuple):
         mask: the bits; at least one.
         expires_at: time to live of the row, seconds since the epoch.
         failed: also record the cleared bits as failed (level 0 only).
-        carried: position → tally of the finished word below it; added for the bits that this write clears.
+        carried: position → tally of the finished word below it, or what the item there brings; added for the
+            bits that this write clears.
     """
 
     key: WordKey
@@ -70,7 +86,7 @@ class Cleared(NamedTuple):
     Attributes:
         word: its value now; a bit that is 1 is pending.
         first: bits of the mask that this call cleared; the others were clear before.
-        tally: what has failed below the bits that are clear.
+        tally: what has failed below the bits that are clear, and their sums.
     """
 
     word: int

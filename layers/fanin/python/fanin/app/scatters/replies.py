@@ -14,10 +14,11 @@ from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan
 from fanin.app.scatters.reply_store import Kept, ReplyStore, is_claim_of
 from fanin.domain import ids, limits
-from fanin.domain.acks import Receipt
+from fanin.domain.acks import Receipt, Result
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.scatter import Gathered, GatheredReply, Reply, ReplyReceipt
+from fanin.domain.totals import check_values, in_order
 from fanin.errors import BatchNotFound, InvalidRequest, OutcomeUnknown, RequestTooLarge
 
 _AHEAD: Final = 6_400
@@ -51,6 +52,10 @@ class Replies:
         batches = self._scatters({block.batch_id for block, _ in places})
         for block, _ in places:
             check_issued(block, batches[block.batch_id])
+        for reply, (block, _) in zip(replies, places, strict=True):
+            in_order(
+                check_values(reply.totals), tuple(batches[block.batch_id].totals), batch_id=block.batch_id
+            )
         for reply in replies:
             if reply.claim is not None and not self._ports.claims.exists(reply.claim):
                 raise InvalidRequest(
@@ -59,8 +64,9 @@ class Replies:
         said: list[bool] = []
         for reply, (block, ordinal) in zip(replies, places, strict=True):
             said.append(self._kept.keep(batches[block.batch_id], ordinal, reply))
-        items = list(dict.fromkeys(reply.item for reply in replies))
-        receipts = {receipt.batch_id: receipt for receipt in self._ledger.ack(items)} if items else {}
+        results = {reply.item: reply.totals for reply in reversed(replies)}  # the first of an item counts
+        acked = self._ledger.ack(results=[Result(*result) for result in results.items()]) if results else []
+        receipts = {receipt.batch_id: receipt for receipt in acked}
         for receipt in receipts.values():
             self._count(batches[receipt.batch_id], receipt)
         done = {item for receipt in receipts.values() for item in receipt.duplicates}

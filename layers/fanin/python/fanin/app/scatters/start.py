@@ -95,6 +95,7 @@ class Starting:
             user_key=scatter.user_key,
             metadata=scatter.metadata,
             on_end=scatter.on_end,
+            totals=scatter.totals,
         )
         opening = self._ledger.opening
         targets = opening.check_targets(scatter.on_end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -12,7 +12,7 @@ from fanin.client.ledger import FAILURES_BYTES, LedgerCalls, failure_bytes
 from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors
 from fanin.client.sqs_messages import REQUEST_BYTES
-from fanin.domain.acks import Acks, Failure, join
+from fanin.domain.acks import Acks, Failure, Result, join
 from fanin.domain.batch import Mode
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
@@ -28,14 +28,14 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.wire.compact_json import compact
-from fanin.wire.items import FAILURE, QUEUED_ACKS
+from fanin.wire.items import FAILURE, QUEUED_ACKS, RESULT
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 
-_ENVELOPE: Final = 64  # bytes: the braces and names around the lists of a message
+_ENVELOPE: Final = 96  # bytes: the braces and names around the lists of a message
 _FAILURES: Final = 100  # of one request, which has room for their reasons, however long these are
 
 
@@ -49,6 +49,7 @@ class ItemOutcome:
         message: its message, to be kept if it failed.
         attempts: how often the message was received; 0 if that is not known.
         source: URL or ARN of the queue that it came from; empty if that is not known.
+        totals: what it brings to the totals of its batch.
     """
 
     item: str
@@ -56,17 +57,20 @@ class ItemOutcome:
     message: KeptMessage | None = field(default=None, repr=False)
     attempts: int = 0
     source: str = ""
+    totals: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, failure: Failure) -> ItemOutcome:
         """The outcome of an item that failed."""
-        return cls(failure.item, failure.reason, failure.message, failure.attempts, failure.source)
+        return cls(
+            failure.item, failure.reason, failure.message, failure.attempts, failure.source, failure.totals
+        )
 
     @property
     def failed(self) -> Failure:
         """The failure as the ledger takes it; its reason is cut to the ledger's limit."""
         reason = (self.failure or "")[:MAX_REASON]
-        return Failure(self.item, reason, self.message, self.attempts, self.source)
+        return Failure(self.item, reason, self.message, self.attempts, self.source, self.totals)
 
 
 Acknowledger: TypeAlias = Callable[[Sequence[ItemOutcome]], None]
@@ -78,16 +82,19 @@ of a ``PartlyMarked``, whose rest is then repeated: an estimated batch would cou
 """
 
 
-def split(outcomes: Iterable[ItemOutcome]) -> tuple[list[str], list[Failure]]:
-    """Separate the items that are done from those that failed; reasons are cut to the ledger's limit."""
-    done: list[str] = []
-    failed: list[Failure] = []
+def acks_of(outcomes: Iterable[ItemOutcome]) -> Acks:
+    """The request that tells the ledger of these items; reasons are cut to the ledger's limit."""
+    items: list[str] = []
+    failures: list[Failure] = []
+    results: list[Result] = []
     for outcome in outcomes:
-        if outcome.failure is None:
-            done.append(outcome.item)
+        if outcome.failure is not None:
+            failures.append(outcome.failed)
+        elif outcome.totals:
+            results.append(Result(outcome.item, outcome.totals))
         else:
-            failed.append(outcome.failed)
-    return done, failed
+            items.append(outcome.item)
+    return Acks(items, failures=failures, results=results)
 
 
 class LedgerAcknowledger:
@@ -134,6 +141,7 @@ class LedgerAcknowledger:
             raise _left(busy, rest) from busy
         spared = [
             *map(ItemOutcome, rest.items),
+            *(ItemOutcome(result.item, totals=result.totals) for result in rest.results),
             *map(ItemOutcome.of, rest.failures),
         ]
         logger.warning("%d items go to the ack queue, since the ledger is busy: %s", len(spared), busy)
@@ -171,8 +179,8 @@ class LedgerAcknowledger:
                 raise _left(error, rest) from error
 
     def _call(self, acks: Acks) -> None:
-        if acks.items:
-            self._ledger.ack(acks.items)
+        if acks.items or acks.results:
+            self._ledger.ack([*acks.items, *acks.results])
         if acks.failures:
             self._ledger.fail(acks.failures)
 
@@ -195,9 +203,10 @@ class LedgerAcknowledger:
 
 def _requests(outcomes: Iterable[ItemOutcome]) -> Iterator[Acks]:
     """What the ledger is asked for, a request each: items that are done, then those that failed."""
-    done, failed = split(outcomes)
-    yield from (Acks(items=items) for items in chunks(done, max_items=MAX_IDS))
-    requests = chunks(failed, max_items=_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
+    asked = acks_of(outcomes)
+    yield from (Acks(items=items) for items in chunks(asked.items, max_items=MAX_IDS))
+    yield from (Acks(results=results) for results in chunks(asked.results, max_items=MAX_IDS))
+    requests = chunks(asked.failures, max_items=_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
     yield from (Acks(failures=failures) for failures in requests)
 
 
@@ -205,6 +214,7 @@ def _without(acks: Acks, batches: Container[int]) -> Acks:
     return Acks(
         items=[item for item in acks.items if _batch_of(item) not in batches],
         failures=[failure for failure in acks.failures if _batch_of(failure.item) not in batches],
+        results=[result for result in acks.results if _batch_of(result.item) not in batches],
     )
 
 
@@ -259,13 +269,14 @@ class QueueAcknowledger:
     def _messages(self, outcomes: Sequence[ItemOutcome]) -> Iterator[Acks]:
         room = self._message_bytes - _ENVELOPE
         for chunk in chunks(outcomes, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=room):
-            done, failed = split(chunk)
-            yield Acks(items=done, failures=failed)
+            yield acks_of(chunk)
 
 
 def _wire_bytes(outcome: ItemOutcome) -> int:
-    if outcome.failure is None:
+    if outcome.failure is None and not outcome.totals:
         return len(outcome.item) + 3
+    if outcome.failure is None:
+        return len(compact(RESULT.encode(Result(outcome.item, outcome.totals)))) + 1
     return len(compact(FAILURE.encode(outcome.failed)).encode()) + 1
 
 
@@ -298,7 +309,7 @@ def unacknowledged(acknowledge: Acknowledger, outcomes: Sequence[ItemOutcome]) -
         items = [outcome.item for outcome in failed.items]
         if isinstance(failed.error, PartlyMarked):
             rest = failed.error.rest
-            left = {*rest.items, *(failure.item for failure in rest.failures)}
+            left = {*rest.items, *(one.item for one in rest.failures), *(one.item for one in rest.results)}
             others = [outcome for outcome in failed.items if outcome.item in left]
             if isinstance(failed.error.__cause__, REFUSALS) and len(others) < len(failed.items):
                 unmarked |= unacknowledged(acknowledge, others)

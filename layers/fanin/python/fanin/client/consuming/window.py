@@ -121,9 +121,10 @@ class MessageWindow:
 
     def _outcome(self, message: ReceivedMessage, item: str, failure: str | None) -> ItemOutcome:
         if failure is None:
-            return ItemOutcome(item)
+            return ItemOutcome(item, totals=message.totals)
         kept = kept_message(message) if self._keep is Keep.MESSAGE else None
-        return ItemOutcome(item, failure, kept, message.receive_count, self._source or source_of(message))
+        source = self._source or source_of(message)
+        return ItemOutcome(item, failure, kept, message.receive_count, source, message.totals)
 
     def _ask(self, message: ReceivedMessage) -> None:
         """Acknowledge what was handled so far, if the receipt may tell that the batch has ended meanwhile."""

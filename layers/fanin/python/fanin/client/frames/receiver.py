@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
@@ -16,6 +16,7 @@ from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.lease_plan import LeasePlan, TakenLease
 from fanin.domain import limits
 from fanin.domain.frames import Claim, Hold, Ticket
+from fanin.domain.totals import added
 from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
@@ -45,11 +46,26 @@ class Delivery:
             an attempt whose lease has run out; the end of this attempt's lease, in seconds since the epoch.
             See "How to do distributed locking", Martin Kleppmann, 2016.
         envelope: frame, index, payload and content type.
+        totals: what ``add`` was given, by the names of the frame's totals.
     """
 
     item: str
     fencing_token: int
     envelope: Envelope
+    totals: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def add(self, **values: int) -> None:
+        """Add to the totals of the frame, such as ``delivery.add(rows=812)``.
+
+        The values count once, with the first acknowledgement of the envelope. Several calls add up.
+
+        Args:
+            values: a whole number within ±2⁵³ for each total that the frame was opened with.
+
+        Raises:
+            InvalidRequest: a value, or its sum with the earlier ones, is not such a number; nothing is added.
+        """
+        self.totals.update(added(self.totals, values))
 
     @property
     def payload(self) -> bytes:
@@ -195,16 +211,17 @@ class IdempotentReceiver:
                 lease.seconds,
             )
             return None
+        delivery = Delivery(claim.item, claim.until, envelope)
         try:
-            self._handle(Delivery(claim.item, claim.until, envelope))
+            self._handle(delivery)
         except ItemFailed as failed:
-            return ItemOutcome(claim.item, failed.reason)
+            return ItemOutcome(claim.item, failed.reason, totals=delivery.totals)
         except Exception:  # whatever the handler raises, the queue delivers the envelope again
             logger.exception("envelope %s failed and comes again", claim.item)
             return None
         finally:
             self._plan.handled(self._clock() - began)
-        return ItemOutcome(claim.item)
+        return ItemOutcome(claim.item, totals=delivery.totals)
 
 
 _BY_HOLD: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fanin.client.https.api import HttpsApi, keyed
 from fanin.client.https.known_modes import KnownModes
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import (
@@ -60,8 +60,9 @@ class HttpsLedger:
         *,
         ranges: Sequence[ItemRange] = (),
         counts: Sequence[Count] = (),
+        results: Sequence[Result] = (),
     ) -> list[Receipt]:
-        acks = Acks(items, ranges, counts)
+        acks = Acks(items, ranges, counts, results=results)
         return self._mark("/acks", shapes.ACKS.encode(acks), acks)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:

@@ -103,8 +103,11 @@ class Functions:
         try:
             if said.failures:
                 self.services.ledger.fail(said.failures)
-            if said.items or said.ranges or said.counts:
-                self.services.ledger.ack(said.items, ranges=said.ranges, counts=said.counts)
+            marks = replace(said, failures=())
+            if not marks.empty:
+                self.services.ledger.ack(
+                    marks.items, ranges=marks.ranges, counts=marks.counts, results=marks.results
+                )
         except REFUSALS:
             self._give_up(body)
 

@@ -112,7 +112,7 @@ def _verify(fanin: Fanin, request: Request) -> Verdict:
 
 def _ack(fanin: Fanin, request: Request) -> Sequence[Receipt]:
     acks: Acks = request.read()
-    receipts = fanin.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts)
+    receipts = fanin.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
     count_receipts(receipts)
     return receipts
 

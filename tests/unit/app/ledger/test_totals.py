@@ -1,0 +1,224 @@
+"""Totals ride the tree: each item's values count once, and a status finds their sum at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from fanin.app.ledger.totals import Totals
+from fanin.app.ports.words import Clear, Tally, WordKey
+from fanin.domain.acks import Failure, ItemRange, Result
+from fanin.domain.batch import Batch, Mode, OpenBatch, State
+from fanin.domain.ids import Group
+from fanin.domain.tree import Mark
+from fanin.errors import InvalidRequest, RequestTooLarge
+from tests.unit.app.conftest import Crash, World
+
+NAMES = ("rows", "cents")
+
+
+def opened(world: World, items: int, *, closed: bool = False, **request: object) -> tuple[Batch, Group]:
+    batch = world.ledger.open(OpenBatch(totals=NAMES, **request))  # type: ignore[arg-type]
+    group = world.ledger.add(batch.batch_id, items)
+    if closed:
+        world.ledger.close(batch.batch_id)
+    return batch, group
+
+
+def results(group: Group, ordinals: Iterable[int], *, rows: int = 1) -> list[Result]:
+    return [Result(group[n], {"rows": rows, "cents": -n}) for n in ordinals]
+
+
+def totals(world: World, batch: Batch, *, exact: bool = True) -> tuple[Mapping[str, int], bool]:
+    row = world.ledger.status(batch.batch_id, exact=exact).batch
+    return row.totals, row.totals_exact
+
+
+class TestSums:
+    def test_of_a_new_batch_are_zero(self, world: World) -> None:
+        batch, _ = opened(world, 4**4)
+
+        assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
+        assert totals(world, world.ledger.open(OpenBatch(totals=NAMES))) == ({"rows": 0, "cents": 0}, True)
+
+    def test_are_exact_while_words_are_unfinished_on_every_level(self, world: World) -> None:
+        # Given finished words, words with some items done, and untouched ones
+        batch, group = opened(world, 4**3)
+        done = [*range(16), 17, 20, 21, 22, 23, 63]
+        world.ledger.ack(results=results(group, done))
+
+        assert totals(world, batch) == ({"rows": len(done), "cents": -sum(done)}, True)
+
+    def test_count_the_first_acknowledgement_of_an_item(self, world: World) -> None:
+        batch, group = opened(world, 16)
+        world.ledger.ack(results=[Result(group[0], {"rows": 5})])
+        world.ledger.ack(results=[Result(group[0], {"rows": 7}), Result(group[1], {"rows": 3})])
+        world.ledger.ack([group[1]])
+        world.ledger.fail([Failure(group[1], "late", totals={"rows": 9})])
+
+        assert totals(world, batch)[0] == {"rows": 8, "cents": 0}
+
+    def test_of_failed_items_count_too(self, world: World) -> None:
+        batch, group = opened(world, 4)
+        world.ledger.fail([Failure(group[2], "half of it", totals={"rows": 6})])
+
+        assert totals(world, batch)[0] == {"rows": 6, "cents": 0}
+
+    def test_of_a_complete_batch_stand_in_its_row(self, world: World) -> None:
+        # Given a batch whose last words are residues
+        batch, group = opened(world, 39, closed=True)
+        world.ledger.ack(results=results(group, range(39)))
+
+        row = world.ledger.status(batch.batch_id).batch
+        assert (row.state, row.totals_exact) == (State.COMPLETE, True)
+        assert row.totals == {"rows": 39, "cents": -sum(range(39))}
+
+    def test_of_an_empty_batch_are_exact_at_its_end(self, world: World) -> None:
+        empty = world.ledger.open(OpenBatch(totals=NAMES))
+        row = world.ledger.close(empty.batch_id)
+
+        assert (row.state, row.totals, row.totals_exact) == (
+            State.COMPLETE,
+            {"rows": 0, "cents": 0},
+            True,
+        )
+
+    def test_go_up_with_the_close(self, world: World) -> None:
+        batch, group = opened(world, 39)
+        world.ledger.ack(results=results(group, range(39)))
+        row = world.ledger.close(batch.batch_id)
+
+        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 39, True)
+
+    def test_a_plain_status_says_if_it_does_not_know_all(self, world: World) -> None:
+        batch, group = opened(world, 4**4)
+        world.ledger.ack(results=results(group, [0]))
+
+        assert totals(world, batch, exact=False) == ({"rows": 0, "cents": 0}, False)
+
+    def test_a_walk_that_ends_early_says_so(self, world: World) -> None:
+        batch, group = opened(world, 4**4)
+        world.ledger.ack(results=results(group, range(0, 256, 4)))
+
+        row = Totals(world.ports).counted(
+            world.ports.batches.read([batch.batch_id])[batch.batch_id], budget=3
+        )
+        assert not row.totals_exact
+
+    def test_survive_a_crash_between_a_word_and_its_parent(self, world: World) -> None:
+        batch, group = opened(world, 16, closed=True)
+        world.ledger.ack(results=results(group, range(12)))
+        world.crash_at("words.clear", "after")
+        with pytest.raises(Crash):
+            world.ledger.ack(results=results(group, range(12, 16)))
+
+        assert totals(world, batch)[0]["rows"] == 16
+        assert world.ledger.verify(batch.batch_id).batch.totals == {"rows": 16, "cents": -120}
+        assert totals(world, batch) == ({"rows": 16, "cents": -120}, True)
+
+
+class TestRanges:
+    def test_are_marked_on_level_0_and_pass_over_nothing(self, world: World) -> None:
+        batch, group = opened(world, 64, closed=True)
+        world.ledger.ack(results=results(group, [5, 22]))
+        world.ledger.ack(ranges=[ItemRange(group.prefix)])
+
+        row = world.ledger.status(batch.batch_id).batch
+        assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 2, "cents": -27}, True)
+
+    def test_of_too_many_items_are_refused_before_anything_is_written(self, world: World) -> None:
+        _, group = opened(world, 10_001)
+        world.accesses.writes.clear()
+
+        with pytest.raises(RequestTooLarge, match="at most 10000 items by ranges in one call, not 10001"):
+            world.ledger.ack(ranges=[ItemRange(group.prefix)])
+        assert not world.accesses.writes
+
+    def test_marks_above_level_0_are_refused(self, world: World) -> None:
+        batch, _ = opened(world, 64)
+
+        with pytest.raises(InvalidRequest, match="which has totals: mark its items on level 0"):
+            world.ledger.mark({batch.batch_id: [Mark(1, 0, 1)]})
+
+
+class TestVersions:
+    def test_tallies_without_sums_make_the_totals_inexact(self, world: World) -> None:
+        # Given a word that a version of fanin without totals has carried up
+        batch, group = opened(world, 16)
+        world.ledger.ack(results=results(group, range(3)))
+        world.ports.words.clear([Clear(WordKey(batch.batch_id, 0, 0), 0b1000, batch.expires_at)])
+        world.ports.words.clear(
+            [Clear(WordKey(batch.batch_id, 1, 0), 1, batch.expires_at, carried={0: Tally()})]
+        )
+
+        assert totals(world, batch) == ({"rows": 0, "cents": 0}, False)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("values", "why"),
+        [
+            ({"row": 1}, "has no total 'row': its totals are rows, cents"),
+            ({"rows": 1.5}, "whole number"),
+            ({"rows": 2**53 + 1}, "whole number"),
+        ],
+    )
+    def test_values_write_nothing(self, world: World, values: Mapping[str, int], why: str) -> None:
+        _, group = opened(world, 4)
+        world.accesses.writes.clear()
+
+        with pytest.raises(InvalidRequest, match=why):
+            world.ledger.ack(results=[Result(group[0], {"rows": 1}), Result(group[1], values)])
+        with pytest.raises(InvalidRequest, match=why):
+            world.ledger.fail([Failure(group[1], "no", totals=values)])
+        assert not world.accesses.writes
+
+    def test_an_item_named_twice_with_different_values(self, world: World) -> None:
+        batch, group = opened(world, 4)
+
+        with pytest.raises(InvalidRequest, match="named twice, with different totals"):
+            world.ledger.ack(results=[Result(group[0], {"rows": 1}), Result(group[0], {"rows": 2})])
+        world.ledger.ack([group[0]], results=[Result(group[0], {"rows": 1}), Result(group[0], {"rows": 1})])
+        assert totals(world, batch)[0]["rows"] == 1
+
+    def test_names_at_the_opening(self, world: World) -> None:
+        with pytest.raises(InvalidRequest, match="at most 4 totals"):
+            world.ledger.open(OpenBatch(totals=("a", "b", "c", "d", "e")))
+
+
+def test_a_batch_with_totals_takes_the_writes_of_one_without(world: World) -> None:
+    _, plain = world.batch(64, closed=True)
+    world.accesses.writes.clear()
+    for n in range(64):
+        world.ledger.ack([plain[0][n]])
+    without = dict(world.accesses.writes)
+
+    _, group = opened(world, 64, closed=True)
+    world.accesses.writes.clear()
+    world.accesses.refused.clear()
+    for n in range(64):
+        world.ledger.ack(results=results(group, [n]))
+
+    assert dict(world.accesses.writes) == without
+    assert not world.accesses.refused
+
+
+def test_a_retry_starts_at_zero_and_knows_the_sums_before(world: World) -> None:
+    first, group = opened(world, 4, closed=True)
+    world.ledger.ack(results=results(group, range(3)))
+    world.ledger.fail([Failure(group[3], "no price")])
+    second = world.ledger.open(OpenBatch(totals=NAMES, retry_of=first.batch_id))
+    third = world.ledger.open(OpenBatch(totals=("rows",), retry_of=second.batch_id))
+
+    assert (second.totals, second.totals_before) == ({"rows": 0, "cents": 0}, {"rows": 3, "cents": -3})
+    assert third.totals_before == {"rows": 3}
+
+
+class TestEstimated:
+    def test_sums_count_repeats(self, world: World) -> None:
+        batch, group = opened(world, 10, mode=Mode.ESTIMATED)
+        world.ledger.ack(results=[Result(group[0], {"rows": 5}), Result(group[0], {"rows": 5})])
+        world.ledger.ack([group[1]])
+
+        assert totals(world, batch) == ({"rows": 10, "cents": 0}, False)
