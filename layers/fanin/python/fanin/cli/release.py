@@ -9,6 +9,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
+from fanin.domain.selection import OrdinalRange
 from fanin.wire.batches import RELEASED
 
 app = typer.Typer()
@@ -28,16 +29,22 @@ def release(
         ),
     ] = None,
     ranges: Annotated[
-        list[str] | None,
-        typer.Option("--range", metavar="A..B", help="Only ordinals A to B-1; may be repeated."),
+        list[OrdinalRange] | None,
+        typer.Option(
+            "--range",
+            parser=parsing.ordinals,
+            metavar="A..B",
+            help="Only items with ordinals A <= i < B; may be repeated.",
+        ),
     ] = None,
 ) -> None:
     """Give held items up: mark them as failed, so that the batch can complete.
 
     Without options, every held item is released. `fanin failures BATCH` lists them.
     """
-    chosen = [parsing.ordinals(text) for text in ranges or ()]
     run = session(ctx)
-    released = run.tracker.release(batch, errors=errors or (), ranges=chosen)
+    released = run.tracker.release(batch, errors=errors or (), ranges=ranges or ())
     said = f"{released.released:,} released; batch {batch} is {released.batch.state}"
     run.answer(RELEASED.encode(released), said)
+    if not released.released:
+        run.remark(f"no held item matches; `fanin failures {batch} --by-error` lists the errors")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from rich import box
-from rich.table import Table
-
+from fanin.cli.listing import Listing, facts
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, OnFailure
 from fanin.domain.failures import Keep
@@ -15,22 +13,23 @@ from fanin.domain.targets import TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.wire.times import encode_time
 
+__all__ = [
+    "batch_facts",
+    "batches_table",
+    "done",
+    "facts",
+    "failed",
+    "held",
+    "progress_facts",
+    "receipts_table",
+    "table",
+    "targets_table",
+]
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
+
+def table(*columns: str, right: Sequence[str] = ()) -> Listing:
     """An empty table; the columns named in ``right`` are aligned to the right."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return made
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> Table:
-    """Names with their values, one a line; empty values are left out."""
-    made = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in pairs:
-        if value not in (None, ""):
-            made.add_row(name, str(value))
-    return made
+    return Listing(columns, right)
 
 
 def batch_facts(batch: Batch) -> list[tuple[str, object]]:
@@ -61,7 +60,8 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
     row = progress.batch
-    return [*batch_facts(row), ("done", done(progress)), ("failed", failed(row)), ("held", held(row))]
+    among = f"{failed(row)} of these" if row.failed else ""
+    return [*batch_facts(row), ("done", done(progress)), ("failed", among), ("held", held(row))]
 
 
 def done(progress: Progress) -> str:
@@ -87,7 +87,7 @@ def held(batch: Batch) -> str:
     return f"at least {batch.held:,}" if batch.may_hold_more else f"{batch.held:,}"
 
 
-def receipts_table(receipts: Sequence[Receipt]) -> Table:
+def receipts_table(receipts: Sequence[Receipt]) -> Listing:
     """What an acknowledgement did: one row for each batch."""
     made = table(
         "batch",
@@ -106,7 +106,7 @@ def receipts_table(receipts: Sequence[Receipt]) -> Table:
     return made
 
 
-def batches_table(batches: Sequence[Batch]) -> Table:
+def batches_table(batches: Sequence[Batch]) -> Listing:
     """Batches, one row each."""
     made = table(
         "batch", "state", "items", "failed", "held", "opened", "user key", right=("items", "failed", "held")
@@ -128,7 +128,7 @@ def _tolerated(tolerance: Tolerance | None) -> str:
     return ", and ".join(parts)
 
 
-def targets_table(targets: Sequence[TargetReport]) -> Table:
+def targets_table(targets: Sequence[TargetReport]) -> Listing:
     """Targets of a batch, one row each."""
     made = table("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
     for one in targets:

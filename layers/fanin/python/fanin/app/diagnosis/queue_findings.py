@@ -51,8 +51,8 @@ def _dead_letters(facts: Facts, report: QueueReport, dead: int) -> Finding:
         f"About {dead:,} messages are in {name}, the dead-letter queue of {report.name}. Probably some are of"
         " missing items: these stay missing while nothing fails them.",
         "Let fanin's function for dead letters consume that queue (a TrackedQueue does so). Or mend the"
-        " cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin redrive` does not see"
-        " them, since their items have not failed.",
+        " cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin redrive` does"
+        " not see them, since their items have not failed.",
         {"queue": report.name, "dead_letter_queue": name, "messages": dead},
     )
 
