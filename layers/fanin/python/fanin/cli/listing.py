@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 
-_GAP: Final = 3
+_GAP: Final = 2
 """Columns of the screen between two columns of a table."""
 _LEGIBLE: Final = 24
 """A word of up to so many characters is kept on one line; longer ones, such as item ids, may be folded."""
@@ -49,7 +49,7 @@ class Listing:
         return sum(min(_LEGIBLE, max(map(len, of))) + _GAP for of in words)
 
     def _table(self, shown: Sequence[int]) -> RenderableType:
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for n in shown:
             name = self._columns[n]
             made.add_column(name, justify="right" if name in self._right else "left", overflow="fold")

@@ -112,7 +112,7 @@ def batches_table(batches: Sequence[Batch]) -> Listing:
         "batch", "state", "items", "failed", "held", "opened", "user key", right=("items", "failed", "held")
     )
     for batch in batches:
-        opened = encode_time(batch.created_at)
+        opened = f"{encode_time(batch.created_at)[:-5]}Z"  # to the second, which fits 80 columns
         items = f"{batch.items:,}"
         counts = (items, failed(batch), held(batch))
         made.add_row(str(batch.batch_id), str(batch.state), *counts, opened, batch.user_key)
