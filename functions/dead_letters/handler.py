@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanin.app.diagnosis.last_errors import last_errors
+from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
 
@@ -19,5 +19,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         kept_from=wiring.settings().buffer_dead_letters_arn,
         keep=wiring.queue_tags().keep,
         source_of=wiring.dead_letter_sources().arn_of,
-        last_errors=lambda items: last_errors(wiring.ledger().ports, items),
+        last_attempts=lambda items: last_attempts(wiring.ledger().ports, items),
     )

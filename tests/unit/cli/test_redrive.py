@@ -10,6 +10,7 @@ from fanin.adapters.system import SystemClock
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.services import Services
 from fanin.cli.exits import ExitCode
+from fanin.domain.redrives import RedriveState, Redriving
 
 QUEUE = "https://sqs/work"
 
@@ -95,3 +96,50 @@ def test_ctrl_c_says_that_the_service_goes_on(run, batch, tracker, monkeypatch):
     result = run("redrive", batch)
     assert result.exit_code == ExitCode.INTERRUPTED
     assert "goes on" in result.stderr
+
+
+def test_what_could_not_be_sent_is_an_exit_code(run, batch):
+    assert run("redrive", batch, "--dry-run").exit_code == 0
+    assert run("redrive", batch, "--range", "0..1").exit_code == 0
+    assert run("redrive", batch, "--range", "1..2").exit_code == ExitCode.WRONG  # its message was not kept
+    assert run("redrive", batch, "--range", "2..3").exit_code == ExitCode.WRONG  # its queue is gone
+
+
+def test_that_nothing_matches_is_told_apart_from_that_nothing_failed(run, batch, tracker):
+    with tracker.batch() as clean:
+        pass
+    assert "no failure matches" in run("redrive", batch, "--error", "odd").stderr
+    assert "nothing has failed" in run("redrive", clean.id).stderr
+
+
+def test_a_live_batch_is_not_redriven_and_the_message_says_how_to_go_on(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 2)
+    tracker.fail(group[0], "x")
+    result = run("redrive", group.batch_id)
+    assert result.exit_code == ExitCode.REFUSED
+    assert f"fanin why {group.batch_id}" in result.stderr
+
+
+def test_progress_is_said_when_it_has_changed(run, batch, tracker, monkeypatch):
+    def redrive(*_: object, progress, **__: object) -> Redriving:
+        for sent in (0, 250, 250, 500):
+            progress(Redriving("r", batch, None, RedriveState.RUNNING, items=sent, already=3))
+        return Redriving("r", batch, 8, RedriveState.FINISHED, items=500)
+
+    monkeypatch.setattr(tracker, "redrive", redrive)
+    assert run("redrive", batch).stderr.splitlines() == [
+        f"{sent} sent, 3 redriven before" for sent in (0, 250, 500)
+    ]
+    assert run("redrive", batch, "--json").stderr == ""
+
+
+def test_a_dry_run_that_took_too_long_says_that_there_is_more(run, batch, tracker, monkeypatch):
+    counted = Redriving("", batch, None, RedriveState.RUNNING, items=10)
+    monkeypatch.setattr(tracker, "redrive", lambda *_, **__: counted)
+    assert "there are more failures" in run("redrive", batch, "--dry-run").stderr
+
+
+def test_what_was_redriven_is_shown_as_such(run, batch):
+    run("redrive", batch, "--range", "0..1")
+    first, second, _ = run("failures", batch).stdout.strip().splitlines()[2:]
+    assert ("redriven" in first, "redriven" in second) == (True, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,14 @@ def test_an_answer_that_finds_no_space_is_told_in_one_line():
         )
     assert done.returncode == ExitCode.WRONG
     assert done.stderr == "fanin: the answer could not be written: no space is left where it goes\n"
+
+
+def test_an_answer_for_which_there_is_no_stdout_is_told_in_one_line():
+    code = "import sys; from fanin.cli import run; sys.argv = ['fanin', 'plan', '1000']; run()"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S602
+    assert done.returncode == ExitCode.WRONG
+    assert done.stderr == "fanin: the answer could not be written: stdout is closed\n"
 
 
 def test_version():

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fanin.cli.tables import batch_facts, batches_table, done, facts, progress_facts, receipts_table, table
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, State
 from fanin.domain.reports import Progress
 
 
@@ -93,3 +93,15 @@ def test_batches_have_a_row_each(tracker, batch):
     assert [row.split()[0] for row in rows] == [str(batch.batch_id), str(other.batch_id)]
     assert "1,234" in rows[0]
     assert rows[1].endswith("other")
+
+
+def test_batches_with_failures_fit_80_columns(batch):
+    from dataclasses import replace
+
+    row = replace(batch, batch_id=245_218_792_084_582, items=5_000, failed=40, state=State.CANCELLED)
+    screen = io.StringIO()
+    Console(file=screen, width=80).print(batches_table([row]))
+    head, _, first, *_ = (line for line in screen.getvalue().splitlines() if line.strip())
+    assert head.split() == ["batch", "state", "items", "failed", "opened", "user", "key"]
+    assert first.split()[0] == str(row.batch_id)
+    assert first.rstrip().endswith("catalog")

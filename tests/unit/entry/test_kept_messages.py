@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from fanin.app.ports.parts import RetryRow
 from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.entry.kept_messages import dead_failure, kept_message
@@ -19,21 +22,30 @@ RECORD = {
     },
     "eventSourceARN": f"{SOURCE}-dead",
 }
+UNSAID = RECORD | {"attributes": {"ApproximateReceiveCount": "4"}}
+LAST = RetryRow(0, 4, "no price", "", 0)
 
 
 def test_a_dead_message_is_kept_with_its_count_and_the_queue_it_died_in() -> None:
     message = KeptMessage("private", {"blob": MessageAttribute("Binary", b"\x00\xff")})
 
     reason = "dead letter: received 4 times from work: no price"
-    kept = dead_failure(RECORD, "1:g:0", SOURCE, "no price", kept=True)
+    kept = dead_failure(RECORD, "1:g:0", SOURCE, LAST, kept=True)
     assert kept == Failure("1:g:0", reason, message, 4, SOURCE)
-    assert dead_failure(RECORD, "1:g:0", SOURCE, "no price", kept=False) == replace(kept, message=None)
+    assert dead_failure(RECORD, "1:g:0", SOURCE, LAST, kept=False) == replace(kept, message=None)
 
 
 def test_without_a_known_source_the_reason_names_the_queue_of_dead_letters() -> None:
-    failure = dead_failure(RECORD, "1:g:0", "", "", kept=False)
+    failure = dead_failure(UNSAID, "1:g:0", "", None, kept=False)
 
     assert (failure.reason, failure.source) == ("dead letter: received 4 times from work-dead", "")
+
+
+@pytest.mark.parametrize("queue", ["work", SOURCE, "https://sqs.eu-west-1.amazonaws.com/000000000000/work"])
+def test_where_sqs_does_not_say_the_source_the_last_attempt_does(queue: str) -> None:
+    failure = dead_failure(UNSAID, "1:g:0", "", LAST._replace(queue=queue), kept=False)
+
+    assert (failure.reason, failure.source) == ("dead letter: received 4 times from work: no price", SOURCE)
 
 
 def test_attributes_of_an_event_made_by_hand_need_no_type() -> None:
@@ -43,4 +55,4 @@ def test_attributes_of_an_event_made_by_hand_need_no_type() -> None:
 
 
 def test_a_body_is_in_no_text_of_a_failure() -> None:
-    assert "private" not in repr(dead_failure(RECORD, "1:g:0", SOURCE, "", kept=True))
+    assert "private" not in repr(dead_failure(RECORD, "1:g:0", SOURCE, None, kept=True))

@@ -11,6 +11,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import RetryRow
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.failures import Keep, KeptMessage
@@ -725,7 +726,7 @@ def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
         refuse,
         lambda _: None,
         source_of=lambda arn: "arn:aws:sqs:eu-west-1:1:rows" if arn.endswith(":work-dead") else None,
-        last_errors=lambda items: {items[0]: "no such customer"},
+        last_attempts=lambda items: {items[0]: RetryRow(0, 4, "no such customer", "", 0)},
     )
 
     # Then their items have these reasons

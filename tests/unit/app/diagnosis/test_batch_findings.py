@@ -99,6 +99,22 @@ class TestSlow:
         assert Code.SLOW not in of(NOW + HOUR, begun=True, done_min=40)
         assert Code.SLOW not in of(NOW)
 
+    def test_is_not_said_where_every_missing_item_is_held(self) -> None:
+        held = dict.fromkeys(range(40, 100), "no price")
+
+        assert set(of(NOW, begun=True, done_min=40, held=held)) == {Code.HELD}
+
+    def test_after_a_minute_without_items_it_does_not_claim_that_the_batch_moves(self) -> None:
+        later = NOW + BATCH.step + 61_000
+
+        assert of(NOW, begun=True)[Code.SLOW].title == "The batch is moving"
+        assert "perhaps none lately" in of(later, begun=True)[Code.SLOW].title
+
+    def test_the_last_activity_was_not_before_the_batch_was_opened(self) -> None:
+        young = replace(BATCH, touched_at=NOW - 300_000)
+
+        assert "at most 1 second ago" in of(NOW + 1_000, young, begun=True)[Code.SLOW].detail
+
     def test_without_a_count_the_rate_is_not_known(self) -> None:
         assert "cannot be told" in of(NOW + 1, begun=True)[Code.SLOW].detail
 
@@ -140,3 +156,10 @@ def test_of_a_batch_that_has_ended_only_that_is_said() -> None:
     ended = replace(BATCH, state=State.CANCELLED, ended_at=NOW)
 
     assert set(of(batch=ended, held={40: "no"})) == {Code.ENDED}
+
+
+def test_of_a_batch_that_has_ended_it_says_how_many_items_were_not_done_if_that_is_known() -> None:
+    ended = replace(BATCH, state=State.CANCELLED, ended_at=NOW)
+
+    assert "At least 1 item was not done" in of(batch=ended, done_max=99)[Code.ENDED].detail
+    assert "not done" not in of(batch=ended)[Code.ENDED].detail

@@ -52,6 +52,11 @@ class TestWaiting:
     def test_while_items_are_done_somebody_receives(self) -> None:
         assert of(seen(WAITING), NOW, begun=True) == {}
 
+    def test_if_none_was_done_for_a_minute_it_is_said_that_perhaps_nobody_does(self) -> None:
+        found = of(seen(WAITING), NOW + BATCH.step + 61_000, begun=True)[Code.WAITING]
+
+        assert (found.severity, found.title) == (Severity.INFO, "Perhaps nobody receives the messages")
+
     def test_a_mapping_that_is_enabled_needs_time(self) -> None:
         assert of(seen(WAITING, ENABLED), NOW) == {}
         assert of(seen(WAITING, ENABLED))[Code.WAITING].severity is Severity.WARNING
@@ -94,6 +99,22 @@ def test_dead_letters_are_told_and_explain_an_empty_queue() -> None:
 
     assert set(found) == {Code.DEAD_LETTERS_WAITING}
     assert found[Code.DEAD_LETTERS_WAITING].evidence["dead_letter_queue"] == "grave"
+
+
+@pytest.mark.parametrize(("begun", "severity"), [(True, Severity.WARNING), (False, Severity.ERROR)])
+def test_while_items_are_done_dead_letters_may_be_of_other_batches(begun: bool, severity: Severity) -> None:
+    found = of(seen(EMPTY, ENABLED, dead=4), NOW, begun=begun)[Code.DEAD_LETTERS_WAITING]
+
+    assert found.severity is severity
+    assert "start-message-move-task" in found.advice
+
+
+def test_where_every_missing_item_is_held_queues_explain_nothing() -> None:
+    held = dict.fromkeys(range(10), "no price")
+
+    assert of(seen(WAITING, DISABLED, dead=4), held=held) == {}
+    assert Code.WAITING in of(seen(WAITING, DISABLED), held=held, missing_more=True)
+    assert Code.WAITING in of(seen(WAITING, DISABLED), held={0: "no price"})
 
 
 class TestEmpty:

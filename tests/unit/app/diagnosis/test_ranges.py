@@ -8,7 +8,7 @@ from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.ranges import known_ranges
 from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.app.ports.parts import RetryRow, SentRow
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, State
 from fanin.domain.diagnosis import Known
 from fanin.domain.reports import MissingRange
 
@@ -68,3 +68,11 @@ def test_a_failed_attempt_a_child_and_a_hold_are_known_first() -> None:
 
 def test_where_others_may_be_held_nothing_is_said_of_a_range() -> None:
     assert known(replace(FACTS, held={99: "no"}, held_more=True)) is Known.UNKNOWN
+
+
+def test_of_a_batch_that_has_ended_nothing_is_looked_up() -> None:
+    ended = replace(FACTS, batch=replace(BATCH, state=State.CANCELLED), sent=())
+
+    (one,) = known_ranges(ended)
+
+    assert (one.known, one.detail) == (Known.UNKNOWN, "not done when the batch ended")

@@ -34,6 +34,7 @@ from fanin.errors import FaninError
 
 _FLAGS: Final = ("--json", "--local")
 _VALUED: Final = ("--api-url",)
+_UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
 
 
 class _Fanin(TyperGroup):
@@ -49,9 +50,9 @@ class _Fanin(TyperGroup):
             session(ctx).explain(error)
             raise typer.Exit(code_of(error)) from error
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if error.errno not in _UNWRITTEN:
                 raise
-            typer.echo("fanin: the answer could not be written: no space is left where it goes", err=True)
+            typer.echo(f"fanin: the answer could not be written: {_UNWRITTEN[error.errno]}", err=True)
             raise typer.Exit(ExitCode.WRONG) from error
         except KeyboardInterrupt:
             typer.echo("", err=True)

@@ -37,8 +37,10 @@ def ordinal(text: str, batch: int) -> int:
         return int(text)
     try:
         block, found = parse_item(text)
-    except InvalidRequest as error:
-        raise typer.BadParameter(str(error)) from None
+    except InvalidRequest:
+        raise typer.BadParameter(
+            f"{text!r} is not an item; write its ordinal, or its id BATCH:GROUP:INDEX"
+        ) from None
     if block.batch_id != batch:
         raise typer.BadParameter(f"item {text} is of batch {block.batch_id}, not of {batch}")
     return found

@@ -116,7 +116,7 @@ def failures(
         page = run.tracker.failures(batch, cursor=cursor, limit=limit)
     shown = table("ordinal", "item", "state", "kept", "reason", right=("ordinal",))
     for failure in page.failures:
-        state = "held" if failure.held else "failed"
+        state = "held" if failure.held else "redriven" if failure.redriven else "failed"
         kept = "message" if failure.kept else ""
         shown.add_row(str(failure.ordinal), failure.item, state, kept, failure.reason)
     run.answer(FAILED_ITEMS.encode(page), shown if page.failures else "nothing failed")

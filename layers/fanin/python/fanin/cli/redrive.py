@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,7 +39,7 @@ def redrive(
 
     Those of a batch that has ended get the items of a new batch, whose id is printed. Running
     the command again sends nothing twice. Failures whose message was not kept, or whose queue is gone, are
-    counted and stay as they are.
+    counted and stay as they are; the exit code is then 1.
     """
     run = session(ctx)
     try:
@@ -50,22 +50,40 @@ def redrive(
             queue_url=queue,
             dry_run=dry_run,
             wait=not no_wait,
-            progress=lambda so_far: _show(run, so_far),
+            progress=_progress(run),
         )
     except KeyboardInterrupt:
-        run.remark(f"the service goes on; the same command shows how far it is: fanin redrive {batch}")
+        run.remark("the service goes on; the same command with the same options shows how far it is")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     before = (
         sorted({one.batch_id for one in run.tracker.redrives(batch) if one.batch_id}) if found.already else []
     )
     run.answer(REDRIVING.encode(found), _facts(found, before, dry_run=dry_run))
-    if not (found.items or found.already or found.not_kept or found.refused):
-        run.remark(f"no failure matches; `fanin failures {batch} --by-error` lists them")
+    if dry_run and not found.finished:
+        run.remark("it has counted for as long as a dry run may; there are more failures")
+    elif not (found.items or found.already or found.not_kept or found.refused):
+        listed = f"no failure matches; `fanin failures {batch} --by-error` lists them"
+        run.remark(listed if errors or ranges else "nothing has failed that could be sent again")
+    if (found.not_kept or found.refused) and not dry_run:
+        raise typer.Exit(ExitCode.WRONG)
 
 
-def _show(run: Session, so_far: Redriving) -> None:
-    if not run.as_json:
-        run.remark(f"sent: {so_far.items:,}")
+def _progress(run: Session) -> Callable[[Redriving], None]:
+    """Says how far a redrive is, whenever that has changed."""
+    said = ""
+
+    def show(so_far: Redriving) -> None:
+        nonlocal said
+        parts = [f"{so_far.items:,} sent"]
+        parts += [f"{so_far.already:,} redriven before"] if so_far.already else []
+        left = so_far.not_kept + sum(so_far.refused.values())
+        parts += [f"{left:,} not sent"] if left else []
+        line = ", ".join(parts)
+        if line != said and not run.as_json:
+            run.remark(line)
+        said = line
+
+    return show
 
 
 def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Table:

@@ -26,3 +26,5 @@ def release(
     released = run.tracker.release(batch, errors=errors or (), ranges=ranges or ())
     said = f"{released.released:,} released; batch {batch} is {released.batch.state}"
     run.answer(RELEASED.encode(released), said)
+    if not released.released:
+        run.remark(f"no held item matches; `fanin failures {batch} --by-error` lists the errors")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Iterator
@@ -69,7 +70,13 @@ class Session:
         return Console(stderr=True, highlight=False)
 
     def answer(self, document: Any, *text: RenderableType) -> None:
-        """Print the answer: the document with ``--json``, otherwise the text."""
+        """Print the answer: the document with ``--json``, otherwise the text.
+
+        Raises:
+            OSError: stdout is closed; Python then has none.
+        """
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "stdout is closed")
         if self.as_json:
             typer.echo(json.dumps(document, ensure_ascii=False))
             return

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from rich import box
-from rich.table import Table
-
+from fanin.cli.listing import Listing, facts
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep
@@ -15,22 +13,23 @@ from fanin.domain.targets import TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.wire.times import encode_time
 
+__all__ = [
+    "batch_facts",
+    "batches_table",
+    "done",
+    "facts",
+    "failed",
+    "held",
+    "progress_facts",
+    "receipts_table",
+    "table",
+    "targets_table",
+]
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
+
+def table(*columns: str, right: Sequence[str] = ()) -> Listing:
     """An empty table; the columns named in ``right`` are aligned to the right."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return made
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> Table:
-    """Names with their values, one a line; empty values are left out."""
-    made = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in pairs:
-        if value not in (None, ""):
-            made.add_row(name, str(value))
-    return made
+    return Listing(columns, right)
 
 
 def batch_facts(batch: Batch) -> list[tuple[str, object]]:
@@ -61,7 +60,8 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
     row = progress.batch
-    counts = [("done", done(progress)), ("failed", failed(row)), ("held", held(row))]
+    among = f"{failed(row)} of these" if row.failed else ""
+    counts = [("done", done(progress)), ("failed", among), ("held", held(row))]
     return [*batch_facts(row), *counts, *total_facts(row)]
 
 
@@ -100,7 +100,7 @@ def held(batch: Batch) -> str:
     return f"at least {batch.held:,}" if batch.may_hold_more else f"{batch.held:,}"
 
 
-def receipts_table(receipts: Sequence[Receipt]) -> Table:
+def receipts_table(receipts: Sequence[Receipt]) -> Listing:
     """What an acknowledgement did: one row for each batch."""
     made = table(
         "batch",
@@ -119,13 +119,13 @@ def receipts_table(receipts: Sequence[Receipt]) -> Table:
     return made
 
 
-def batches_table(batches: Sequence[Batch]) -> Table:
+def batches_table(batches: Sequence[Batch]) -> Listing:
     """Batches, one row each."""
     made = table(
         "batch", "state", "items", "failed", "held", "opened", "user key", right=("items", "failed", "held")
     )
     for batch in batches:
-        opened = encode_time(batch.created_at)
+        opened = f"{encode_time(batch.created_at)[:-5]}Z"  # to the second, which fits 80 columns
         items = f"{batch.items:,}"
         counts = (items, failed(batch), held(batch))
         made.add_row(str(batch.batch_id), str(batch.state), *counts, opened, batch.user_key)
@@ -141,7 +141,7 @@ def _tolerated(tolerance: Tolerance | None) -> str:
     return ", and ".join(parts)
 
 
-def targets_table(targets: Sequence[TargetReport]) -> Table:
+def targets_table(targets: Sequence[TargetReport]) -> Listing:
     """Targets of a batch, one row each."""
     made = table("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
     for one in targets:

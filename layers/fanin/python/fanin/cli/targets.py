@@ -32,7 +32,7 @@ def targets(
 
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
-    run.answer(TARGET_REPORTS.encode(TargetReports(found)), targets_table(found))
+    run.answer(TARGET_REPORTS.encode(TargetReports(found)), *([targets_table(found)] if found else []))
     if not found:
         run.remark("nobody is called back: the batch was opened without --on-end")
     if any(target.state is TargetState.PARKED for target in found) and not redeliver:

@@ -121,7 +121,7 @@ def describe(progress: Progress, pace: Pace) -> str:
     items = progress.batch.items
     parts = [f"{progress.done_min:,} of {items:,}"]
     if progress.batch.failed:
-        parts.append(f"{failed(progress.batch)} failed")
+        parts.append(f"{failed(progress.batch)} of these failed")
     if progress.batch.held:
         parts.append(f"{held(progress.batch)} held")
     if progress.batch.totals_exact:

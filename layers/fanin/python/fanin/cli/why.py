@@ -38,7 +38,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"  → {finding.advice}"
     if diagnosis.missing:
         yield ""
-        yield "missing items, by ordinal:"
+        yield "missing items, by ordinal (A..B are those from A on, before B):"
     for one in diagnosis.missing:
         yield f"  {one.range.start}..{one.range.stop}  {one.known}: {one.detail}"
     if diagnosis.missing_more:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import boto3
 
 from fanin.errors import NotConfigured
+from fanin.names import ENV_PROFILE
 
 FOLDER: Final = ".fanin"
 FILE: Final = "local.json"
@@ -114,7 +115,8 @@ def nearest(start: Path) -> Stack:
     file = next((path for path in map(_file, (start, *start.parents)) if path.exists()), None)
     if file is None:
         raise NotConfigured(
-            f"there is no {FOLDER}/{FILE} in {start} or above; start the local stack with `fanin local up`"
+            f"there is no {FOLDER}/{FILE} in {start} or above; start the local stack with `fanin local up`."
+            f' If it is up elsewhere, run `unset {ENV_PROFILE}` and `eval "$(fanin local env)"`'
         )
     try:
         values = _load(file)

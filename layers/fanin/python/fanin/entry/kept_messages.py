@@ -6,6 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from fanin.app.ports.parts import RetryRow
 from fanin.domain.acks import Failure, dead_letter_reason
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.names import ITEM_ATTRIBUTE
@@ -24,25 +25,36 @@ def kept_message(record: Mapping[str, Any]) -> KeptMessage:
     return KeptMessage(record["body"], attributes, record.get("attributes", {}).get("MessageGroupId"))
 
 
-def dead_failure(message: Mapping[str, Any], item: str, source: str, error: str, *, kept: bool) -> Failure:
+def dead_failure(
+    message: Mapping[str, Any], item: str, source: str, last: RetryRow | None, *, kept: bool
+) -> Failure:
     """The failure of an item whose message died.
 
     Args:
         message: a record of a dead-letter queue.
         item: its item.
-        source: ARN of the queue that gave it up; empty if that is not known.
-        error: why the last attempt failed; empty if that is not known.
+        source: ARN of the queue that gives up its dead letters to that one; empty if it is not known. What
+            the message says goes first. Where neither is known, the note of the last attempt tells.
+        last: the note of the last attempt at the item; None if there is none.
         kept: whether the message itself is kept.
     """
     received = message["attributes"]["ApproximateReceiveCount"]
-    queue = (source or message["eventSourceARN"]).rpartition(":")[2]
+    dead_letters = message["eventSourceARN"]
+    source = message["attributes"].get("DeadLetterQueueSourceArn") or source or _noted(last, dead_letters)
+    queue = (source or dead_letters).rpartition(":")[2]
     return Failure(
         item,
-        dead_letter_reason(received, queue, error),
+        dead_letter_reason(received, queue, last.error if last else ""),
         kept_message(message) if kept else None,
         attempts=int(received),
         source=source,
     )
+
+
+def _noted(last: RetryRow | None, dead_letters: str) -> str:
+    """ARN of the queue in which an item was tried; a queue and its dead letters share region and account."""
+    name = last.queue.rpartition("/")[2].rpartition(":")[2] if last else ""
+    return f"{dead_letters.rpartition(':')[0]}:{name}" if name else ""
 
 
 def _attribute(value: Mapping[str, Any]) -> MessageAttribute:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.bisect import REFUSALS, bisect
+from fanin.app.ports.parts import RetryRow
 from fanin.domain import limits
 from fanin.domain.acks import Acks, Receipt, join
 from fanin.domain.failures import Keep
@@ -33,8 +34,8 @@ from fanin.wire.messages import pack
 SourceOf: TypeAlias = Callable[[str], str | None]
 """Name of the queue whose dead letters a queue takes, by ARN; None if it is not known."""
 
-LastErrors: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-"""Why the last attempts at items failed, as far as it was noted."""
+LastAttempts: TypeAlias = Callable[[Sequence[str]], Mapping[str, RetryRow]]
+"""The last attempts at items that failed, by item id, as far as they were noted."""
 
 Accepted: TypeAlias = tuple[Message, Acks]
 """A message, and what it asks for."""
@@ -76,7 +77,7 @@ def fail_dead_letters(
     kept_from: str | None = None,
     keep: Callable[[str], Keep] = lambda _: Keep.MESSAGE,
     source_of: SourceOf = lambda _: None,
-    last_errors: LastErrors = lambda _: {},
+    last_attempts: LastAttempts = lambda _: {},
 ) -> dict[str, Any]:
     """Fail the items whose messages ended in a dead-letter queue, so that their batches can complete.
 
@@ -94,7 +95,7 @@ def fail_dead_letters(
         keep: tells by the ARN of a dead-letter queue what is kept of its messages. While it cannot, they
             come again.
         source_of: gives the ARN of the queue that a dead letter comes from, where the message does not say.
-        last_errors: tells why the last attempts at items failed.
+        last_attempts: gives the last attempts at items that failed.
 
     Returns:
         The partial batch response: messages that could be neither handled nor parked now.
@@ -102,7 +103,7 @@ def fail_dead_letters(
     unhandled = Unhandled()
     accepted: list[Accepted] = []
     items = [(message, _item(message)) for message in event["Records"]]
-    errors = last_errors([item for _, item in items if item])
+    attempts = last_attempts([item for _, item in items if item])
     for message, item in items:
         if not item:
             unhandled.refuse(message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
@@ -113,8 +114,8 @@ def fail_dead_letters(
         except FaninError as error:
             unhandled.postpone(message, error)
             continue
-        source = message["attributes"].get("DeadLetterQueueSourceArn") or source_of(queue) or ""
-        failure = dead_failure(message, item, source, errors.get(item, ""), kept=kept)
+        last = attempts.get(item)
+        failure = dead_failure(message, item, source_of(queue) or "", last, kept=kept)
         accepted.append((message, Acks(failures=[failure])))
     _mark(ledger, accepted, unhandled)
     if kept_from is not None:

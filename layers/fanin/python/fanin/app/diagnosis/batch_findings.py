@@ -31,7 +31,8 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
 
 def _ended(facts: Facts) -> Finding:
     batch = facts.batch
-    left = "" if facts.all_done else f" At least {facts.batch.items - facts.done_max:,} items were not done."
+    undone = batch.items - facts.done_max
+    left = f" At least {undone:,} {_items(undone)} not done." if undone else ""
     return Finding(
         Code.ENDED,
         Severity.INFO,
@@ -165,8 +166,8 @@ def _children(facts: Facts) -> Iterator[Finding]:
 
 
 def _slow(facts: Facts) -> Iterator[Finding]:
-    """Items are marked: the batch moves, however slowly."""
-    if not facts.moving or facts.all_done:
+    """Items are marked: the batch moves, however slowly, or did until not long ago."""
+    if not facts.moving or facts.all_done or facts.all_held:
         return
     evidence: dict[str, str | int] = {"done_min": facts.done_min, "items": facts.batch.items}
     eta = _eta(facts)
@@ -182,9 +183,9 @@ def _slow(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         Code.SLOW,
         Severity.INFO,
-        "The batch is moving",
+        "The batch is moving" if facts.recent else "Items are done, but perhaps none lately",
         f"At least {facts.done_min:,} of {facts.batch.items:,} items are done, and the last activity"
-        f" was at most {_span((facts.now - facts.batch.touched_at) // 1000)} ago. {speed}",
+        f" was at most {_span((facts.now - facts.batch.active_at) // 1000)} ago. {speed}",
         "Wait, or give it more consumers.",
         evidence,
     )
@@ -230,9 +231,13 @@ def _eta(facts: Facts) -> int | None:
     return round(facts.pending * elapsed / facts.done_min / 1000)
 
 
+def _items(count: int) -> str:
+    return "item was" if count == 1 else "items were"
+
+
 def _span(seconds: int) -> str:
     """A duration for people."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds // size:,} {unit}"
-    return f"{seconds} seconds"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"

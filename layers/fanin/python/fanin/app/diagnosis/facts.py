@@ -98,6 +98,12 @@ class Facts:
         """The first ranges that are surely not held; what is missing there needs a reason of its own."""
         return () if self.held_more else tuple(one for one in self.missing if one.start not in self.held)
 
+    @property
+    def all_held(self) -> bool:
+        """Whether every missing item is known to be held, so that nothing but a decision is waited for."""
+        missing = sum(one.stop - one.start for one in self.missing)
+        return bool(missing) and not self.missing_more and missing == len(self.held)
+
     def covering(self, found: MissingRange) -> list[SentRow]:
         """The notes of sent items that have some of a range."""
         return [row for row in self.sent if row.start < found.stop and found.start < row.stop]

@@ -14,7 +14,9 @@ _LAG: Final = "SQS's counts are approximate, and may be a minute old."
 
 
 def queue_findings(facts: Facts) -> list[Finding]:
-    """Findings about the queues to which missing items were sent."""
+    """Findings about the queues to which missing items were sent; held items are in none."""
+    if facts.all_held:
+        return []
     found: list[Finding] = []
     for report in facts.queues:
         found += _of(facts, report)
@@ -23,7 +25,7 @@ def queue_findings(facts: Facts) -> list[Finding]:
 
 def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
     if report.dead:
-        yield _dead_letters(report, report.dead)
+        yield _dead_letters(facts, report, report.dead)
     if not report.exists:
         yield _gone(facts, report)
     figures = report.figures
@@ -39,16 +41,18 @@ def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
         yield from _empty(facts, report, figures)
 
 
-def _dead_letters(report: QueueReport, dead: int) -> Finding:
+def _dead_letters(facts: Facts, report: QueueReport, dead: int) -> Finding:
+    """While the batch moves, they may be the dead letters of others that share the queue."""
     name = report.figures.dead_letters if report.figures else "its dead-letter queue"
     return Finding(
         Code.DEAD_LETTERS_WAITING,
-        Severity.ERROR,
+        Severity.WARNING if facts.moving else Severity.ERROR,
         "Messages wait in the dead-letter queue",
         f"About {dead:,} messages are in {name}, the dead-letter queue of {report.name}. Probably some are of"
         " missing items: these stay missing while nothing fails them.",
-        "Let fanin's function for dead letters consume that queue (a TrackedQueue does so), or redrive the"
-        " messages to their queue once the cause is fixed.",
+        "Let fanin's function for dead letters consume that queue (a TrackedQueue does so). Or fix the"
+        " cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin redrive` does"
+        " not see them, since their items have not failed.",
         {"queue": report.name, "dead_letter_queue": name, "messages": dead},
     )
 
@@ -125,15 +129,24 @@ def _waiting(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Fi
             "Enable the event source mapping.",
             {**evidence, "consumers": states},
         )
-    elif not facts.moving:
+    elif not facts.moving or not facts.recent:
         yield Finding(
             Code.WAITING,
-            Severity.WARNING if facts.recent else Severity.ERROR,
-            "Probably nobody receives the messages",
+            _of_unreceived(facts),
+            "Perhaps nobody receives the messages"
+            if facts.moving
+            else "Probably nobody receives the messages",
             f"{seen} {_LAG} No event source mapping reads from the queue.",
             "Connect a consumer to the queue. If processes elsewhere poll it, check that they run.",
             evidence,
         )
+
+
+def _of_unreceived(facts: Facts) -> Severity:
+    """A batch that moves may just be slow, so that its queue looks idle is worth saying and no more."""
+    if facts.moving:
+        return Severity.INFO
+    return Severity.WARNING if facts.recent else Severity.ERROR
 
 
 def _in_flight(report: QueueReport, figures: Figures) -> Finding:

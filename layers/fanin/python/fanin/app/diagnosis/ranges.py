@@ -13,6 +13,8 @@ def known_ranges(facts: Facts) -> tuple[MissingKnown, ...]:
 
 
 def _known(facts: Facts, found: MissingRange) -> tuple[Known, str]:
+    if facts.batch.state.terminal:
+        return Known.UNKNOWN, "not done when the batch ended"
     if tried := [row for at, row in facts.retries.items() if found.start <= at < found.stop]:
         last = max(tried, key=lambda row: row.at)
         return Known.RETRYING, f"attempt {last.attempt} at item {last.ordinal} failed: {last.error}"

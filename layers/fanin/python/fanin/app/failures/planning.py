@@ -25,7 +25,7 @@ AFTER_THE_END: Final = 10**15
 What a redrive took from a live batch went back to a queue, or was to go there, under its own id. If it was
 not done when the batch ended, nobody waits for that id any more, so it may be taken once again.
 """
-SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one with queue_url"
+SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one: queue_url, or --queue"
 
 
 class Found(NamedTuple):

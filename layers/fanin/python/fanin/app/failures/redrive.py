@@ -114,7 +114,7 @@ class RedriveService:
         if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
             raise InvalidRequest(
                 f"batch {batch_id} is {batch.state}, and does not hold its failed items; redrive them when it"
-                " has ended"
+                f" has ended. `fanin why {batch_id}` says what it waits for"
             )
         return batch
 

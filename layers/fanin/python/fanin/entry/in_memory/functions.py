@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.app.bisect import REFUSALS
-from fanin.app.diagnosis.last_errors import last_errors
+from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
 from fanin.app.failures.redrive import WORK_MS
@@ -123,10 +123,9 @@ class Functions:
         If it has no valid item, it is among the dead messages of the service.
         """
         item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue") or ""
-        source = message["attributes"].get("DeadLetterQueueSourceArn", "")
-        error = last_errors(self._ports, [item]).get(item, "")
+        last = last_attempts(self._ports, [item]).get(item)
         try:
-            self.services.ledger.fail([dead_failure(message, item, source, error, kept=kept)])
+            self.services.ledger.fail([dead_failure(message, item, "", last, kept=kept)])
         except (InvalidRequest, BatchNotFound, BatchGone):
             self._dead.append(Dead("dead_letters", message))
 

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from fanin.adapters.memory import Memory
-from fanin.app.diagnosis.last_errors import last_errors
+from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import RetryRow
 from fanin.domain.batch import OpenBatch
 from fanin.errors import Throttled
 
 
-def test_errors_are_those_of_the_notes_and_bad_ids_have_none() -> None:
+def test_attempts_are_those_of_the_notes_and_bad_ids_have_none() -> None:
     memory = Memory()
     ledger = LedgerService(memory.ports())
     first, second = (ledger.add(ledger.open(OpenBatch()).batch_id, 3) for _ in range(2))
@@ -16,9 +16,12 @@ def test_errors_are_those_of_the_notes_and_bad_ids_have_none() -> None:
         row = RetryRow(1, 2, f"error of {group.batch_id}", "work", 0)
         memory.parts.put_retries(group.batch_id, [row], expires_at=0)
 
-    found = last_errors(memory.ports(), [first[0], first[1], second[1], "forged", ""])
+    found = last_attempts(memory.ports(), [first[0], first[1], second[1], "forged", ""])
 
-    assert found == {first[1]: f"error of {first.batch_id}", second[1]: f"error of {second.batch_id}"}
+    assert {item: (row.error, row.queue) for item, row in found.items()} == {
+        first[1]: (f"error of {first.batch_id}", "work"),
+        second[1]: (f"error of {second.batch_id}", "work"),
+    }
 
 
 def test_notes_that_cannot_be_read_are_done_without() -> None:
@@ -30,7 +33,7 @@ def test_notes_that_cannot_be_read_are_done_without() -> None:
     ledger = LedgerService(memory.ports())
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
 
-    assert last_errors(memory.ports(), [group[0]]) == {}
+    assert last_attempts(memory.ports(), [group[0]]) == {}
 
 
 def test_the_notes_of_one_batch_that_cannot_be_read_keep_those_of_others() -> None:
@@ -48,6 +51,6 @@ def test_the_notes_of_one_batch_that_cannot_be_read_keep_those_of_others() -> No
         row = RetryRow(0, 2, "no such customer", "work", 0)
         memory.parts.put_retries(group.batch_id, [row], expires_at=0)
 
-    found = last_errors(memory.ports(), [group[0] for group in groups])
+    found = last_attempts(memory.ports(), [group[0] for group in groups])
 
-    assert found == {groups[1][0]: "no such customer"}
+    assert {item: row.error for item, row in found.items()} == {groups[1][0]: "no such customer"}

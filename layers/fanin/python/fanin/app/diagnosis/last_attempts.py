@@ -1,23 +1,24 @@
-"""The last error of items whose messages died: it says more than how often they were received."""
+"""The last attempts at items whose messages died: why they failed, and in which queue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from fanin.app.ports import Ports
+from fanin.app.ports.parts import RetryRow
 from fanin.domain import ids
 from fanin.errors import FaninError
 
 
-def last_errors(ports: Ports, items: Iterable[str]) -> dict[str, str]:
-    """Errors of the last attempts at items, as they were noted.
+def last_attempts(ports: Ports, items: Iterable[str]) -> dict[str, RetryRow]:
+    """The last attempts at items, as they were noted.
 
     Args:
         ports: the stores.
-        items: ids; those that are malformed have no error.
+        items: ids; those that are malformed have no note.
 
     Returns:
-        Item id → error; items without a note are left out. Empty if the notes cannot be read now: an item
+        Item id → note; items without a note are left out. Empty if the notes cannot be read now: an item
         fails with less of a reason rather than not at all.
     """
     named: dict[int, dict[str, int]] = {}
@@ -27,11 +28,11 @@ def last_errors(ports: Ports, items: Iterable[str]) -> dict[str, str]:
         except FaninError:
             continue
         named.setdefault(block.batch_id, {})[item] = ordinal
-    found: dict[str, str] = {}
+    found: dict[str, RetryRow] = {}
     for batch_id, ordinals in named.items():
         try:
             rows = ports.parts.retries(batch_id, ordinals.values())
         except FaninError:
             continue
-        found |= {item: rows[ordinal].error for item, ordinal in ordinals.items() if ordinal in rows}
+        found |= {item: rows[ordinal] for item, ordinal in ordinals.items() if ordinal in rows}
     return found
