@@ -128,7 +128,8 @@ class Settings:
         api_reserved_concurrency: concurrency kept for the API's function, and its limit; 0 for none.
         ack_reserved_concurrency: the same for the function of the ack queue.
         ack_max_concurrency: most invocations at a time for the ack queue; 0 for no limit.
-        worker_max_concurrency: the same for each other queue of the service; 0 for no limit.
+        worker_max_concurrency: the same for each other queue of the service; 0 for no limit but that of
+            targets, which is 100.
         words_warm_writes: writes per second that the words table takes at once; 0 leaves it to DynamoDB.
         words_warm_reads: the same for reads.
         table_max_writes: most write units per second of each table; 0 for no limit.
