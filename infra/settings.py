@@ -72,8 +72,9 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
     "webhook_hosts": (
-        rf"({_HOST}(\s*,\s*{_HOST})*)?",
-        "hosts such as hooks.example.com, *.example.org or api.example.net:8443, separated by commas",
+        # All environment variables of a function together have 4 KB.
+        rf"(?=.{{0,1000}}\Z)({_HOST}(\s*,\s*{_HOST})*)?",
+        "hosts such as hooks.example.com or *.example.org:8443, by commas, of 1,000 characters in all",
     ),
     "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
     "pipeline_inputs": (

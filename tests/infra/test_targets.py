@@ -94,6 +94,14 @@ def test_malformed_hosts_are_refused(hosts):
         Settings(webhook_hosts=hosts)
 
 
+def test_more_hosts_than_the_environment_of_a_function_can_carry_are_refused():
+    hosts = ",".join(f"hooks-{n:02}.example.com" for n in range(47))
+    assert len(hosts) < 1000
+    assert Settings(webhook_hosts=hosts).webhook_hosts == hosts
+    with pytest.raises(BadSetting, match=r"1,000 characters"):
+        Settings(webhook_hosts=f"{hosts},{hosts}")
+
+
 @pytest.mark.parametrize("hosts", ["", "a.example", "a.example,*.b.example:8443 , localhost:*"])
 def test_hosts_are_accepted(hosts):
     assert Settings(webhook_hosts=hosts).webhook_hosts == hosts
