@@ -15,6 +15,8 @@ from infra.tracker import FaninTracker
 
 SEND_SECONDS = 300
 """Timeout of the function that sends the messages of a state's input, of which there are at most 256 KB."""
+THROTTLED_TRIES = 10
+"""How often an invocation that Lambda throttles is tried again."""
 
 
 class FanOutAndWait(tasks.LambdaInvoke):
@@ -27,7 +29,8 @@ class FanOutAndWait(tasks.LambdaInvoke):
     ``fanin.BatchOrphaned``. The cause is the same detail as JSON.
 
     A state that fails is not retried by itself, since the attempt before it may have sent its messages. Add a
-    retry only if sending them twice does no harm.
+    retry only if sending them twice does no harm. The one exception: an invocation that Lambda throttles
+    (``Lambda.TooManyRequestsException``) never reached the producer, and is tried again for some minutes.
 
     Without a producer of your own, a function of this construct sends the messages that the state's input
     lists. With one, the producer gets ``{"on_end": […], "input": …}``, and opens the batch with this
@@ -96,6 +99,14 @@ class FanOutAndWait(tasks.LambdaInvoke):
             payload=sfn.TaskInput.from_object({"on_end": on_end, **given}),
             task_timeout=None if timeout is None else sfn.Timeout.duration(timeout),
             result_path=result_path,
+        )
+        self.add_retry(
+            errors=["Lambda.TooManyRequestsException"],
+            interval=Duration.seconds(2),
+            backoff_rate=2,
+            max_attempts=THROTTLED_TRIES,
+            max_delay=Duration.minutes(1),
+            jitter_strategy=sfn.JitterType.FULL,
         )
         self.producer = producer
 

@@ -80,8 +80,9 @@ class Function(Construct):
             role,
             "IAM5[Resource::*]",
             "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams, events:TestEventPattern,"
-            " states:SendTask* and lambda:SendDurableExecutionCallback* do not take resources that are known,"
-            " and queues of users are known by their tags fanin:channel and fanin:tracked only",
+            " lambda:ListEventSourceMappings, cloudwatch:GetMetricData, states:SendTask* and"
+            " lambda:SendDurableExecutionCallback* do not take resources that are known, and queues of users"
+            " are known by their tags fanin:channel and fanin:tracked only",
         )
         self.function = lambda_.Function(
             self,

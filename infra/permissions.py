@@ -19,15 +19,16 @@ def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings
     allow(grantee, ["sqs:SendMessage", *batches], queue_arn)
 
 
-def allow_channels(grantee: iam.IGrantable, *, settings: Settings) -> None:
-    """Allow a role to inspect and send to all queues with the tag ``fanin:channel``, and to no others.
+def allow_channels(grantee: iam.IGrantable, *, settings: Settings, look: bool = True) -> None:
+    """Allow a role to send to all queues with the tag ``fanin:channel``, and to no others.
 
-    The emulator does not check tags of queues; there the role may use every queue.
+    Args:
+        grantee: the role.
+        settings: settings of the deployment; the emulator does not check tags of queues, so there the role
+            may use every queue.
+        look: whether the role may also look up queues and their tags.
     """
-    actions = ["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"]
-    batches = ["sqs:SendMessageBatch"] if settings.local else []
-    tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}
-    allow(grantee, [*actions, *batches], "*", tagged)
+    _allow_tagged(grantee, names.CHANNEL_TAG, settings=settings, look=look)
 
 
 def allow_redriving(grantee: iam.IGrantable, *, settings: Settings) -> None:
@@ -35,10 +36,7 @@ def allow_redriving(grantee: iam.IGrantable, *, settings: Settings) -> None:
 
     The tag allows less than ``fanin:channel``: no scatter, route or registration sends to such a queue.
     """
-    actions = ["sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"]
-    batches = ["sqs:SendMessageBatch"] if settings.local else []
-    tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{names.TRACKED_TAG}": "*"}}
-    allow(grantee, [*actions, *batches], "*", tagged)
+    _allow_tagged(grantee, names.TRACKED_TAG, settings=settings)
 
 
 def allow_inspection(grantee: iam.IGrantable, *, settings: Settings) -> None:
@@ -51,6 +49,13 @@ def allow_inspection(grantee: iam.IGrantable, *, settings: Settings) -> None:
         tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
         allow(grantee, ["sqs:GetQueueAttributes"], "*", tagged)
     allow(grantee, ["lambda:ListEventSourceMappings", "cloudwatch:GetMetricData"], "*")
+
+
+def _allow_tagged(grantee: iam.IGrantable, tag: str, *, settings: Settings, look: bool = True) -> None:
+    looking = ["sqs:GetQueueUrl", "sqs:ListQueueTags"] if look else []
+    batches = ["sqs:SendMessageBatch"] if settings.local else []
+    tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
+    allow(grantee, [*looking, "sqs:SendMessage", *batches], "*", tagged)
 
 
 def allow(

@@ -72,8 +72,9 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
     "webhook_hosts": (
-        rf"({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
-        "hosts such as hooks.example.com, *.example.org or api.example.net:8443, separated by commas",
+        # All environment variables of a function together have 4 KB.
+        rf"(?=.{{0,1000}}\Z)({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
+        "hosts such as hooks.example.com or *.example.org:8443, by commas, of 1,000 characters in all",
     ),
     "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
     "pipeline_inputs": (
@@ -128,7 +129,8 @@ class Settings:
         api_reserved_concurrency: concurrency kept for the API's function, and its limit; 0 for none.
         ack_reserved_concurrency: the same for the function of the ack queue.
         ack_max_concurrency: most invocations at a time for the ack queue; 0 for no limit.
-        worker_max_concurrency: the same for each other queue of the service; 0 for no limit.
+        worker_max_concurrency: the same for each other queue of the service; 0 for no limit but that of
+            targets, which is 100.
         words_warm_writes: writes per second that the words table takes at once; 0 leaves it to DynamoDB.
         words_warm_reads: the same for reads.
         table_max_writes: most write units per second of each table; 0 for no limit.

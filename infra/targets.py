@@ -20,6 +20,13 @@ from infra.queues import RedrivenQueue, six_runs
 from infra.settings import Settings
 from infra.storage import DELIVER
 
+MOST_AT_ONCE = 100
+"""How many targets are called at a time, unless ``worker_max_concurrency`` says otherwise.
+
+A webhook that does not answer holds an invocation for ten seconds. Without a bound, Lambda would give such
+webhooks up to 1,000 invocations at a time, which is all that an account has for all of its functions by
+default. See "Lambda quotas", AWS Lambda Developer Guide.
+"""
 SECRET_LENGTH = 44
 """Characters of the generated secret; letters and digits are base64 too, so this is 33 bytes."""
 
@@ -58,9 +65,13 @@ class Targets(Construct):
         function = make("targets", "calls back whoever waits for the end of a batch", DELIVER)
         # One at a time: a target that takes its ten seconds must not hold up the next one.
         feed_from_queue(
-            function, self.jobs.queue, batch_size=1, max_concurrency=settings.worker_max_concurrency
+            function,
+            self.jobs.queue,
+            batch_size=1,
+            max_concurrency=settings.worker_max_concurrency or MOST_AT_ONCE,
         )
-        allow_channels(function.function, settings=settings)
+        # Queues were looked up when the batch was opened.
+        allow_channels(function.function, settings=settings, look=False)
         # Neither takes the ARN of what waits: the token and the id are the permission.
         allow(function.function, ["states:SendTaskFailure", "states:SendTaskSuccess"], "*")
         callbacks = ("Failure", "Success")

@@ -14,7 +14,13 @@ from infra.events import Bus, feed_from_queue
 from infra.functions import ONE_PROCESSOR, Function, Functions
 from infra.layers import Layers
 from infra.patterns import Patterns
-from infra.permissions import allow, allow_channels, allow_inspection, allow_sending
+from infra.permissions import (
+    allow,
+    allow_channels,
+    allow_inspection,
+    allow_redriving,
+    allow_sending,
+)
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
@@ -152,7 +158,9 @@ class FaninTracker(Construct):
         """Allow a role everything about batches and scatters, over the API or directly on the tables.
 
         It may call all routes of the API, read and write the tables, set deadlines, send jobs to the worker
-        of scatters and to that of redrives, read and write claims, and have targets told again.
+        of scatters and to that of redrives, read and write claims, and have targets told again. Like the API,
+        it may look up the queues with the tag ``fanin:channel`` or ``fanin:tracked`` and send to them: a
+        target is looked up when a batch is opened, and a redrive sends its first messages itself.
         """
         self.api.grant_invoke(grantee)
         self.storage.grant(grantee, SERVE)
@@ -160,6 +168,8 @@ class FaninTracker(Construct):
         self.scatter.grant_start(grantee)
         self.redrives.grant_hand_over(grantee)
         self.targets.grant_redeliver(grantee)
+        allow_channels(grantee, settings=self.settings)
+        allow_redriving(grantee, settings=self.settings)
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
         """Allow a role to claim, acknowledge, fail and reply: over the API, on the tables, or through queues.

@@ -36,6 +36,8 @@ def by_name(path: Path) -> str:
     [
         ("LICENSE", "END OF TERMS AND CONDITIONS"),
         ("SECURITY.md", "Report a vulnerability"),
+        ("SECURITY.md", "task tokens, callback ids, and URLs of webhooks"),
+        ("SECURITY.md", "those of failed items are kept with their batch"),
         ("CODE_OF_CONDUCT.md", "version 2.1"),
         ("CONTRIBUTING.md", "make check"),
         ("CHANGELOG.md", f"## {fanin.__version__}"),

@@ -48,6 +48,13 @@ def test_the_state_waits_for_its_token_and_hands_it_to_the_batch(made):
     assert "queue_url" in payload
 
 
+def test_only_an_invocation_that_never_ran_is_tried_again(made):
+    _, _, state = made
+    (retry,) = state["Retry"]
+    assert retry["ErrorEquals"] == ["Lambda.TooManyRequestsException"]
+    assert retry["MaxAttempts"] == 10
+
+
 def test_its_function_may_open_batches_and_send_to_the_one_queue(made):
     stack, template, _ = made
     roles = [name for name in template["Resources"] if name.startswith("ImportSenderRole")]

@@ -96,7 +96,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "targets": {
         "parts": table("BatchGetItem", "UpdateItem"),
-        "tagged queues": CHANNELS,
+        "tagged queues": {"sqs:SendMessage"},
         "target jobs": CONSUME,
     },
     "acks": SETTLES

@@ -67,6 +67,18 @@ def test_a_job_is_alone_in_its_invocation_and_is_tried_for_more_than_a_day(fanin
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
+@pytest.mark.parametrize(("most", "at_once"), [(0, 100), (7, 7), (300, 300)])
+def test_webhooks_that_do_not_answer_leave_invocations_to_other_functions(synthesize, most, at_once):
+    fanin = synthesize(worker_max_concurrency=most)
+    arn = {"Fn::GetAtt": [fanin.id_of(fanin.stack.tracker.targets.jobs.queue), "Arn"]}
+    (source,) = [
+        one
+        for one in fanin.of_type("AWS::Lambda::EventSourceMapping").values()
+        if one["EventSourceArn"] == arn
+    ]
+    assert source["ScalingConfig"] == {"MaximumConcurrency": at_once}
+
+
 def test_a_parked_target_raises_an_alarm(fanin):
     alarms = fanin.of_type("AWS::CloudWatch::Alarm").values()
     (alarm,) = [one for one in alarms if one.get("MetricName") == names.METRIC_TARGETS_PARKED]
@@ -80,6 +92,14 @@ def test_a_parked_target_raises_an_alarm(fanin):
 def test_malformed_hosts_are_refused(hosts):
     with pytest.raises(BadSetting, match="webhook_hosts"):
         Settings(webhook_hosts=hosts)
+
+
+def test_more_hosts_than_the_environment_of_a_function_can_carry_are_refused():
+    hosts = ",".join(f"hooks-{n:02}.example.com" for n in range(47))
+    assert len(hosts) < 1000
+    assert Settings(webhook_hosts=hosts).webhook_hosts == hosts
+    with pytest.raises(BadSetting, match=r"1,000 characters"):
+        Settings(webhook_hosts=f"{hosts},{hosts}")
 
 
 @pytest.mark.parametrize("hosts", ["", "a.example", "a.example,*.b.example:8443 , localhost:*"])

@@ -43,6 +43,23 @@ def test_a_producer_may_open_batches_and_set_deadlines(shop):
     assert {"execute-api:Invoke", "dynamodb:PutItem", "scheduler:CreateSchedule", "iam:PassRole"} <= allowed
 
 
+def test_a_producer_on_the_tables_may_name_queues_as_targets_and_redrive_to_tracked_ones(shop):
+    # Given the statements of a producer about queues that are known by a tag
+    stack, _, roles = shop
+    role = stack.get_logical_id(roles["producer"].node.default_child)
+    tagged = [
+        (statement["Condition"]["StringLike"], set(statement["Action"]))
+        for policy in Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
+        if {"Ref": role} in policy["Properties"]["Roles"]
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if "StringLike" in statement.get("Condition", {})
+    ]
+    # Then it may do there what the library does when it opens a batch with targets, and when it redrives
+    for tag in (names.CHANNEL_TAG, names.TRACKED_TAG):
+        looks_and_sends = {"sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:SendMessage"}
+        assert ({f"aws:ResourceTag/{tag}": "*"}, looks_and_sends) in tagged
+
+
 def test_a_consumer_may_ack_and_fail_but_not_open(shop):
     assert actions(shop, "consumer") == {
         "execute-api:Invoke",

@@ -146,6 +146,20 @@ class TestReaper:
 
         assert services.ledger.reap() == Reaped(seen=1, stalled=1)
 
+    def test_looks_ever_less_often_at_what_waits_for_days(self, services: Services, memory: Memory) -> None:
+        """Each look costs reads of rows, and requests to queues and metrics."""
+        batch = services.ledger.open(OpenBatch(on_failure=OnFailure.HOLD))
+        items = services.ledger.add(batch.batch_id, 3)
+        services.ledger.fail([Failure(item, "no such customer") for item in items])
+        services.ledger.close(batch.batch_id)
+
+        looks = 0
+        for _ in range(6 * 48):  # for six days, every half an hour
+            memory.clock.advance(HOUR // 2)
+            looks += services.ledger.reap().seen
+
+        assert 5 <= looks <= 12
+
     @pytest.mark.parametrize("call", ["events.publish", "batches.tell_stall"])
     @pytest.mark.parametrize("moment", ["before", "after"])
     def test_that_dies_has_told_it_or_tells_it_again_with_the_same_id(self, call: str, moment: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from fanin import names
@@ -12,7 +14,7 @@ from fanin.app.failures.records import Page, Run
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage
-from fanin.domain.limits import MAX_KEPT_IN_ROW
+from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
 from fanin.errors import BatchGone
 from tests.unit.app.failures.conftest import QUEUE, Failed
@@ -62,6 +64,29 @@ def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: F
     found = failed.fresh().failure(new or 0, 0)
     assert found.failure.reason == "redrive: too large"
     assert found.message == KeptMessage("x" * MAX_KEPT_IN_ROW)
+
+
+def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(failed: Failed) -> None:
+    # Given a page of messages in the bucket, each of which may have megabytes
+    batch = failed.failures(40)
+    rows, _ = failed.ports.parts.failures(batch.batch_id)
+    large = [row._replace(kept=f"key {row.ordinal}") for row in rows]
+    failed.ports.parts.put_failures(batch.batch_id, large, expires_at=2**40)
+    claims = failed.memory.claims
+    claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
+    together: list[int] = []
+    load = claims.load
+
+    def noting(keys: Sequence[str]) -> Mapping[str, bytes]:
+        together.append(len(keys))
+        return load(keys)
+
+    claims.load = noting  # type: ignore[method-assign]
+    # When the page is delivered
+    delivery(failed).deliver(batch, run(batch, *range(40)))
+    # Then few were loaded together, and all were sent in the order of their items
+    assert max(together) * MAX_FAILED_MESSAGES <= 64 * 2**20
+    assert [message.body for message in failed.sent()] == [f"large {n}" for n in range(40)]
 
 
 def test_a_queue_that_vanished_after_the_failures_were_taken_fails_their_items(failed: Failed) -> None:

@@ -14,7 +14,7 @@ from fanin.app.kept.messages import KeptMessages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
-from fanin.app.ports.parts import FailureRow
+from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OpenBatch
@@ -28,18 +28,25 @@ _TRIES: Final = 5
 LOST: Final = "its kept message is gone, or cannot be read"
 
 
+LOADED: Final = 16 * limits.MAX_FAILED_MESSAGES
+"""Bytes of messages that are in memory together, if each in the bucket is as large as one can be."""
+
+
 class _Again(NamedTuple):
-    """A message on its way out once more.
+    """A failure whose message is on its way out once more.
 
     Attributes:
         note: of the failure.
         item: the id under which it is sent now.
-        message: as it was kept; None if it is gone.
     """
 
     note: FailureRow
     item: str
-    message: KeptMessage | None
+
+    @property
+    def most(self) -> int:
+        """Bytes that its message has at most; notes do not say how large a message is."""
+        return limits.MAX_KEPT_INLINE if self.note.kept == IN_ROW else limits.MAX_FAILED_MESSAGES
 
 
 class Delivery:
@@ -74,17 +81,13 @@ class Delivery:
         taken = [notes[ordinal] for ordinal in run.page.taken or () if ordinal in notes]
         if len(taken) < len(run.page.taken or ()):
             raise BatchGone(f"notes of failures of batch {batch.batch_id} are past their time to live")
-        messages = self._messages.load(batch.batch_id, taken)
         if batch.holds and not batch.state.terminal:
             pending = self._held.pending(batch, [note.ordinal for note in taken])
-            again = [_Again(note, note.item, messages.get(note.ordinal)) for note in taken]
-            self._send(run, [one for one in again if one.note.ordinal in pending])
+            self._send(run, [_Again(note, note.item) for note in taken if note.ordinal in pending])
             return replace(run, to=batch.batch_id)
         run, new, group = self._add(batch, run, len(taken))
         first = ids.parse_prefix(group.prefix).first
-        again = [
-            _Again(note, item, messages.get(note.ordinal)) for note, item in zip(taken, group, strict=True)
-        ]
+        again = [_Again(note, item) for note, item in zip(taken, group, strict=True)]
         if new.mode is Mode.EXACT:
             pending = self._ledger.pending(new.batch_id, first, first + len(group))
             again = [one for at, one in enumerate(again, first) if at in pending]
@@ -134,24 +137,38 @@ class Delivery:
         return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")
 
     def _send(self, run: Run, again: Sequence[_Again]) -> None:
-        lost = {one.item: LOST for one in again if one.message is None}
+        """Send in the order of the items, as many at a time as the memory of a function holds."""
+        for some in chunks(again, max_items=len(again), size_of=lambda one: one.most, max_bytes=LOADED):
+            self._send_together(run, some)
+
+    def _send_together(self, run: Run, again: Sequence[_Again]) -> None:
+        messages = self._messages.load(run.batch_id, [one.note for one in again])
+        lost = {one.item: LOST for one in again if one.note.ordinal not in messages}
         urls = {one.item: self._queues.url(run.request.queue_url or one.note.source) for one in again}
         lost |= {item: "its queue is gone" for item, url in urls.items() if url is None}
         sending = [
-            (one, _outgoing(one, one.message, url))
+            (one, _outgoing(one, message, url))
             for one in again
-            if one.message is not None and (url := urls[one.item]) is not None
+            if (message := messages.get(one.note.ordinal)) is not None and (url := urls[one.item]) is not None
         ]
         offered = self._ports.channels.offer([message for _, message in sending])
         lost |= {sending[place][0].item: why for place, why in offered.refused.items()}
         if lost:
-            self._keep([one for one in again if one.item in lost], lost)
+            self._keep([one for one in again if one.item in lost], lost, messages)
         offered.answers(len(sending))
 
-    def _keep(self, again: Sequence[_Again], why: Mapping[str, str]) -> None:
+    def _keep(
+        self, again: Sequence[_Again], why: Mapping[str, str], messages: Mapping[int, KeptMessage]
+    ) -> None:
         """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
         failures = (
-            Failure(one.item, _reason(why[one.item]), one.message, source=one.note.source) for one in again
+            Failure(
+                one.item,
+                _reason(why[one.item]),
+                messages.get(one.note.ordinal),
+                source=one.note.source,
+            )
+            for one in again
         )
         for some in chunks(
             failures, max_items=limits.MAX_FAILURES, size_of=_size, max_bytes=limits.MAX_FAILED_MESSAGES

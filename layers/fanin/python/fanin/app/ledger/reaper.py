@@ -167,14 +167,17 @@ class _Run:
     def _tell_stall(self, batch: Batch, now: int) -> Sequence[str]:
         """Tell of a stall, unless the batch waits for a good reason: then look again later.
 
+        A look costs up to a hundred reads and requests to queues, and a batch may hold items for days. So
+        the pause is as long as the batch has been quiet, which doubles it each time.
+
         The event comes first. If the process dies before the mark, the next run tells it again with the same
         id, so that it is never lost.
         """
         event = None if self.stalled is None else self.stalled(batch)
         after = replace(batch, stall_told=batch.touched_at).look_at(now)
         if event is None:
-            later = Activity(batch.touched_at, min(after, now + batch.stall_after * 1000))
-            self.ports.batches.touch(batch.batch_id, later)
+            pause = max(batch.stall_after * 1000, now - batch.active_until(now))
+            self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, min(after, now + pause)))
             return ()
         self.ports.events.publish(event)
         self.ports.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, after))
