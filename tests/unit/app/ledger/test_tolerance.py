@@ -113,6 +113,33 @@ def test_held_items_are_part_of_what_is_done(world: World) -> None:
     assert world.row(batch).cause is Cause.FAILURES
 
 
+def test_items_that_are_redriven_while_it_counts_do_not_end_it(world: World) -> None:
+    # Given a batch of which as much failed as it tolerates: 10 of 20
+    batch, (group,) = world.batch(
+        40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=50, min_sample=10)
+    )
+    world.ledger.ack(list(group[0:10]))
+    assert fail(world, *group[10:20]).state is State.OPEN
+    notes, _ = world.ports.parts.failures(batch.batch_id)
+    taken = {note.ordinal: note.failed_at for note in notes}
+
+    # When a redrive takes them, after they were counted as failures and before as done
+    for _ in taken:
+        world.at("parts.redriven", "after", lambda: None)
+    world.at(
+        "words.read",
+        "before",
+        lambda: world.ports.parts.mark_redriven(
+            batch.batch_id, "r", taken, again=True, expires_at=batch.expires_at
+        ),
+    )
+    row = world.ledger.close(batch.batch_id)
+
+    # Then it goes on
+    assert world.happened
+    assert (row.state, row.cause) == (State.CLOSED, None)
+
+
 def test_a_batch_of_which_all_is_done_completes_whatever_failed(world: World) -> None:
     batch, (group,) = world.batch(3, closed=True, tolerated_failures=Tolerance(count=0))
 
