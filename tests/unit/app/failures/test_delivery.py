@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from fanin import names
-from fanin.app.failures.delivery import Delivery
+from fanin.app.failures.delivery import IN_MEMORY, Delivery
 from fanin.app.failures.planning import Planning
 from fanin.app.failures.queues_again import QueuesAgain
 from fanin.app.failures.records import Page, Run
+from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
-from fanin.errors import BatchGone
+from fanin.errors import BatchGone, Throttled
 from tests.unit.app.failures.conftest import QUEUE, Failed
 
 
@@ -76,3 +79,57 @@ def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
     batch = failed.failures(1)
     with pytest.raises(BatchGone):
         delivery(failed).deliver(batch, run(batch, 0, 5))
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_few_messages_are_in_memory_at_a_time(
+    failed: Failed, monkeypatch: pytest.MonkeyPatch, live: bool
+) -> None:
+    """A page of the largest messages of SQS has a quarter of a gigabyte."""
+    # Given a page whose messages are in the bucket
+    count = 2 * IN_MEMORY + 1
+    batch = failed.failures(count, live=live)
+    notes, _ = failed.ports.parts.failures(batch.batch_id, limit=count)
+    kept = [note._replace(kept=f"key {note.ordinal}") for note in notes]
+    failed.ports.parts.put_failures(batch.batch_id, kept, expires_at=2**40)
+    for note in kept:
+        failed.memory.claims.objects[note.kept] = b'{"body": "body %d"}' % note.ordinal
+    loaded: list[int] = []
+    load = failed.memory.claims.load
+
+    def loads(keys: Sequence[str]) -> Mapping[str, bytes]:
+        loaded.append(len(keys))
+        return load(keys)
+
+    monkeypatch.setattr(failed.memory.claims, "load", loads)
+    # When it is delivered
+    delivery(failed).deliver(batch, run(batch, *range(count)))
+    # Then a few are read, and sent before the next, in order
+    assert loaded == [IN_MEMORY, IN_MEMORY, 1]
+    assert [message.body for message in failed.sent()] == [f"body {n}" for n in range(count)]
+
+
+def test_messages_behind_one_that_waits_are_not_sent_before_it(
+    failed: Failed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a FIFO queue that is busy for a moment
+    queue, count = "https://sqs/a.fifo", IN_MEMORY + 1
+    batch = failed.failures(count, sources=dict.fromkeys(range(count), queue))
+    channels = failed.memory.channels
+    channels.queues[queue] = []
+    channels.busy.add(queue)
+    offer = channels.offer
+
+    def offers(messages: Sequence[Outgoing]) -> Offered:
+        offered = offer(messages)
+        channels.busy.clear()
+        return offered
+
+    monkeypatch.setattr(channels, "offer", offers)
+    # When more messages are delivered than are in memory at a time
+    with pytest.raises(Throttled):
+        delivery(failed).deliver(batch, run(batch, *range(count)))
+    # Then the last does not overtake the first
+    assert not failed.bodies(queue)
+    delivery(failed).deliver(batch, run(batch, *range(count)))
+    assert [message.body for message in failed.sent(queue)] == [f"body {n}" for n in range(count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -17,13 +18,15 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, OpenBatch
+from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
-from fanin.errors import BatchClosed, BatchGone, Throttled
+from fanin.errors import BatchClosed, BatchGone, BatchNotFound, Throttled
 from fanin.wire.messages import pack
 
 _TRIES: Final = 5
+IN_MEMORY: Final = 50
+"""How many messages are read and sent together; each may have 1 MiB, and functions have 512 MB."""
 LOST: Final = "its kept message is gone, or cannot be read"
 
 
@@ -33,12 +36,10 @@ class _Again(NamedTuple):
     Attributes:
         note: of the failure.
         item: the id under which it is sent now.
-        message: as it was kept; None if it is gone.
     """
 
     note: FailureRow
     item: str
-    message: KeptMessage | None
 
 
 class Delivery:
@@ -73,35 +74,32 @@ class Delivery:
         taken = [notes[ordinal] for ordinal in run.page.taken or () if ordinal in notes]
         if len(taken) < len(run.page.taken or ()):
             raise BatchGone(f"notes of failures of batch {batch.batch_id} are past their time to live")
-        messages = self._messages.load(batch.batch_id, taken)
         if batch.holds and not batch.state.terminal:
             pending = self._held.pending(batch, [note.ordinal for note in taken])
-            again = [_Again(note, note.item, messages.get(note.ordinal)) for note in taken]
-            self._send(run, [one for one in again if one.note.ordinal in pending])
+            self._send(run, [_Again(note, note.item) for note in taken if note.ordinal in pending])
             return replace(run, to=batch.batch_id)
         run, new, group = self._add(batch, run, len(taken))
         first = ids.parse_prefix(group.prefix).first
-        again = [
-            _Again(note, item, messages.get(note.ordinal)) for note, item in zip(taken, group, strict=True)
-        ]
+        again = [_Again(note, item) for note, item in zip(taken, group, strict=True)]
         if new.mode is Mode.EXACT:
             pending = self._ledger.pending(new.batch_id, first, first + len(group))
             again = [one for at, one in enumerate(again, first) if at in pending]
         self._send(run, again)
         return run
 
-    def close(self, batch: Batch, run: Run) -> None:
+    def close(self, run: Run) -> None:
         """Close the new batch, if there is one: the redrive adds nothing more to it."""
-        if run.to is not None and run.to != batch.batch_id:
-            self._ledger.close(run.to)
+        if run.to is not None and run.to != run.batch_id:
+            with suppress(BatchGone, BatchNotFound):  # somebody has removed it
+                self._ledger.close(run.to)
 
-    def stopped(self, batch: Batch, run: Run) -> bool:
-        """Whether somebody has ended the new batch, so that the redrive is to stop."""
-        if run.to is None or run.to == batch.batch_id:
+    def stopped(self, run: Run) -> bool:
+        """Whether somebody has cancelled or removed the new batch, so that the redrive is to stop."""
+        if run.to is None or run.to == run.batch_id:
             return False
         try:
-            return self._ledger.refresh([run.to])[run.to].state.terminal
-        except BatchGone:
+            return self._ledger.refresh([run.to])[run.to].state is State.CANCELLED
+        except (BatchGone, BatchNotFound):
             return True
 
     def _add(self, batch: Batch, run: Run, count: int) -> tuple[Run, Batch, ids.Group]:
@@ -110,12 +108,14 @@ class Delivery:
         The failures are taken, so their items must exist somewhere.
         """
         for _ in range(_TRIES):
-            new = self._open(batch, run)
-            run = replace(run, to=new.batch_id)
             try:
-                return run, new, self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
-            except (BatchClosed, BatchGone):
+                new = self._open(batch, run)
+                group = self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
+            except (BatchClosed, BatchGone, BatchNotFound):
+                self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
                 run = replace(run, part=run.part + 1)
+            else:
+                return replace(run, to=new.batch_id), new, group
         raise Throttled(
             f"the batches that redrive batch {batch.batch_id} are ended at once by others; try again",
             retry_after=1,
@@ -132,24 +132,32 @@ class Delivery:
         return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")
 
     def _send(self, run: Run, again: Sequence[_Again]) -> None:
-        lost = {one.item: LOST for one in again if one.message is None}
+        """Send some at a time, in order: a process has room for few of the largest messages of SQS."""
+        for some in chunks(again, max_items=IN_MEMORY):
+            self._send_some(run, some, self._messages.load(run.batch_id, [one.note for one in some]))
+
+    def _send_some(self, run: Run, again: Sequence[_Again], messages: Mapping[int, KeptMessage]) -> None:
+        lost = {one.item: LOST for one in again if one.note.ordinal not in messages}
         urls = {one.item: self._queues.url(run.request.queue_url or one.note.source) for one in again}
         lost |= {item: "its queue is gone" for item, url in urls.items() if url is None}
         sending = [
-            (one, _outgoing(one, one.message, url))
+            (one, _outgoing(one, message, url))
             for one in again
-            if one.message is not None and (url := urls[one.item]) is not None
+            if (message := messages.get(one.note.ordinal)) is not None and (url := urls[one.item]) is not None
         ]
         offered = self._ports.channels.offer([message for _, message in sending])
         lost |= {sending[place][0].item: why for place, why in offered.refused.items()}
         if lost:
-            self._keep([one for one in again if one.item in lost], lost)
+            self._keep([one for one in again if one.item in lost], messages, lost)
         offered.answers(len(sending))
 
-    def _keep(self, again: Sequence[_Again], why: Mapping[str, str]) -> None:
+    def _keep(
+        self, again: Sequence[_Again], messages: Mapping[int, KeptMessage], why: Mapping[str, str]
+    ) -> None:
         """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
         failures = (
-            Failure(one.item, _reason(why[one.item]), one.message, source=one.note.source) for one in again
+            Failure(one.item, _reason(why[one.item]), messages.get(one.note.ordinal), source=one.note.source)
+            for one in again
         )
         for some in chunks(
             failures, max_items=limits.MAX_FAILURES, size_of=_size, max_bytes=limits.MAX_FAILED_MESSAGES
