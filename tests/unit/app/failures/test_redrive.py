@@ -275,6 +275,31 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_wa
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
+def test_a_new_batch_that_is_removed_while_it_is_sent_to_is_replaced(failed: Failed) -> None:
+    # Given a page of which the queue refuses a message
+    failed.memory.channels.queues["https://sqs/small"] = []
+    failed.memory.channels.refusing["https://sqs/small"] = "too large"
+    batch = failed.failures(3, sources={1: "https://sqs/small"})
+
+    def remove() -> None:
+        (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+        failed.fresh().cancel(new.batch_id)
+        failed.fresh().remove(new.batch_id)
+
+    # When its new batch is removed while the page is delivered
+    failed.at("batches.allocate_once", "after", remove)
+    begun = failed.service().redrive(batch.batch_id)
+
+    # Then the worker delivers it into another
+    assert not begun.finished
+    failed.work()
+    (done,) = failed.service().redrives(batch.batch_id).redrives
+    assert (done.finished, done.items) == (True, 3)
+    failed.ack_all()
+    found = failed.fresh().status(done.batch_id or 0).batch
+    assert (found.state, found.failed) == (State.COMPLETE, 1)
+
+
 def test_a_new_batch_that_was_closed_or_has_ended_by_itself_does_not_stop_it(failed: Failed) -> None:
     batch = failed.failures(9)
     begun = failed.service(at_once=1).redrive(batch.batch_id)

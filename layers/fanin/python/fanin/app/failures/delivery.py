@@ -78,6 +78,14 @@ class Delivery:
             pending = self._held.pending(batch, [note.ordinal for note in taken])
             self._send(run, [_Again(note, note.item) for note in taken if note.ordinal in pending])
             return replace(run, to=batch.batch_id)
+        try:
+            return self._deliver_anew(batch, run, taken)
+        except (BatchGone, BatchNotFound) as gone:
+            self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
+            raise Throttled(f"the new batch was removed just now: {gone}; try again", retry_after=1) from gone
+
+    def _deliver_anew(self, batch: Batch, run: Run, taken: Sequence[FailureRow]) -> Run:
+        """Send messages under items of the new batch."""
         run, new, group = self._add(batch, run, len(taken))
         first = ids.parse_prefix(group.prefix).first
         again = [_Again(note, item) for note, item in zip(taken, group, strict=True)]
@@ -93,14 +101,14 @@ class Delivery:
             with suppress(BatchGone, BatchNotFound):  # somebody has removed it
                 self._ledger.close(run.to)
 
-    def stopped(self, run: Run) -> bool:
-        """Whether somebody has cancelled or removed the new batch, so that the redrive is to stop."""
-        if run.to is None or run.to == run.batch_id:
-            return False
+    def stopped(self, *runs: Run) -> bool:
+        """Whether somebody has cancelled or removed a new batch of a redrive, so that it is to stop."""
+        new = {run.to for run in runs if run.to is not None and run.to != run.batch_id}
         try:
-            return self._ledger.refresh([run.to])[run.to].state is State.CANCELLED
+            rows = self._ledger.refresh(new)
         except (BatchGone, BatchNotFound):
             return True
+        return any(row.state is State.CANCELLED for row in rows.values())
 
     def _add(self, batch: Batch, run: Run, count: int) -> tuple[Run, Batch, ids.Group]:
         """Add the items of the page to the new batch; one that was ended meanwhile is replaced by another.

@@ -184,13 +184,11 @@ class RedriveService:
 
     def _deliver(self, batch: Batch, run: Run) -> Run:
         """Deliver what is taken, and plan the next page; or finish."""
-        taken = run.page.taken or ()
-        # Its items must exist somewhere, so a page that is taken is delivered all the same.
-        stopped = self._delivery.stopped(run)
-        if taken:
+        taken, before = run.page.taken or (), run
+        if taken:  # Their items must exist somewhere, so they are delivered even if it is to stop.
             run = self._delivery.deliver(batch, run)
             run = replace(run, counts=run.counts.plus(Counts(items=len(taken))))
-        if run.page.last or stopped or self._delivery.stopped(run):
+        if run.page.last or self._delivery.stopped(before, run):
             self._delivery.close(run)
             return replace(run, done=True)
         page, counts = self._planning.after(batch, run.request, run.name, run.page)
