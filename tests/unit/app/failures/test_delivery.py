@@ -133,3 +133,17 @@ def test_messages_behind_one_that_waits_are_not_sent_before_it(
     assert not failed.bodies(queue)
     delivery(failed).deliver(batch, run(batch, *range(count)))
     assert [message.body for message in failed.sent(queue)] == [f"body {n}" for n in range(count)]
+
+
+def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed: Failed) -> None:
+    # Given two messages, one to a queue that is busy and one to a queue that refuses it
+    batch = failed.failures(2, sources={1: "https://sqs/small"})
+    failed.memory.channels.queues["https://sqs/small"] = []
+    failed.memory.channels.refusing["https://sqs/small"] = "too large"
+    failed.memory.channels.busy.add(QUEUE)
+    # When they are delivered
+    with pytest.raises(Throttled):
+        delivery(failed).deliver(batch, run(batch, 0, 1))
+    # Then the one has failed with its message while the other waits
+    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+    assert failed.fresh().failure(new.batch_id, 1).message == KeptMessage("body 1")

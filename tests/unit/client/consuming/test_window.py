@@ -233,3 +233,27 @@ class TestRetries:
 
         assert window.acknowledge() == {"a"}
         assert noted == []
+
+
+@pytest.mark.parametrize(
+    ("source", "raw", "said"),
+    [
+        ("https://sqs/w", {}, "https://sqs/w"),  # a consumer that polls knows its queue
+        ("", {"messageId": "m1", "body": "b", "eventSourceARN": "arn:q"}, "arn:q"),  # Lambda says it
+        ("", {}, ""),
+    ],
+)
+def test_a_failure_says_where_its_message_came_from(source: str, raw: dict[str, str], said: str) -> None:
+    """Without it, a redrive does not know where to send the message."""
+
+    def handle(_: ReceivedMessage) -> None:
+        raise ItemFailed("torn")
+
+    acknowledged = Acknowledged()
+    window = MessageWindow(handle, acknowledged, source=source)
+
+    window.handle(replace(message("m1", "1:g:0"), raw=raw))
+    window.acknowledge()
+
+    ((outcome,),) = acknowledged.calls
+    assert (outcome.source, outcome.attempts) == (said, 1)
