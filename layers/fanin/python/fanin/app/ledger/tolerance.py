@@ -85,9 +85,7 @@ class Tolerating:
             return batch
         # Failures are counted before what is done. Items that were held then are in both counts, although a
         # redrive may have taken them since: so the share that is compared is at most the one of that time.
-        failed = self._reading.failed(batch, budget=BUDGET)
-        held = self._held.counted(batch, budget=BUDGET)
-        failed += held.held
+        failed, held = self._failures(batch)
         least, most = (0, batch.items) if tolerance.percent is None else self._done(batch, held)
         if not tolerance.exceeded(failed, done_min=least, done_max=most):
             self._postpone(batch, tolerance, failed, least)
@@ -103,6 +101,12 @@ class Tolerating:
             cause=Cause.FAILURES,
         )
         return batch if row is None else self._known.remember(row)
+
+    def _failures(self, batch: Batch) -> tuple[int, Batch]:
+        """At least so many items have failed or are held; and the row with those that are held."""
+        failed = self._reading.failed(batch, budget=BUDGET)
+        held = self._held.counted(batch, budget=BUDGET)
+        return failed + held.held, held
 
     def _done(self, batch: Batch, before: Batch) -> tuple[int, int]:
         """How many items are done at least and at most; held ones count.
