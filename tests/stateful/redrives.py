@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 
 from fanin import names
@@ -17,11 +18,12 @@ from fanin.app.failures.records import LEASE_MS
 from fanin.app.failures.redrive import RedriveService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.domain import ids
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.domain.tree import Tree
-from fanin.errors import Throttled
+from fanin.errors import BatchGone, Throttled
 from tests.lost_answers import LostAnswers
 from tests.stateful.model import require
 from tests.stateful.scheduler import Scheduler
@@ -60,6 +62,10 @@ class Redriven:
         self.without = {n for n in range(self.count) if rng.random() < 0.1}
         self.small = {n for n in range(self.count) if rng.random() < 0.15}
         self.batch = self.fail()
+        self.cancelling = rng.choice((0, 0, 1, 2))
+        self.cancelled: set[int] = set()
+        self.removed: set[int] = set()
+        self.stops: dict[str, int] = {}
         self.selections = [self.select() for _ in range(rng.choice((1, 2, 3)))]
         self.pressing = len(self.selections)
 
@@ -111,7 +117,9 @@ class Redriven:
             for n, request in enumerate(self.selections)
         }
         actors |= {"worker-1": self.work, "worker-2": self.work, "consumer": self.consume}
+        actors["canceller"] = self.cancel
         self.scheduler.run(actors, between=lambda: self.clock.advance(self.rng.choice((1, 500, LEASE_MS))))
+        self.press_rest()
         self.consume_rest()
         self.check()
 
@@ -125,6 +133,40 @@ class Redriven:
                 pass
             self.scheduler.pause()
         self.pressing -= 1
+
+    def press_rest(self) -> None:
+        """Press for what was left when new batches were cancelled, until nothing is left."""
+        for request in self.selections:
+            for _ in range(50):
+                self.clock.advance(LEASE_MS)
+                found = self.service().redrive(self.batch.batch_id, request)
+                if found.finished and not found.items:
+                    break
+            else:
+                require(False, f"it finds failures again and again: {found}")
+
+    def cancel(self) -> None:
+        """Cancel new batches, and remove some of them, while their redrives go on."""
+        while self.pressing and self.cancelling:
+            self.scheduler.pause()
+            running = [one for one in self.redrives() if not one.finished and one.batch_id is not None]
+            if not running or self.rng.random() < 0.5:
+                continue
+            batch_id = self.rng.choice(running).batch_id or 0
+            if batch_id not in self.cancelled:
+                self.cancelling -= 1
+                self.cancelled.add(batch_id)
+            with suppress(BatchGone):
+                self.end(batch_id)
+            after = {one.name: one.items for one in self.redrives() if one.batch_id == batch_id}
+            self.stops |= {name: items + 2 * self.page for name, items in after.items()}
+
+    def end(self, batch_id: int) -> None:
+        ledger = LedgerService(self.ports)
+        ledger.cancel(batch_id)
+        if self.rng.random() < 0.5:
+            self.removed.add(batch_id)
+            ledger.remove(batch_id)
 
     def work(self) -> None:
         """Do jobs, each perhaps twice, until nobody presses any more."""
@@ -143,10 +185,11 @@ class Redriven:
             self.scheduler.pause()
             items = self.sent()
             if items and self.rng.random() < 0.3:
-                LedgerService(self.ports).ack([self.rng.choice(sorted(items))])
+                with suppress(BatchGone):
+                    LedgerService(self.ports).ack([self.rng.choice(sorted(items))])
 
     def consume_rest(self) -> None:
-        if items := sorted(self.sent()):
+        if items := sorted(item for item in self.sent() if batch_of(item) not in self.removed):
             LedgerService(self.ports).ack(items)
 
     def sent(self) -> dict[str, str]:
@@ -162,25 +205,43 @@ class Redriven:
         Raises:
             Broken: an invariant does not hold.
         """
-        bodies = list(self.sent().values())
+        bodies = [body for item, body in self.sent().items() if batch_of(item) not in self.removed]
         require(len(bodies) == len(set(bodies)), f"a failure was sent under two item ids: {bodies}")
         redrives = [one for one in self.redrives() if one.batch_id is not None]
         wanted = {n for n in range(self.count) if any(one.takes(n, "x") for one in self.selections)}
         wanted -= self.without
         require(sum(one.items for one in redrives) == len(wanted), f"the counts do not add up: {redrives}")
-        kept: list[bytes] = []
-        ledger = LedgerService(self.ports)
         for one in redrives:
-            new = ledger.status(one.batch_id or 0).batch
-            require(new.retry_of == self.batch.batch_id, f"the chain is lost: {new}")
-            require(new.items == one.items, f"what was taken and what has an item differ: {new}, {one}")
-            require(new.state is State.COMPLETE, f"the items are done, and the batch is not: {new}")
-            notes, _ = self.ports.parts.failures(new.batch_id)
-            require(all(note.kept == IN_ROW for note in notes), f"a message was not kept: {notes}")
-            kept += self.ports.parts.messages(new.batch_id, [note.ordinal for note in notes]).values()
-        require(len(set(kept)) == len(kept) == len(wanted & self.small), f"refused, and not kept: {kept}")
-        sent = set(map(int, bodies))
+            most = self.stops.get(one.name, one.items)
+            require(one.items <= most, f"it went on after its batch was cancelled: {one}, not {most}")
+        self.check_batches([one.batch_id or 0 for one in redrives], wanted)
+        sent = {int(body) for body in self.sent().values()}
         require(sent == wanted - self.small, f"lost, or sent unasked: {sent ^ (wanted - self.small)}")
+
+    def check_batches(self, redriven: list[int], wanted: set[int]) -> None:
+        kept: list[bytes] = []
+        rows = [row for row in self.memory.batches._rows.values() if row.retry_of is not None]
+        require({*redriven} <= {row.batch_id for row in rows}, f"a redrive has no batch: {rows}")
+        items = sum(row.items for row in rows)
+        require(items == len(wanted) or self.removed, f"what was taken and what has an item differ: {rows}")
+        for row in rows:
+            require(row.retry_of == self.batch.batch_id, f"the chain is lost: {row}")
+            if row.batch_id in self.cancelled:
+                continue
+            # A worker that comes late to a page whose batch was removed adds its items to another.
+            late = self.removed and row.state is State.OPEN and row.batch_id not in redriven
+            require(row.state is State.COMPLETE or late, f"the items are done, and the batch is not: {row}")
+            notes, _ = self.ports.parts.failures(row.batch_id)
+            require(all(note.kept == IN_ROW for note in notes), f"a message was not kept: {notes}")
+            kept += self.ports.parts.messages(row.batch_id, [note.ordinal for note in notes]).values()
+        require(len(set(kept)) == len(kept), f"a message was kept twice: {kept}")
+        missing = len(wanted & self.small) - len(kept)
+        require(missing == 0 or self.cancelled, f"refused, and not kept: {kept}")
+
+
+def batch_of(item: str) -> int:
+    """The batch of an item id."""
+    return ids.parse_item(item)[0].batch_id
 
 
 def simulate(seed: int, trace: Callable[[str], None] | None = None) -> Redriven:

@@ -50,8 +50,8 @@ def found_out() -> bool:
 
 
 def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Tolerating, "_failures", lambda _self, batch: batch.failing)
-    monkeypatch.setattr(Tolerating, "_done", lambda _self, batch: (batch.items, 0))
+    monkeypatch.setattr(Tolerating, "_failures", lambda _self, batch: (batch.failing, batch))
+    monkeypatch.setattr(Tolerating, "_done", lambda _self, batch, _before: (batch.items, 0))
     assert found_out()
 
 

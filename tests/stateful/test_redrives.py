@@ -32,6 +32,8 @@ def test_the_seeds_reach_what_matters() -> None:
     assert any(len(one.memory.channels.queues["https://sqs/work"]) > len(one.sent()) for one in played)
     assert any(len([done for done in one.redrives() if done.items]) > 1 for one in played)
     assert any(done.already for one in played for done in one.redrives() if done.items)
+    assert any(one.cancelled - one.removed for one in played)
+    assert any(one.removed for one in played)
 
 
 def fails(seed: int) -> bool:
@@ -55,7 +57,7 @@ def forgets_the_page(self: Delivery, batch: Any, run: Any) -> Any:
     return deliver(self, batch, replace(run, page=replace(run.page, number=number)))
 
 
-def never_closes(self: Delivery, batch: Any, run: Any) -> None:
+def never_closes(self: Delivery, run: Any) -> None:
     """Leave the new batch open."""
 
 
@@ -64,7 +66,18 @@ def delivers_first(self: RedriveService, batch: Any, run: Any) -> Any:
     return replace(run, page=replace(run.page, taken=()))
 
 
+def stops_for_nobody(self: Delivery, *runs: Any) -> bool:
+    """Go on although the new batch is cancelled or gone."""
+    return False
+
+
+def stops_at_once(self: RedriveService, batch: Any, run: Any) -> Any:
+    """Leave what is taken when the new batch is cancelled."""
+    return replace(run, done=True) if self._delivery.stopped(run) else deliver_page(self, batch, run)
+
+
 deliver = Delivery.deliver
+deliver_page = RedriveService._deliver
 
 
 @pytest.mark.parametrize(
@@ -74,8 +87,17 @@ deliver = Delivery.deliver
         (Delivery, "deliver", forgets_the_page),
         (Delivery, "close", never_closes),
         (RedriveService, "_take", delivers_first),
+        (Delivery, "stopped", stops_for_nobody),
+        (RedriveService, "_deliver", stops_at_once),
     ],
-    ids=["two take one failure", "a repeat adds other items", "the new batch stays open", "nothing is taken"],
+    ids=[
+        "two take one failure",
+        "a repeat adds other items",
+        "the new batch stays open",
+        "nothing is taken",
+        "a cancel stops nothing",
+        "a cancel loses what is taken",
+    ],
 )
 def test_a_broken_redrive_is_found_out(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.domain.failures import error_of
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest, RequestTooLarge
 
@@ -52,3 +53,14 @@ def test_errors_that_would_not_fit_the_record_of_a_redrive_are_refused() -> None
 
     with pytest.raises(RequestTooLarge, match="34000 bytes of errors in one call; send at most 32768"):
         Selection(errors=["é" * 1_000] * 17).check()
+
+
+def test_each_error_of_a_selection_is_looked_at_once() -> None:
+    """A release compares a hundred errors with the reasons of a thousand failures."""
+    selection = Selection(errors=[f"row {n} has no {'x' * n} price" for n in range(100)])
+    selection.takes(0, "nothing of the kind")
+    before = error_of.cache_info().misses
+
+    assert not any(selection.takes(n, f"another reason, {'y' * n}") for n in range(10))
+
+    assert error_of.cache_info().misses - before == 10

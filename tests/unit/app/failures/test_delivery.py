@@ -11,12 +11,13 @@ from fanin.app.failures.delivery import Delivery
 from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import Planning
 from fanin.app.failures.records import Page, Run
+from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
-from fanin.errors import BatchGone
+from fanin.errors import BatchGone, Throttled
 from tests.unit.app.failures.conftest import QUEUE, Failed
 
 
@@ -66,14 +67,22 @@ def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: F
     assert found.message == KeptMessage("x" * MAX_KEPT_IN_ROW)
 
 
-def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(failed: Failed) -> None:
-    # Given a page of messages in the bucket, each of which may have megabytes
-    batch = failed.failures(40)
+def in_the_bucket(failed: Failed, batch: Batch) -> None:
+    """Keep the messages in the bucket, where each may have megabytes."""
     rows, _ = failed.ports.parts.failures(batch.batch_id)
     large = [row._replace(kept=f"key {row.ordinal}") for row in rows]
     failed.ports.parts.put_failures(batch.batch_id, large, expires_at=2**40)
+    failed.memory.claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(
+    failed: Failed, live: bool
+) -> None:
+    # Given a page of messages that may have a quarter of a gigabyte
+    batch = failed.failures(40, live=live)
+    in_the_bucket(failed, batch)
     claims = failed.memory.claims
-    claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
     together: list[int] = []
     load = claims.load
 
@@ -101,3 +110,44 @@ def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
     batch = failed.failures(1)
     with pytest.raises(BatchGone):
         delivery(failed).deliver(batch, run(batch, 0, 5))
+
+
+def test_messages_behind_one_that_waits_are_not_sent_before_it(
+    failed: Failed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a FIFO queue that is busy for a moment
+    queue, count = "https://sqs/a.fifo", 40
+    batch = failed.failures(count, sources=dict.fromkeys(range(count), queue))
+    in_the_bucket(failed, batch)
+    channels = failed.memory.channels
+    channels.queues[queue] = []
+    channels.busy.add(queue)
+    offer = channels.offer
+
+    def offers(messages: Sequence[Outgoing]) -> Offered:
+        offered = offer(messages)
+        channels.busy.clear()
+        return offered
+
+    monkeypatch.setattr(channels, "offer", offers)
+    # When more messages are delivered than are in memory at a time
+    with pytest.raises(Throttled):
+        delivery(failed).deliver(batch, run(batch, *range(count)))
+    # Then the last does not overtake the first
+    assert not failed.bodies(queue)
+    delivery(failed).deliver(batch, run(batch, *range(count)))
+    assert [message.body for message in failed.sent(queue)] == [f"large {n}" for n in range(count)]
+
+
+def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed: Failed) -> None:
+    # Given two messages, one to a queue that is busy and one to a queue that refuses it
+    batch = failed.failures(2, sources={1: "https://sqs/small"})
+    failed.memory.channels.queues["https://sqs/small"] = []
+    failed.memory.channels.refusing["https://sqs/small"] = "too large"
+    failed.memory.channels.busy.add(QUEUE)
+    # When they are delivered
+    with pytest.raises(Throttled):
+        delivery(failed).deliver(batch, run(batch, 0, 1))
+    # Then the one has failed with its message while the other waits
+    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+    assert failed.fresh().failure(new.batch_id, 1).message == KeptMessage("body 1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fanin.app.failures.destinations import Destinations
 from fanin.app.failures.planning import LISTED, Planning
 from fanin.app.ports.parts import IN_ROW, FailureRow
@@ -31,11 +33,12 @@ def test_a_step_reads_a_bounded_number_of_pages(failed: Failed) -> None:
     assert [n for n, _ in second.plan] == [3 * LISTED]
 
 
-def test_nothing_is_read_beyond_the_last_range(failed: Failed) -> None:
+@pytest.mark.parametrize("stop", [2, 3])
+def test_nothing_is_read_beyond_the_last_range(failed: Failed, stop: int) -> None:
     batch = failed.failures(30)
-    page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, 2)]), "").page
+    page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, stop)]), "").page
     assert page.last
-    assert [n for n, _ in page.plan] == [0, 1]
+    assert [n for n, _ in page.plan] == list(range(stop))
 
 
 def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: Failed) -> None:

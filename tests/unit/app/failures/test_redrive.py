@@ -9,7 +9,7 @@ import pytest
 from fanin.app.failures.records import LEASE_MS
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, OnFailure, State
+from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.redrives import Redrive, RedriveState
 from fanin.domain.selection import OrdinalRange
@@ -241,10 +241,139 @@ def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None
 
     (first,) = failed.service().redrives(batch.batch_id).redrives
     assert first.finished
-    # What was taken when it was cancelled has items in the batch that follows; the rest was not taken.
+    # The page that was begun when it was cancelled has items in the batch that follows; the rest stays.
+    assert (first.items, failed.bodies().total()) == (6, 6)
     rest = failed.service().redrive(batch.batch_id)
     assert first.items + rest.items == 9
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize("moment", ["batches.allocate_once", "channels.send"])
+def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_was_not_sent(
+    failed: Failed, moment: str, deleted: bool
+) -> None:
+    # Given a redrive that breaks off on a page, and whose new batch is then cancelled and removed
+    batch = failed.failures(9)
+    begun = failed.service(at_once=1).redrive(batch.batch_id)
+    assert begun.batch_id is not None
+    failed.crash_at(moment, "before")
+    with pytest.raises(Crash):
+        failed.work()
+    failed.fresh().cancel(begun.batch_id)
+    failed.fresh().remove(begun.batch_id)
+    if deleted:
+        failed.memory.batches._rows.pop(begun.batch_id)
+
+    # When it is pressed again
+    failed.clock.advance(LEASE_MS)
+    goes_on = failed.service().redrive(batch.batch_id)
+
+    # Then the page is delivered, and the next redrive of the selection finds the rest
+    assert (goes_on.finished, goes_on.items) == (True, 6)
+    assert failed.service().redrive(batch.batch_id).items == 3
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_a_new_batch_that_is_removed_while_it_is_sent_to_is_replaced(failed: Failed) -> None:
+    # Given a page of which the queue refuses a message
+    failed.memory.channels.queues["https://sqs/small"] = []
+    failed.memory.channels.refusing["https://sqs/small"] = "too large"
+    batch = failed.failures(3, sources={1: "https://sqs/small"})
+
+    def remove() -> None:
+        (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+        failed.fresh().cancel(new.batch_id)
+        failed.fresh().remove(new.batch_id)
+
+    # When its new batch is removed while the page is delivered
+    failed.at("batches.allocate_once", "after", remove)
+    begun = failed.service().redrive(batch.batch_id)
+
+    # Then the worker delivers it into another
+    assert not begun.finished
+    failed.work()
+    (done,) = failed.service().redrives(batch.batch_id).redrives
+    assert (done.finished, done.items) == (True, 3)
+    failed.ack_all()
+    found = failed.fresh().status(done.batch_id or 0).batch
+    assert (found.state, found.failed) == (State.COMPLETE, 1)
+
+
+def test_a_new_batch_that_was_closed_or_has_ended_by_itself_does_not_stop_it(failed: Failed) -> None:
+    batch = failed.failures(9)
+    begun = failed.service(at_once=1).redrive(batch.batch_id)
+    assert begun.batch_id is not None
+    failed.fresh().close(begun.batch_id)
+    failed.ack_all()
+    assert failed.ledger.status(begun.batch_id).batch.state is State.COMPLETE
+
+    failed.work()
+
+    (first,) = failed.service().redrives(batch.batch_id).redrives
+    assert (first.finished, first.items) == (True, 9)
+
+
+def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_completes(
+    failed: Failed,
+) -> None:
+    batch = failed.failures(9)
+    begun = failed.service(at_once=1).redrive(batch.batch_id)
+    assert begun.batch_id is not None
+    failed.fresh().remove(batch.batch_id)
+
+    failed.work()
+    failed.ack_all()
+
+    assert failed.fresh().status(begun.batch_id).batch.state is State.COMPLETE
+
+
+def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed(failed: Failed) -> None:
+    """Else a long redrive through a queue that is busy now and then would use up the tries of its job."""
+    # Given a redrive whose queue becomes busy after some pages
+    batch = failed.failures(9)
+    failed.service(page=1, at_once=1).redrive(batch.batch_id)
+    (job,) = failed.memory.redrives.waiting
+    service = failed.service(page=1)
+    failed.at("parts.mark_redriven", "before", lambda: None)
+    failed.at("parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
+
+    def work() -> None:
+        service.work(job["batch_id"], job["redrive"], job["owner"], until=failed.clock.now() + 60_000)
+
+    # When a job gets some pages further
+    work()
+
+    # Then another follows; and one that gets no further fails
+    assert failed.memory.redrives.waiting == [job, job]
+    assert failed.bodies().total() == 2
+    with pytest.raises(Throttled):
+        work()
+    failed.memory.channels.busy.clear()
+    work()
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_a_queue_that_was_mended_is_found_when_it_is_pressed_again(failed: Failed) -> None:
+    batch = failed.failures(2, sources={1: "https://sqs/late"})
+    service = failed.service()
+    assert service.redrive(batch.batch_id).refused.keys()
+
+    failed.memory.channels.queues["https://sqs/late"] = []
+
+    assert service.redrive(batch.batch_id).items == 1
+    assert failed.bodies("https://sqs/late") == {"body 1": 1}
+
+
+@pytest.mark.parametrize("kind", [Kind.SCATTER, Kind.FRAME, Kind.BUFFER])
+def test_failures_of_a_pattern_are_not_redriven(failed: Failed, kind: Kind) -> None:
+    """Whoever gets such a message replies to its scatter, or acknowledges to its frame."""
+    batch = failed.failures(1, kind=kind)
+
+    with pytest.raises(InvalidRequest, match=f"the batch of a {kind}"):
+        failed.service().redrive(batch.batch_id)
+    with pytest.raises(InvalidRequest, match=f"the batch of a {kind}"):
+        failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
 
 
 def test_held_items_are_sent_again_under_their_own_ids(failed: Failed) -> None:

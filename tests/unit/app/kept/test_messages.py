@@ -65,10 +65,12 @@ def test_a_message_that_nothing_can_keep_is_refused_before_anything_is_written(
     refuse(world, monkeypatch, NotConfigured("no bucket"))
     batch, (group,) = world.batch(3)
     before = world.written()
-    small, large = KeptMessage("small"), KeptMessage("x" * MAX_KEPT_IN_ROW)
+    sizes = (5, 2 * MAX_KEPT_INLINE, MAX_KEPT_IN_ROW)  # a row keeps the first two
 
     with pytest.raises(RequestTooLarge, match="name the bucket"):
-        world.ledger.fail([Failure(group[0], "torn", small), Failure(group[1], "torn", large)])
+        world.ledger.fail(
+            [Failure(group[n], "torn", KeptMessage("x" * size)) for n, size in enumerate(sizes)]
+        )
 
     assert world.written() == before
     assert world.ledger.failures(batch.batch_id).failures == ()

@@ -128,3 +128,19 @@ def test_a_release_after_the_end_marks_nothing(world: World) -> None:
 
     assert (found.released, found.batch.held) == (0, 1)
     assert world.accesses.writes.total() == writes
+
+
+def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
+    # Given notes on two pages, of which the items behind the first are done by now
+    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
+    fail(world, "no", *group)
+    world.ledger.ack(list(group[1:3]))
+    ledger = world.ledger
+
+    # When the first page is released
+    released = Release(ledger.ports, ledger._known, ledger._settler, page=1).release(
+        batch.batch_id, Selection()
+    )
+
+    # Then nothing is left to release
+    assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)

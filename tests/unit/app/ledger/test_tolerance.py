@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ledger import tolerance
+from fanin.app.ledger.inspection import Inspected
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
 from fanin.domain.tolerance import Tolerance
@@ -111,6 +113,62 @@ def test_held_items_are_part_of_what_is_done(world: World) -> None:
     assert fail(world, *group[0:9]).state is State.OPEN
     assert fail(world, group[9]).state is State.CANCELLED
     assert world.row(batch).cause is Cause.FAILURES
+
+
+def test_items_that_are_redriven_while_it_counts_do_not_end_it(world: World) -> None:
+    # Given a batch of which as much failed as it tolerates: 10 of 20
+    batch, (group,) = world.batch(
+        40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=50, min_sample=10)
+    )
+    world.ledger.ack(list(group[0:10]))
+    assert fail(world, *group[10:20]).state is State.OPEN
+    notes, _ = world.ports.parts.failures(batch.batch_id)
+    taken = {note.ordinal: note.failed_at for note in notes}
+
+    # When a redrive takes them, after they were counted as failures and before as done
+    for _ in taken:
+        world.at("parts.redriven", "after", lambda: None)
+    world.at(
+        "words.read",
+        "before",
+        lambda: world.ports.parts.mark_redriven(
+            batch.batch_id, "r", taken, again=True, expires_at=batch.expires_at
+        ),
+    )
+    row = world.ledger.close(batch.batch_id)
+
+    # Then it goes on
+    assert world.happened
+    assert (row.state, row.cause) == (State.CLOSED, None)
+
+
+def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(world: World) -> None:
+    # Given a batch of which one item is missing for the share of failures to say something
+    batch, (group,) = world.batch(
+        40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=10, min_sample=10)
+    )
+    world.ledger.ack(list(group[0:5]))
+    assert fail(world, *group[5:9]).state is State.OPEN
+
+    # When a held item is acknowledged after it was counted as held, and before as done
+    for _ in group[5:9]:
+        world.at("parts.redriven", "after", lambda: None)
+    world.at("words.read", "before", lambda: world.fresh().ack([group[5]]))
+    row = world.ledger.close(batch.batch_id)
+
+    # Then nine are done still
+    assert world.happened
+    assert (row.state, row.cause) == (State.CLOSED, None)
+
+
+def test_a_batch_that_may_be_complete_is_not_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
+    uncertain = lambda _ports, _settler, row: Inspected(row, certain=False)  # noqa: E731
+    monkeypatch.setattr(tolerance, "inspect", uncertain)
+    assert fail(world, *group[0:9]).state is State.OPEN
+
+    monkeypatch.undo()
+    assert fail(world, group[9]).state is State.CANCELLED
 
 
 def test_a_batch_of_which_all_is_done_completes_whatever_failed(world: World) -> None:

@@ -390,6 +390,8 @@ class TestQueueAcknowledger:
 
         monkeypatch.setattr(sqs, "send_message", lossy)
         outcomes = [ItemOutcome(f"1:g:{n}") for n in range(100)]
+        # and a failure whose message is too large for it
+        outcomes.append(ItemOutcome("1:g:100", "torn", KeptMessage("x" * 1_000)))
         # When
         again = unacknowledged(QueueAcknowledger(sqs, ack_queue, message_bytes=500), outcomes)
         # Then

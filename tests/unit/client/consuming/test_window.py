@@ -281,3 +281,27 @@ def test_what_was_acknowledged_within_the_window_is_not_acknowledged_again() -> 
 
     assert window.acknowledge() == {"m2"}  # refused by the first call, and still to come again
     assert [outcome.item for call in acknowledged.calls for outcome in call] == ["1:g:0", "1:g:1"]
+
+
+@pytest.mark.parametrize(
+    ("source", "raw", "said"),
+    [
+        ("https://sqs/w", {}, "https://sqs/w"),  # a consumer that polls knows its queue
+        ("", {"messageId": "m1", "body": "b", "eventSourceARN": "arn:q"}, "arn:q"),  # Lambda says it
+        ("", {}, ""),
+    ],
+)
+def test_a_failure_says_where_its_message_came_from(source: str, raw: dict[str, str], said: str) -> None:
+    """Without it, a redrive does not know where to send the message."""
+
+    def handle(_: ReceivedMessage) -> None:
+        raise ItemFailed("torn")
+
+    acknowledged = Acknowledged()
+    window = MessageWindow(handle, acknowledged, source=source)
+
+    window.handle(replace(message("m1", "1:g:0"), raw=raw))
+    window.acknowledge()
+
+    ((outcome,),) = acknowledged.calls
+    assert (outcome.source, outcome.attempts) == (said, 1)

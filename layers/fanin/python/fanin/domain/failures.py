@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from fanin.domain import limits
@@ -85,7 +86,7 @@ def _check_attribute(name: str, attribute: object) -> None:
 
 _VARIABLE: Final = re.compile(
     r"""
-    (?P<url>      [a-z][a-z0-9+.-]*://[^\s'",;)>\]]+ )
+    (?P<url>      [a-z][a-z0-9+.-]{0,31}://[^\s'",;)>\]]+ )
   | (?P<quoted>   "[^"]*" | (?<!\w)'[^']*'(?!\w) | `[^`]*` )
   | (?P<path>     (?<![\w.])(?:[A-Za-z]:)?(?:[\\/][\w.@%+-]+){2,}[\\/]? )
   | (?P<id>       \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b | \b0x[0-9a-f]+\b
@@ -99,6 +100,7 @@ MAX_ERROR: Final = 256
 """Most characters of an error; what differs only behind them is one error."""
 
 
+@lru_cache(maxsize=1_024)  # a selection compares each of its errors with the reason of each failure
 def error_of(reason: str) -> str:
     """What a reason has in common with others: numbers, ids, quoted texts, paths and URLs are replaced.
 

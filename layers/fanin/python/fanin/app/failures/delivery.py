@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -17,17 +18,15 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, OpenBatch
+from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.channels import is_fifo
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
-from fanin.errors import BatchClosed, BatchGone, Throttled
+from fanin.errors import BatchClosed, BatchGone, BatchNotFound, Throttled
 from fanin.wire.messages import pack
 
 _TRIES: Final = 5
 LOST: Final = "its kept message is gone, or cannot be read"
-
-
 LOADED: Final = 16 * limits.MAX_FAILED_MESSAGES
 """Bytes of messages that are in memory together, if each in the bucket is as large as one can be."""
 
@@ -85,6 +84,14 @@ class Delivery:
             pending = self._held.pending(batch, [note.ordinal for note in taken])
             self._send(run, [_Again(note, note.item) for note in taken if note.ordinal in pending])
             return replace(run, to=batch.batch_id)
+        try:
+            return self._deliver_anew(batch, run, taken)
+        except (BatchGone, BatchNotFound) as gone:
+            self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
+            raise Throttled(f"the new batch was removed just now: {gone}; try again", retry_after=1) from gone
+
+    def _deliver_anew(self, batch: Batch, run: Run, taken: Sequence[FailureRow]) -> Run:
+        """Send messages under items of the new batch."""
         run, new, group = self._add(batch, run, len(taken))
         first = ids.parse_prefix(group.prefix).first
         again = [_Again(note, item) for note, item in zip(taken, group, strict=True)]
@@ -94,19 +101,20 @@ class Delivery:
         self._send(run, again)
         return run
 
-    def close(self, batch: Batch, run: Run) -> None:
+    def close(self, run: Run) -> None:
         """Close the new batch, if there is one: the redrive adds nothing more to it."""
-        if run.to is not None and run.to != batch.batch_id:
-            self._ledger.close(run.to)
+        if run.to is not None and run.to != run.batch_id:
+            with suppress(BatchGone, BatchNotFound):  # somebody has removed it
+                self._ledger.close(run.to)
 
-    def stopped(self, batch: Batch, run: Run) -> bool:
-        """Whether somebody has ended the new batch, so that the redrive is to stop."""
-        if run.to is None or run.to == batch.batch_id:
-            return False
+    def stopped(self, *runs: Run) -> bool:
+        """Whether somebody has cancelled or removed a new batch of a redrive, so that it is to stop."""
+        new = {run.to for run in runs if run.to is not None and run.to != run.batch_id}
         try:
-            return self._ledger.refresh([run.to])[run.to].state.terminal
-        except BatchGone:
+            rows = self._ledger.refresh(new)
+        except (BatchGone, BatchNotFound):
             return True
+        return any(row.state is State.CANCELLED for row in rows.values())
 
     def _add(self, batch: Batch, run: Run, count: int) -> tuple[Run, Batch, ids.Group]:
         """Add the items of the page to the new batch; one that was ended meanwhile is replaced by another.
@@ -114,12 +122,14 @@ class Delivery:
         The failures are taken, so their items must exist somewhere.
         """
         for _ in range(_TRIES):
-            new = self._open(batch, run)
-            run = replace(run, to=new.batch_id)
             try:
-                return run, new, self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
-            except (BatchClosed, BatchGone):
+                new = self._open(batch, run)
+                group = self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
+            except (BatchClosed, BatchGone, BatchNotFound):
+                self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
                 run = replace(run, part=run.part + 1)
+            else:
+                return replace(run, to=new.batch_id), new, group
         raise Throttled(
             f"the batches that redrive batch {batch.batch_id} are ended at once by others; try again",
             retry_after=1,

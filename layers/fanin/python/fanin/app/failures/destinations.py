@@ -23,6 +23,10 @@ class Destinations:
         self._ports = ports
         self._known: dict[str, tuple[int, str | None, str | None]] = {}
 
+    def look_again(self) -> None:
+        """Forget what is known: whoever presses again may have mended a queue just now."""
+        self._known.clear()
+
     def refusal(self, queue: str) -> str | None:
         """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
         return self._look(queue)[1]

@@ -17,7 +17,7 @@ from fanin.app.failures.planning import PAGE, Planning, taken_at
 from fanin.app.failures.records import PREFIX, Counts, Page, Run, begun, run_of
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, Mode
+from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
 from fanin.errors import (
     BatchGone,
@@ -58,6 +58,7 @@ class RedriveService:
         request = request or Redrive()
         request.check()
         batch = self._batch(batch_id)
+        self._queues.look_again()
         if request.queue_url is not None and (why := self._queues.refusal(request.queue_url)) is not None:
             raise ChannelRefused(why)
         if request.dry_run:
@@ -100,10 +101,18 @@ class RedriveService:
         run = records.read(self._ports.records, batch_id, name)
         if run is None or run.done or self._is_others(run, owner):
             return None
+        version = run.version
         try:
             run = self._go_on(run, owner, until=until)
         except (BatchNotFound, BatchGone):
-            return None  # its failures are gone, too
+            # Its failures are gone, too. What was sent of them may still complete.
+            self._delivery.close(records.read(self._ports.records, batch_id, name) or run)
+            return None
+        except (Throttled, ServiceUnavailable):
+            run = records.read(self._ports.records, batch_id, name) or run
+            if run.version == version:
+                raise
+            # It got further, so the next job has all its tries again.
         if not run.done and run.owner == owner:
             self._hand_over(run)
         return run.shown
@@ -111,6 +120,11 @@ class RedriveService:
     def _batch(self, batch_id: int) -> Batch:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         batch = self._ledger.refresh([batch_id])[batch_id]
+        if batch.kind is not Kind.BATCH:
+            raise InvalidRequest(
+                f"{batch_id} is the batch of a {batch.kind}, whose messages mean nothing under the items of"
+                f" another batch; start another {batch.kind} for what has failed"
+            )
         if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
             raise InvalidRequest(
                 f"batch {batch_id} is {batch.state}, and does not hold its failed items; redrive them when it"
@@ -170,17 +184,17 @@ class RedriveService:
 
     def _deliver(self, batch: Batch, run: Run) -> Run:
         """Deliver what is taken, and plan the next page; or finish."""
-        taken = run.page.taken or ()
-        if taken:
+        taken, before = run.page.taken or (), run
+        if taken:  # Their items must exist somewhere, so they are delivered even if it is to stop.
             run = self._delivery.deliver(batch, run)
             run = replace(run, counts=run.counts.plus(Counts(items=len(taken))))
-        if run.page.last or self._delivery.stopped(batch, run):
-            self._delivery.close(batch, run)
+        if run.page.last or self._delivery.stopped(before, run):
+            self._delivery.close(run)
             return replace(run, done=True)
         page, counts = self._planning.after(batch, run.request, run.name, run.page)
         run = replace(run, page=page, counts=run.counts.plus(counts))
         if page.last and not page.plan:
-            self._delivery.close(batch, run)
+            self._delivery.close(run)
             return replace(run, done=True)
         return run
 

@@ -83,10 +83,10 @@ class Tolerating:
         tolerance = batch.tolerated_failures
         if tolerance is None or batch.state.terminal or not batch.items:
             return batch
-        # Failures are counted before what is done. Both only grow, so the share that is compared is at most
-        # the one that was true when the second count began.
-        failed = self._failures(batch)
-        least, most = (0, batch.items) if tolerance.percent is None else self._done(batch)
+        # Failures are counted before what is done. Items that were held then are in both counts, although a
+        # redrive may have taken them since: so the share that is compared is at most the one of that time.
+        failed, held = self._failures(batch)
+        least, most = (0, batch.items) if tolerance.percent is None else self._done(batch, held)
         if not tolerance.exceeded(failed, done_min=least, done_max=most):
             self._postpone(batch, tolerance, failed, least)
             return batch
@@ -102,18 +102,22 @@ class Tolerating:
         )
         return batch if row is None else self._known.remember(row)
 
-    def _failures(self, batch: Batch) -> int:
-        """At least so many items have failed or are held."""
+    def _failures(self, batch: Batch) -> tuple[int, Batch]:
+        """At least so many items have failed or are held; and the row with those that are held."""
         failed = self._reading.failed(batch, budget=BUDGET)
-        return failed + self._held.counted(batch, budget=BUDGET).held
+        held = self._held.counted(batch, budget=BUDGET)
+        return failed + held.held, held
 
-    def _done(self, batch: Batch) -> tuple[int, int]:
+    def _done(self, batch: Batch, before: Batch) -> tuple[int, int]:
         """How many items are done at least and at most; held ones count.
 
-        An item that is held may be done at any time. Those that are held before the count of done items make
+        An item that is held may be done at any time. Those that were held before the count of done items make
         the upper bound, and those that are held after it the lower one, so neither misses it.
+
+        Args:
+            batch: the row.
+            before: the row with the items that were held when failures were counted.
         """
-        before = self._held.counted(batch, budget=BUDGET)
         progress = self._reading.progress(batch)
         least = progress.done_min + self._held.counted(batch, budget=BUDGET).held
         if before.held_more:
