@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import boto3
 
 from fanin.local import Stack
+from tests.e2e.slow_wire import SlowWire, slow_wire
 
 T = TypeVar("T")
 
@@ -95,6 +96,22 @@ class Deployment:
             yield
         finally:
             iam.delete_role_policy(**policy)
+
+    @contextmanager
+    def on_a_slow_wire(self, function: str) -> Iterator[SlowWire]:
+        """Send a function's calls of DynamoDB through a proxy that keeps answers, and shorten its timeout."""
+        functions, name = self.client("lambda"), self.function(function)
+        before = functions.get_function_configuration(FunctionName=name)
+        variables = before["Environment"]["Variables"]
+        with slow_wire(self.stack.endpoint_url) as wire:
+            slow = {"Variables": {**variables, "AWS_ENDPOINT_URL_DYNAMODB": wire.url}}
+            functions.update_function_configuration(FunctionName=name, Timeout=3, Environment=slow)
+            try:
+                yield wire
+            finally:
+                functions.update_function_configuration(
+                    FunctionName=name, Timeout=before["Timeout"], Environment={"Variables": variables}
+                )
 
     @contextmanager
     def queue_attributes(self, url: str, **attributes: str) -> Iterator[None]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -34,6 +35,8 @@ pytestmark = pytest.mark.emulator
 
 Noted = Callable[..., int]
 BLOCK = 2_000
+FAILURES = int(os.environ.get("FANIN_REDRIVE_ITEMS", "100000"))
+"""How many failures the soak test redrives."""
 
 
 @pytest.fixture
@@ -316,3 +319,63 @@ def test_many_failures_are_left_to_the_worker(  # noqa: PLR0917
         QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
     )
     assert int(state["Attributes"]["ApproximateNumberOfMessages"]) == count
+
+
+def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], int]:
+    """Receive and delete all messages of a queue; the item ids by body, and how many messages there were."""
+    sqs = deployment.client("sqs")
+    items: dict[str, set[str]] = defaultdict(set)
+
+    def some(_: int) -> int:
+        taken = 0
+        while messages := [
+            from_queue(message)
+            for message in sqs.receive_message(
+                QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=600
+            ).get("Messages", [])
+        ]:
+            for message in messages:
+                items[message.body].add(message.item)
+            taken += len(messages)
+        return taken
+
+    with ThreadPoolExecutor(4) as pool:
+        return items, sum(pool.map(some, range(4)))
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(FAILURES, marks=pytest.mark.soak)])
+def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # noqa: PLR0917
+    tracker, deployment, work, noted, record_property, count: int
+) -> None:
+    # Given a redrive that a call has left to the worker
+    queue, jobs = work(), deployment.queue("RedrivesJobsQueue")
+    batch = noted(count, queue)
+    begun = time.monotonic()
+    with (
+        deployment.queue_attributes(jobs, VisibilityTimeout="5"),
+        deployment.on_a_slow_wire("redriver") as wire,
+    ):
+        # When Lambda kills it in the middle of taking a page, and when it has added items but not sent them
+        wire.keep_next("UpdateItem")
+        first = tracker.redrive(batch, wait=False)
+        assert 0 < first.items < count
+        eventually(lambda: wire.kept == 1, within=60)
+        wire.keep_next("TransactWriteItems")
+        eventually(lambda: wire.kept == 2, within=60)
+    done = tracker.redrive(batch)
+    record_property("seconds", time.monotonic() - begun)
+    # Then the redrive has counted each failure once, and there was a message for each, under one item
+    assert (done.finished, done.items, done.batch_id) == (True, count, first.batch_id)
+    assert (done.not_kept, done.refused) == (0, {})
+    items, messages = drained(deployment, queue)
+    assert items.keys() == {f"body {n}" for n in range(count)}
+    assert {len(of_one) for of_one in items.values()} == {1}
+    record_property("sent twice", messages - count)
+    # And the new batch is complete when these are done, and nothing is left to redrive
+    ids = [item for (item,) in items.values()]
+    for at in range(0, count, 10_000):
+        tracker.ack(ids[at : at + 10_000])
+    new = tracker.status(done.batch_id).batch
+    assert (new.items, new.state, new.retry_of) == (count, State.COMPLETE, batch)
+    again = tracker.redrive(batch)
+    assert (again.items, again.already) == (0, count)
