@@ -345,23 +345,23 @@ def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], in
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(FAILURES, marks=pytest.mark.soak)])
 def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # noqa: PLR0917
-    tracker, deployment, work, noted, record_property, count: int
+    tracker, deployment, work, noted, stack_root, record_property, count: int
 ) -> None:
     # Given a redrive that a call has left to the worker
     queue, jobs = work(), deployment.queue("RedrivesJobsQueue")
     batch = noted(count, queue)
     begun = time.monotonic()
     with (
-        deployment.queue_attributes(jobs, VisibilityTimeout="5"),
-        deployment.on_a_slow_wire("redriver") as wire,
+        deployment.queue_attributes(jobs, VisibilityTimeout="15"),
+        deployment.on_a_slow_wire("redriver", timeout=120) as wire,
     ):
-        # When Lambda kills it in the middle of taking a page, and when it has added items but not sent them
-        wire.keep_next("UpdateItem")
+        # When it is killed in the middle of taking a page, and once more when it has added items, not sent
         first = tracker.redrive(batch, wait=False)
         assert 0 < first.items < count
-        eventually(lambda: wire.kept == 1, within=60)
-        wire.keep_next("TransactWriteItems")
-        eventually(lambda: wire.kept == 2, within=60)
+        for killed, operation in enumerate(("UpdateItem", "TransactWriteItems"), 1):
+            wire.keep_next(operation)
+            eventually(lambda: wire.kept == killed, within=90)  # noqa: B023
+            assert deployment.kill("redriver", stack_root)
     done = tracker.redrive(batch)
     record_property("seconds", time.monotonic() - begun)
     # Then the redrive has counted each failure once, and there was a message for each, under one item
