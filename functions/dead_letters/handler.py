@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fanin.app.diagnosis.last_errors import last_errors
+from fanin.app.diagnosis.noted_queues import noted_queues
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
 
@@ -20,4 +21,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         keep=wiring.queue_tags().keep,
         source_of=wiring.dead_letter_sources().arn_of,
         last_errors=lambda items: last_errors(wiring.ledger().ports, items),
+        noted_queues=lambda items: noted_queues(wiring.ledger().ports, items),
     )

@@ -30,12 +30,12 @@ def dead_failure(message: Mapping[str, Any], item: str, source: str, error: str,
     Args:
         message: a record of a dead-letter queue.
         item: its item.
-        source: ARN of the queue that gave it up; empty if that is not known.
+        source: URL or ARN of the queue that gave it up; empty if that is not known.
         error: why the last attempt failed; empty if that is not known.
         kept: whether the message itself is kept.
     """
     received = message["attributes"]["ApproximateReceiveCount"]
-    queue = (source or message["eventSourceARN"]).rpartition(":")[2]
+    queue = (source or message["eventSourceARN"]).rpartition(":")[2].rpartition("/")[2]
     return Failure(
         item,
         dead_letter_reason(received, queue, error),

@@ -33,7 +33,7 @@ from fanin.wire.messages import pack
 SourceOf: TypeAlias = Callable[[str], str | None]
 """Name of the queue whose dead letters a queue takes, by ARN; None if it is not known."""
 
-LastErrors: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+Noted: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 """Why the last attempts at items failed, as far as it was noted."""
 
 Accepted: TypeAlias = tuple[Message, Acks]
@@ -76,7 +76,8 @@ def fail_dead_letters(
     kept_from: str | None = None,
     keep: Callable[[str], Keep] = lambda _: Keep.MESSAGE,
     source_of: SourceOf = lambda _: None,
-    last_errors: LastErrors = lambda _: {},
+    last_errors: Noted = lambda _: {},
+    noted_queues: Noted = lambda _: {},
 ) -> dict[str, Any]:
     """Fail the items whose messages ended in a dead-letter queue, so that their batches can complete.
 
@@ -95,6 +96,7 @@ def fail_dead_letters(
             come again.
         source_of: gives the ARN of the queue that a dead letter comes from, where the message does not say.
         last_errors: tells why the last attempts at items failed.
+        noted_queues: tells from which queues items come, where neither the message nor ``source_of`` does.
 
     Returns:
         The partial batch response: messages that could be neither handled nor parked now.
@@ -103,6 +105,14 @@ def fail_dead_letters(
     accepted: list[Accepted] = []
     items = [(message, _item(message)) for message in event["Records"]]
     errors = last_errors([item for _, item in items if item])
+    sources = {
+        message["messageId"]: message["attributes"].get("DeadLetterQueueSourceArn")
+        or source_of(message["eventSourceARN"])
+        for message, item in items
+        if item
+    }
+    unnamed = [item for message, item in items if item and not sources[message["messageId"]]]
+    noted = noted_queues(unnamed) if unnamed else {}
     for message, item in items:
         if not item:
             unhandled.refuse(message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
@@ -113,7 +123,7 @@ def fail_dead_letters(
         except FaninError as error:
             unhandled.postpone(message, error)
             continue
-        source = message["attributes"].get("DeadLetterQueueSourceArn") or source_of(queue) or ""
+        source = sources[message["messageId"]] or noted.get(item, "")
         failure = dead_failure(message, item, source, errors.get(item, ""), kept=kept)
         accepted.append((message, Acks(failures=[failure])))
     _mark(ledger, accepted, unhandled)

@@ -20,6 +20,18 @@ def last_errors(ports: Ports, items: Iterable[str]) -> dict[str, str]:
         Item id → error; items without a note are left out. Empty if the notes cannot be read now: an item
         fails with less of a reason rather than not at all.
     """
+    found: dict[str, str] = {}
+    for batch_id, ordinals in by_batch(items).items():
+        try:
+            rows = ports.parts.retries(batch_id, ordinals.values())
+        except FaninError:
+            continue
+        found |= {item: rows[ordinal].error for item, ordinal in ordinals.items() if ordinal in rows}
+    return found
+
+
+def by_batch(items: Iterable[str]) -> dict[int, dict[str, int]]:
+    """The ordinals of items, by batch and id; malformed ids are left out."""
     named: dict[int, dict[str, int]] = {}
     for item in items:
         try:
@@ -27,11 +39,4 @@ def last_errors(ports: Ports, items: Iterable[str]) -> dict[str, str]:
         except FaninError:
             continue
         named.setdefault(block.batch_id, {})[item] = ordinal
-    found: dict[str, str] = {}
-    for batch_id, ordinals in named.items():
-        try:
-            rows = ports.parts.retries(batch_id, ordinals.values())
-        except FaninError:
-            continue
-        found |= {item: rows[ordinal].error for item, ordinal in ordinals.items() if ordinal in rows}
-    return found
+    return named
