@@ -110,7 +110,7 @@ def test_a_dead_letter_is_kept_and_names_the_queue_it_died_in(tracker, stack, de
     assert [one.reason for one in found] == [
         f"dead letter: received 6 times from {name}: ValueError: no such customer"
     ] * 2
-    assert {one.source.rpartition(":")[2] for one in found} == {name}
+    assert all(one.source.endswith(name) for one in found)
     assert [tracker.kept_message(one.item).body for one in found] == [body(), body(LARGE)]
     # And they can be sent again to where they came from, and are as they were
     done = tracker.redrive(batch.id)
