@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fanin import Tracker, names
+from fanin import ItemFailed, Tracker, names
 from fanin.adapters.backoff import Backoff
 from fanin.app.failures.records import LEASE_MS
 from fanin.app.failures.redrive import RedriveService
@@ -253,6 +253,68 @@ def test_two_who_press_at_once_send_each_failure_once(new_tracker, tracker, depl
     new = {one.batch_id for one in redrives if one.batch_id}
     assert {tracker.status(one).batch.state for one in new} == {State.COMPLETE}
     assert {one.retry_of for one in done} == {batch}
+
+
+def given_up(message: Any) -> None:
+    raise ItemFailed(f"row {message.index} has no price")
+
+
+def test_held_items_are_sent_again_under_their_own_ids_and_the_batch_completes(
+    tracker, deployment, work, subscriber
+) -> None:
+    # Given a batch that holds, of whose four messages a consumer gives up three
+    queue = work()
+    with tracker.batch(on_failure="hold") as batch:
+        batch.send(queue, [f"body {n}" for n in range(4)])
+    seen: list[str] = []
+
+    def handle(message: Any) -> None:
+        seen.append(message.item)
+        if message.index:
+            given_up(message)
+
+    consumer = tracker.consumer(queue, handle, wait=1)
+    while len(seen) < 4:
+        consumer.poll()
+    assert tracker.status(batch.id).batch.held == 3
+    # When one is redriven by its range and all by their error, and once more
+    first = tracker.redrive(batch.id, ranges=[(1, 2)])
+    others = tracker.redrive(batch.id, errors=["row <n> has no price"])
+    again = tracker.redrive(batch.id)
+    # Then each came once more, under the id that it had, and no batch was opened
+    assert (first.items, others.items, again.items) == (1, 2, 0)
+    assert {first.batch_id, others.batch_id} == {batch.id}
+    messages = handled(deployment, tracker, queue, 3)
+    assert sorted(message.item for message in messages) == sorted(item for item in seen if item[-1] != "0")
+    # And the batch is complete without failures
+    detail = subscriber.only_event_of(batch.id)["detail"]
+    assert (detail["state"], detail["failed"], detail["held"], detail["acked"]) == ("complete", 0, 0, 4)
+
+
+def test_what_fails_again_is_redriven_from_the_new_batch_and_the_chain_is_told(
+    tracker, deployment, work, subscriber
+) -> None:
+    # Given a batch of which two messages are given up, and once more after their redrive
+    queue = work()
+    with tracker.batch(user_key="chain") as batch:
+        batch.send(queue, ["one", "two"])
+    chain = [batch.id]
+    consumer = tracker.consumer(queue, given_up, wait=1)
+    for _ in range(2):
+        failed = 0
+        while failed < 2:
+            failed += consumer.poll()
+        done = tracker.redrive(chain[-1])
+        assert (done.items, done.retry_of) == (2, chain[-1])
+        chain.append(done.batch_id)
+    # When the third try works
+    assert sorted(one.body for one in handled(deployment, tracker, queue, 2)) == ["one", "two"]
+    # Then the chain is in the status of each batch, and in its event
+    first, second, third = (subscriber.only_event_of(one)["detail"] for one in chain)
+    assert [one["retry_of"] for one in (first, second, third)] == [None, *chain[:2]]
+    assert [one["failed"] for one in (first, second, third)] == [2, 2, 0]
+    assert [tracker.status(one).batch.retry_of for one in chain] == [None, *chain[:2]]
+    assert {row.batch_id for row in tracker.list(user_key="chain").batches} == {*chain}
 
 
 class Killed(BaseException):
