@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
@@ -14,27 +13,26 @@ from typing import Any
 
 import pytest
 
-from fanin import ItemFailed, Tracker, names
+from fanin import Failure, ItemFailed, Tracker, names
 from fanin.adapters.backoff import Backoff
 from fanin.app.failures.records import LEASE_MS
 from fanin.app.failures.redrive import RedriveService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.client.messages import from_queue
+from fanin.client.paging import chunks
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.redrives import Redrive, RedriveState
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
-from fanin.errors import ChannelRefused, ServiceUnavailable, Throttled
-from fanin.wire.messages import KEPT_MESSAGE
+from fanin.errors import ChannelRefused, PartlyMarked, ServiceUnavailable, Throttled
 from tests.e2e.deployment import Deployment, eventually
 
 pytestmark = pytest.mark.emulator
 
 Noted = Callable[..., int]
-BLOCK = 2_000
+BLOCK = 500
 FAILURES = int(os.environ.get("FANIN_REDRIVE_ITEMS", "100000"))
 """How many failures the soak test redrives."""
 
@@ -61,8 +59,8 @@ def ports(local_environment) -> Ports:
 
 
 @pytest.fixture
-def noted(tracker: Tracker, ports: Ports) -> Noted:
-    """Makes an ended batch of which every item has failed, with notes and messages in their rows."""
+def noted(tracker: Tracker) -> Noted:
+    """Makes an ended batch of which every item has failed, and kept its message."""
 
     def make(
         count: int,
@@ -74,42 +72,31 @@ def noted(tracker: Tracker, ports: Ports) -> Noted:
     ) -> int:
         with tracker.batch(user_key="shop") as batch:
             group = batch.add(count)
-        tracker.fail(group, "x")
-        at, row = time.time_ns() // 1_000_000, batch.status().batch
-        kept = {n: (messages or {}).get(n, KeptMessage(f"body {n}")) for n in range(count)}
-        notes = [
-            FailureRow(
-                n,
+        failures = (
+            Failure(
                 item,
                 (reasons or {}).get(n, "x"),
-                3,
-                at,
-                (sources or {}).get(n, queue),
-                IN_ROW if kept[n] else "",
+                (messages or {}).get(n, KeptMessage(f"body {n}")),
+                attempts=3,
+                source=(sources or {}).get(n, queue),
             )
             for n, item in enumerate(group)
-        ]
-        for at_note in range(0, count, BLOCK):
-            block = notes[at_note : at_note + BLOCK]
-            insist(lambda: ports.parts.put_failures(batch.id, block, expires_at=row.expires_at))  # noqa: B023
-        stored = {
-            n: json.dumps(KEPT_MESSAGE.encode(message)).encode() for n, message in kept.items() if message
-        }
-        for at_note in range(0, count, BLOCK):
-            some = {n: stored[n] for n in range(at_note, min(count, at_note + BLOCK)) if n in stored}
-            insist(lambda: ports.parts.put_messages(batch.id, some, expires_at=row.expires_at))  # noqa: B023
+        )
+        for block in chunks(failures, max_items=BLOCK):
+            insist(lambda: tracker.fail(block))  # noqa: B023
         return batch.id
 
     return make
 
 
-def insist(write: Callable[[], None]) -> None:
+def insist(write: Callable[[], object]) -> None:
     """Repeat a write while the emulator is busy."""
     for _ in Backoff(tries=20, cap=5):
         try:
-            return write()
-        except (ServiceUnavailable, Throttled):
+            write()
+        except (PartlyMarked, ServiceUnavailable, Throttled):
             continue
+        return
     raise AssertionError("the emulator does not answer")
 
 
