@@ -42,7 +42,7 @@ COUNTED: dict[str, list[Measurement]] = {
     "single": [single.in_random_order, single.in_order, single.across_words],
     "writers": [writers.interleaved, writers.threads, dynamodb.emulated],
     "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
-    "reading": [reading.closing, reading.bounds, reading.missing, reading.diagnosis],
+    "reading": [reading.closing, reading.bounds, reading.holding, reading.missing, reading.diagnosis],
     "patterns": [buffers.one_at_a_time, buffers.in_tens, frames.envelopes],
     "failures": [failures.kept],
     "scatters": [scatters.all_replies, scatters.quorum, scatters.large_topic],

@@ -9,8 +9,8 @@ from bench.figures import Figure, worst
 from bench.world import World
 from fanin.app.diagnosis import gathering
 from fanin.app.diagnosis.service import DiagnosisService
-from fanin.app.ports.parts import RetryRow, SentRow
-from fanin.domain.batch import State
+from fanin.app.ports.parts import FailureRow, RetryRow, SentRow
+from fanin.domain.batch import OnFailure, State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree
 
@@ -41,6 +41,23 @@ def _close(size: int, start: int, stop: int, *, warm: bool) -> Figure:
 def bounds() -> list[Figure]:
     """Bounds of the progress, read by a process that does not know the batch."""
     return [worst(_bounds(size, *done) for size, done in _batches())]
+
+
+def holding() -> list[Figure]:
+    """The same of batches that hold a thousand failed items, near each other or far apart."""
+    return [worst(_holding(size, apart) for size in (10**5, 10**7, BILLION) for apart in (1, 64, 97))]
+
+
+def _holding(size: int, apart: int) -> Figure:
+    world = World()
+    batch = world.batch(size, closed=True, on_failure=OnFailure.HOLD)
+    notes = [FailureRow(n * apart, f"{n}", "no price", failed_at=1) for n in range(1_000)]
+    world.memory.parts.put_failures(batch.batch_id, notes, expires_at=batch.expires_at)
+    with world.spending() as spent:
+        found = world.process().status(batch.batch_id).batch
+    if not 0 < found.held <= len(notes):
+        raise AssertionError(f"{len(notes)} items are held, but the status says {found.held}")
+    return Figure("reads for the status of a batch that holds 1,000 items", spent.reads, at_most=67)
 
 
 def _bounds(size: int, start: int, stop: int) -> Figure:

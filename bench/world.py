@@ -10,7 +10,7 @@ from fanin.adapters.memory import Accesses, FixedClock, Memory, OnCall
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
 from fanin.domain.acks import ItemRange
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, Group
 
 
@@ -54,9 +54,9 @@ class World:
         """A process that has cached nothing yet."""
         return LedgerService(self.memory.ports())
 
-    def batch(self, items: int, *, closed: bool = False) -> Batch:
+    def batch(self, items: int, *, closed: bool = False, on_failure: OnFailure = OnFailure.DONE) -> Batch:
         """Open a batch and add items, in as many calls as that takes."""
-        batch = self.ledger.open(OpenBatch())
+        batch = self.ledger.open(OpenBatch(on_failure=on_failure))
         for added in range(0, items, MAX_COUNT):
             self.ledger.add(batch.batch_id, min(items - added, MAX_COUNT))
         return self.ledger.close(batch.batch_id) if closed else batch

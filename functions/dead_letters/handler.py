@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fanin.app.diagnosis.last_attempts import last_attempts
+from fanin.app.diagnosis.sent_queues import sent_queues
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
 
@@ -20,4 +21,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         keep=wiring.queue_tags().keep,
         source_of=wiring.dead_letter_sources().arn_of,
         last_attempts=lambda items: last_attempts(wiring.ledger().ports, items),
+        sent_queues=lambda items: sent_queues(wiring.ledger().ports, items),
     )

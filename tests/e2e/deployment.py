@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
 
 from fanin.local import Stack
+from tests.e2e.slow_wire import SlowWire, slow_wire
 
 T = TypeVar("T")
 
@@ -75,6 +80,25 @@ class Deployment:
         assert "FunctionError" not in answer, payload
         return json.loads(payload)
 
+    def kill(self, function: str, root: Path) -> int:
+        """Kill the processes that run a function, as a crash of their machine does; returns how many.
+
+        Args:
+            function: name of its folder.
+            root: the root of the stack: other stacks on this machine have functions of the same name.
+        """
+        place = f"{root}/.fanin/tmp/ministack-lambda-{self.function(function)}-"
+        listed = subprocess.run(
+            ["ps", "-axww", "-o", "pid=,command="],  # noqa: S607
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found = [int(line.split()[0]) for line in listed.stdout.splitlines() if place in line]
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return len(found)
+
     def session_of(self, function: str) -> boto3.Session:
         """A session with the credentials of a function's role."""
         role = self.client("iam").get_role(RoleName=self.role(function))["Role"]
@@ -95,6 +119,22 @@ class Deployment:
             yield
         finally:
             iam.delete_role_policy(**policy)
+
+    @contextmanager
+    def on_a_slow_wire(self, function: str, timeout: int = 3) -> Iterator[SlowWire]:
+        """Send a function's calls of DynamoDB through a proxy that keeps answers, and change its timeout."""
+        functions, name = self.client("lambda"), self.function(function)
+        before = functions.get_function_configuration(FunctionName=name)
+        variables = before["Environment"]["Variables"]
+        with slow_wire(self.stack.endpoint_url) as wire:
+            slow = {"Variables": {**variables, "AWS_ENDPOINT_URL_DYNAMODB": wire.url}}
+            functions.update_function_configuration(FunctionName=name, Timeout=timeout, Environment=slow)
+            try:
+                yield wire
+            finally:
+                functions.update_function_configuration(
+                    FunctionName=name, Timeout=before["Timeout"], Environment={"Variables": variables}
+                )
 
     @contextmanager
     def queue_attributes(self, url: str, **attributes: str) -> Iterator[None]:

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +18,6 @@ from fanin.client.https.transport import Request, SigV4
 from fanin.domain.tree import Tree
 from fanin.local import environment
 from tests.e2e.deployment import eventually
-from tests.e2e.slow_wire import slow_wire
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,25 +73,9 @@ class TestConsumers:
 
 
 class TestFunctions:
-    @contextmanager
-    def on_a_slow_wire(self, deployment, function):
-        """Send a function's calls of DynamoDB through a proxy that keeps answers, and shorten its timeout."""
-        functions, name = deployment.stack.client("lambda"), deployment.function(function)
-        before = functions.get_function_configuration(FunctionName=name)
-        variables = before["Environment"]["Variables"]
-        with slow_wire(deployment.stack.endpoint_url) as wire:
-            slow = {"Variables": {**variables, "AWS_ENDPOINT_URL_DYNAMODB": wire.url}}
-            functions.update_function_configuration(FunctionName=name, Timeout=3, Environment=slow)
-            try:
-                yield wire
-            finally:
-                functions.update_function_configuration(
-                    FunctionName=name, Timeout=before["Timeout"], Environment={"Variables": variables}
-                )
-
     def test_the_api_times_out_after_each_of_its_writes(self, tracker, deployment, subscriber):
         # Given an API that gets no answer to its write, and so gives none
-        with self.on_a_slow_wire(deployment, "api") as wire:
+        with deployment.on_a_slow_wire("api") as wire:
             batch_id = tracker.open().batch_id
 
             # When items are added, acked and the batch closed, each repeated by the library
@@ -119,7 +101,7 @@ class TestFunctions:
         queue = deployment.queue("AckQueue")
         with (
             deployment.queue_attributes(queue, VisibilityTimeout="5"),
-            self.on_a_slow_wire(deployment, "acks") as wire,
+            deployment.on_a_slow_wire("acks") as wire,
         ):
             wire.keep_next("UpdateItem")
 

@@ -218,7 +218,8 @@ class TestDeadLetters:
         assert (event["detail-type"], event["detail"]["failed"]) == ("Batch Completed", 2)
         assert [failure["ordinal"] for failure in event["detail"]["failures"]] == [0, 1]
         for failure in tracker.iter_failures(batch.id):
-            assert failure.reason.startswith("dead letter: received 6 times from fanin-TrackerWorkQueue")
+            queue = stack.work_queue_url.rpartition("/")[2]  # and not its dead-letter queue
+            assert failure.reason == f"dead letter: received 6 times from {queue}"
         # And no message is left
         assert deployment.messages(deployment.queue("WorkQueueDeadLetters")) == 0
 

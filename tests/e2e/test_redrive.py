@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import os
 import time
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,27 +13,28 @@ from typing import Any
 
 import pytest
 
-from fanin import Tracker, names
+from fanin import Failure, ItemFailed, Tracker, names
 from fanin.adapters.backoff import Backoff
 from fanin.app.failures.records import LEASE_MS
 from fanin.app.failures.redrive import RedriveService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.client.messages import from_queue
+from fanin.client.paging import chunks
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.redrives import Redrive, RedriveState
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
-from fanin.errors import ChannelRefused, ServiceUnavailable, Throttled
-from fanin.wire.messages import KEPT_MESSAGE
+from fanin.errors import ChannelRefused, PartlyMarked, ServiceUnavailable, Throttled
 from tests.e2e.deployment import Deployment, eventually
 
 pytestmark = pytest.mark.emulator
 
 Noted = Callable[..., int]
-BLOCK = 2_000
+BLOCK = 500
+FAILURES = int(os.environ.get("FANIN_REDRIVE_ITEMS", "100000"))
+"""How many failures the soak test redrives."""
 
 
 @pytest.fixture
@@ -58,8 +59,8 @@ def ports(local_environment) -> Ports:
 
 
 @pytest.fixture
-def noted(tracker: Tracker, ports: Ports) -> Noted:
-    """Makes an ended batch of which every item has failed, with notes and messages in their rows."""
+def noted(tracker: Tracker) -> Noted:
+    """Makes an ended batch of which every item has failed, and kept its message."""
 
     def make(
         count: int,
@@ -71,42 +72,31 @@ def noted(tracker: Tracker, ports: Ports) -> Noted:
     ) -> int:
         with tracker.batch(user_key="shop") as batch:
             group = batch.add(count)
-        tracker.fail(group, "x")
-        at, row = time.time_ns() // 1_000_000, batch.status().batch
-        kept = {n: (messages or {}).get(n, KeptMessage(f"body {n}")) for n in range(count)}
-        notes = [
-            FailureRow(
-                n,
+        failures = (
+            Failure(
                 item,
                 (reasons or {}).get(n, "x"),
-                3,
-                at,
-                (sources or {}).get(n, queue),
-                IN_ROW if kept[n] else "",
+                (messages or {}).get(n, KeptMessage(f"body {n}")),
+                attempts=3,
+                source=(sources or {}).get(n, queue),
             )
             for n, item in enumerate(group)
-        ]
-        for at_note in range(0, count, BLOCK):
-            block = notes[at_note : at_note + BLOCK]
-            insist(lambda: ports.parts.put_failures(batch.id, block, expires_at=row.expires_at))  # noqa: B023
-        stored = {
-            n: json.dumps(KEPT_MESSAGE.encode(message)).encode() for n, message in kept.items() if message
-        }
-        for at_note in range(0, count, BLOCK):
-            some = {n: stored[n] for n in range(at_note, min(count, at_note + BLOCK)) if n in stored}
-            insist(lambda: ports.parts.put_messages(batch.id, some, expires_at=row.expires_at))  # noqa: B023
+        )
+        for block in chunks(failures, max_items=BLOCK):
+            insist(lambda: tracker.fail(block))  # noqa: B023
         return batch.id
 
     return make
 
 
-def insist(write: Callable[[], None]) -> None:
+def insist(write: Callable[[], object]) -> None:
     """Repeat a write while the emulator is busy."""
     for _ in Backoff(tries=20, cap=5):
         try:
-            return write()
-        except (ServiceUnavailable, Throttled):
+            write()
+        except (PartlyMarked, ServiceUnavailable, Throttled):
             continue
+        return
     raise AssertionError("the emulator does not answer")
 
 
@@ -252,6 +242,68 @@ def test_two_who_press_at_once_send_each_failure_once(new_tracker, tracker, depl
     assert {one.retry_of for one in done} == {batch}
 
 
+def given_up(message: Any) -> None:
+    raise ItemFailed(f"row {message.index} has no price")
+
+
+def test_held_items_are_sent_again_under_their_own_ids_and_the_batch_completes(
+    tracker, deployment, work, subscriber
+) -> None:
+    # Given a batch that holds, of whose four messages a consumer gives up three
+    queue = work()
+    with tracker.batch(on_failure="hold") as batch:
+        batch.send(queue, [f"body {n}" for n in range(4)])
+    seen: list[str] = []
+
+    def handle(message: Any) -> None:
+        seen.append(message.item)
+        if message.index:
+            given_up(message)
+
+    consumer = tracker.consumer(queue, handle, wait=1)
+    while len(seen) < 4:
+        consumer.poll()
+    assert tracker.status(batch.id).batch.held == 3
+    # When one is redriven by its range and all by their error, and once more
+    first = tracker.redrive(batch.id, ranges=[(1, 2)])
+    others = tracker.redrive(batch.id, errors=["row <n> has no price"])
+    again = tracker.redrive(batch.id)
+    # Then each came once more, under the id that it had, and no batch was opened
+    assert (first.items, others.items, again.items) == (1, 2, 0)
+    assert {first.batch_id, others.batch_id} == {batch.id}
+    messages = handled(deployment, tracker, queue, 3)
+    assert sorted(message.item for message in messages) == sorted(item for item in seen if item[-1] != "0")
+    # And the batch is complete without failures
+    detail = subscriber.only_event_of(batch.id)["detail"]
+    assert (detail["state"], detail["failed"], detail["held"], detail["acked"]) == ("complete", 0, 0, 4)
+
+
+def test_what_fails_again_is_redriven_from_the_new_batch_and_the_chain_is_told(
+    tracker, deployment, work, subscriber
+) -> None:
+    # Given a batch of which two messages are given up, and once more after their redrive
+    queue = work()
+    with tracker.batch(user_key="chain") as batch:
+        batch.send(queue, ["one", "two"])
+    chain = [batch.id]
+    consumer = tracker.consumer(queue, given_up, wait=1)
+    for _ in range(2):
+        failed = 0
+        while failed < 2:
+            failed += consumer.poll()
+        done = tracker.redrive(chain[-1])
+        assert (done.items, done.retry_of) == (2, chain[-1])
+        chain.append(done.batch_id)
+    # When the third try works
+    assert sorted(one.body for one in handled(deployment, tracker, queue, 2)) == ["one", "two"]
+    # Then the chain is in the status of each batch, and in its event
+    first, second, third = (subscriber.only_event_of(one)["detail"] for one in chain)
+    assert [one["retry_of"] for one in (first, second, third)] == [None, *chain[:2]]
+    assert [one["failed"] for one in (first, second, third)] == [2, 2, 0]
+    assert [tracker.status(one).batch.retry_of for one in chain] == [None, *chain[:2]]
+    assert {row.batch_id for row in tracker.list(user_key="chain").batches} == {*chain}
+
+
 class Killed(BaseException):
     """The process ends here."""
 
@@ -316,3 +368,63 @@ def test_many_failures_are_left_to_the_worker(  # noqa: PLR0917
         QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
     )
     assert int(state["Attributes"]["ApproximateNumberOfMessages"]) == count
+
+
+def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], int]:
+    """Receive and delete all messages of a queue; the item ids by body, and how many messages there were."""
+    sqs = deployment.client("sqs")
+    items: dict[str, set[str]] = defaultdict(set)
+
+    def some(_: int) -> int:
+        taken = 0
+        while messages := [
+            from_queue(message)
+            for message in sqs.receive_message(
+                QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=600
+            ).get("Messages", [])
+        ]:
+            for message in messages:
+                items[message.body].add(message.item)
+            taken += len(messages)
+        return taken
+
+    with ThreadPoolExecutor(4) as pool:
+        return items, sum(pool.map(some, range(4)))
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(FAILURES, marks=pytest.mark.soak)])
+def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # noqa: PLR0917
+    tracker, deployment, work, noted, stack_root, record_property, count: int
+) -> None:
+    # Given a redrive that a call has left to the worker
+    queue, jobs = work(), deployment.queue("RedrivesJobsQueue")
+    batch = noted(count, queue)
+    begun = time.monotonic()
+    with (
+        deployment.queue_attributes(jobs, VisibilityTimeout="15"),
+        deployment.on_a_slow_wire("redriver", timeout=120) as wire,
+    ):
+        # When it is killed in the middle of taking a page, and once more when it has added items, not sent
+        first = tracker.redrive(batch, wait=False)
+        assert 0 < first.items < count
+        for killed, operation in enumerate(("UpdateItem", "TransactWriteItems"), 1):
+            wire.keep_next(operation)
+            eventually(lambda: wire.kept == killed, within=90)  # noqa: B023
+            assert deployment.kill("redriver", stack_root)
+    done = tracker.redrive(batch)
+    record_property("seconds", time.monotonic() - begun)
+    # Then the redrive has counted each failure once, and there was a message for each, under one item
+    assert (done.finished, done.items, done.batch_id) == (True, count, first.batch_id)
+    assert (done.not_kept, done.refused) == (0, {})
+    items, messages = drained(deployment, queue)
+    assert items.keys() == {f"body {n}" for n in range(count)}
+    assert {len(of_one) for of_one in items.values()} == {1}
+    record_property("sent twice", messages - count)
+    # And the new batch is complete when these are done, and nothing is left to redrive
+    ids = [item for (item,) in items.values()]
+    for at in range(0, count, 10_000):
+        tracker.ack(ids[at : at + 10_000])
+    new = tracker.status(done.batch_id).batch
+    assert (new.items, new.state, new.retry_of) == (count, State.COMPLETE, batch)
+    again = tracker.redrive(batch)
+    assert (again.items, again.already) == (0, count)

@@ -22,7 +22,7 @@ from fanin.local.deploy import deploy, fingerprint
 from fanin.local.outputs import describe
 from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME, INPUTS
 from fanin.local.synth import synthesize
-from tests.e2e.deployment import eventually
+from tests.e2e.deployment import Deployment, Subscriber, eventually
 from tests.e2e.receiver import Receiver
 
 pytestmark = pytest.mark.emulator
@@ -183,6 +183,14 @@ def test_a_state_machine_catches_how_a_batch_ended(outputs, stack, tracker) -> N
 
 
 @pytest.fixture(scope="module")
+def subscriber(stack: Stack) -> Iterator[Subscriber]:
+    """A subscriber of this stack's bus; that of the session has another stack."""
+    subscriber = Subscriber(Deployment(stack))
+    yield subscriber
+    subscriber.close()
+
+
+@pytest.fixture(scope="module")
 def secret(stack: Stack) -> str:
     """The secret that the stack created, as receivers get it."""
     client = stack.client("secretsmanager")
@@ -284,7 +292,9 @@ def test_a_queue_that_fanin_must_not_use_is_refused_at_the_opening(stack, tracke
             tracker.open(on_end=[{"type": "sqs", "queue_url": url}])
 
 
-def test_two_of_five_targets_are_down_and_the_others_are_on_time(stack, tracker, channel, receiver) -> None:
+def test_two_of_five_targets_are_down_and_the_others_and_the_event_are_on_time(
+    stack, tracker, channel, receiver, subscriber
+) -> None:
     # Given five targets, of which one refuses connections and one answers 503
     receiver.statuses["/down"] = 503
     first, last = channel(), channel()
@@ -296,7 +306,8 @@ def test_two_of_five_targets_are_down_and_the_others_are_on_time(stack, tracker,
         {"type": "webhook", "url": receiver.url("/up")},
         {"type": "sqs", "queue_url": last},
     )
-    # Then the other three are told within seconds
+    # Then the event comes, and the other three are told, within seconds
+    assert subscriber.only_event_of(batch_id, within=15)["detail-type"] == "Batch Completed"
     up = {1, 3, 4}
     eventually(
         lambda: {t.number for t in tracker.targets(batch_id) if t.state is TargetState.DELIVERED} == up,

@@ -8,7 +8,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from fanin.app.ports.words import Clear, WordKey
 from tests.e2e.deployment import eventually
 
 IDLE = "def handler(event, context): return None"
+BROKEN = "def handler(event, context): raise ValueError('no such customer')"
 
 
 def finding(diagnosis: Diagnosis, code: Code) -> Finding | None:
@@ -201,25 +202,90 @@ def test_a_child_batch_that_runs_is_named(tracker):
 
 
 def test_a_throttled_consumer_is_told(tracker, queue_url, consume, stack):
-    # Given what CloudWatch has of a function that Lambda throttled
+    """The emulator's mappings do not poll for a function without room, so the test invokes it instead."""
+    # Given a consumer for which Lambda has no room, and which it has refused to invoke
+    client = stack.client("lambda")
     name, _ = consume(queue_url, IDLE, enabled=False)
-    stack.client("cloudwatch").put_metric_data(
-        Namespace="AWS/Lambda",
-        MetricData=[
-            {
-                "MetricName": "Throttles",
-                "Dimensions": [{"Name": "FunctionName", "Value": name}],
-                "Timestamp": datetime.now(UTC) - timedelta(minutes=2),
-                "Value": 17,
-            }
-        ],
-    )
+    client.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
     batch = sent(tracker, queue_url)
+    for _ in range(3):
+        with pytest.raises(client.exceptions.TooManyRequestsException):
+            client.invoke(FunctionName=name, Payload=b"{}")
 
-    found = finding(tracker.why(batch), Code.THROTTLED)
+    # When somebody asks, Then the finding counts what Lambda's own metric counts
+    found = eventually(lambda: finding(tracker.why(batch), Code.THROTTLED), within=60)
+    assert (found.evidence["queue"], found.evidence["function"]) == (queue_url.rpartition("/")[2], name)
+    assert found.evidence["throttles"] >= 3
 
+
+def test_a_consumer_that_fails_as_a_whole_is_told_by_its_errors(tracker, queue_url, consume, stack):
+    """The emulator's mappings do not count failed invocations, so the test makes one itself."""
+    name, _ = consume(queue_url, BROKEN, enabled=False)
+    batch = sent(tracker, queue_url)
+    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
+    assert "FunctionError" in answer
+
+    found = eventually(lambda: finding(tracker.why(batch), Code.RETRYING), within=60)
+
+    assert (found.title, found.evidence["function"]) == ("The consumer fails", name)
+
+
+def test_messages_past_the_retention_of_their_queue_have_expired(tracker, queue_url, stack):
+    # Given a queue that keeps messages for as short as SQS allows, which is a minute
+    stack.client("sqs").set_queue_attributes(QueueUrl=queue_url, Attributes={"MessageRetentionPeriod": "60"})
+    batch = sent(tracker, queue_url)
+    assert Code.EXPIRED not in [one.code for one in batch_why(tracker, batch)]
+
+    # When nobody has received its messages for that long
+    found = eventually(lambda: finding(tracker.why(batch), Code.EXPIRED), within=90)
+
+    assert (found.severity, found.evidence["retention"]) == (Severity.ERROR, 60)
+    assert [one.code for one in batch_why(tracker, batch)] == [Code.EXPIRED]
+
+
+def test_held_items_are_told_with_the_first_reason(tracker):
+    with tracker.batch(on_failure="hold") as batch:
+        group = batch.add(3)
+    tracker.ack(group[0])
+    tracker.fail(group[1:3], "no price")
+
+    diagnosis = tracker.why(batch.id)
+
+    found = finding(diagnosis, Code.HELD)
     assert found is not None
-    assert found.evidence == {"queue": queue_url.rpartition("/")[2], "function": name, "throttles": 17}
+    assert (found.severity, found.evidence) == (Severity.INFO, {"held": 2, "item": 1})
+    assert "no price" in found.detail
+    assert {one.known for one in diagnosis.missing} == {Known.HELD}
+
+
+def test_a_batch_that_is_merely_slow_is_never_called_stuck(tracker, queue_url):
+    # Given a process that takes a message now and then, from a queue without an event source mapping
+    batch = sent(tracker, queue_url, 30, deadline=timedelta(minutes=8))
+    consumer = tracker.consumer(queue_url, lambda _message: time.sleep(0.2), wait=1)
+
+    for _ in range(2):
+        consumer.poll()
+        diagnosis = tracker.why(batch)
+
+        # Then it moves, and what is told besides is only for information
+        assert {one.severity for one in diagnosis.findings} == {Severity.INFO}, diagnosis.findings
+        slow = finding(diagnosis, Code.SLOW)
+        assert slow is not None
+        assert slow.evidence["eta_seconds"] >= 1
+    near = finding(tracker.why(batch), Code.DEADLINE_NEAR)
+    assert near is not None
+    assert 0 < near.evidence["seconds_left"] <= 480
+
+
+def test_a_queue_that_is_gone_and_a_batch_that_has_ended_say_so(tracker, queue_url, stack):
+    batch = sent(tracker, queue_url)
+    stack.client("sqs").delete_queue(QueueUrl=queue_url)
+
+    found = finding(tracker.why(batch), Code.VANISHED)
+    assert found is not None
+    assert found.title == "The queue is gone"
+    tracker.cancel(batch)
+    assert [one.code for one in batch_why(tracker, batch)] == [Code.ENDED]
 
 
 @pytest.mark.parametrize(

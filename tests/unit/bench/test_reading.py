@@ -33,6 +33,12 @@ def test_bounds_read_at_most_a_word_and_its_children():
     assert 1 <= reading._bounds(4_095, 1, 4_095).measured <= 66
 
 
+def test_held_items_are_counted_within_the_reads_of_any_status():
+    near, apart = (reading._holding(10**5, step).measured for step in (1, 97))
+    assert 20 < near <= 67
+    assert 20 < apart <= 67
+
+
 def test_a_diagnosis_takes_at_most_a_hundred_reads():
     (figure,) = reading.diagnosis()
 

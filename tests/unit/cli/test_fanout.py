@@ -103,6 +103,8 @@ class TestFanout:
         assert (result.document["sent"], result.document["state"]) == (24, "closed")
         [failure] = tracker.iter_failures(result.document["batch_id"])
         assert (failure.item, failure.reason) == (result.document["unsent"][0]["item"], "not sent: Odd")
+        # And its message is kept, so that it can be redriven
+        assert (failure.source, tracker.kept_message(failure.item).body) == (queue, '{"n": "7"}')
         assert tracker.status(result.document["batch_id"]).batch.state is State.CLOSED
 
     def test_a_missing_file_is_wrong_usage(self, run, queue):

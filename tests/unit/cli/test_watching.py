@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -38,8 +39,43 @@ class TestWords:
         pace.record(10, 10)
         assert describe(Progress(batch.status().batch, 10, 10), pace) == "10 of 20, open, 1/s"
 
+    def test_what_failed_is_told_from_what_was_done(self, tracker):
+        with tracker.batch() as batch:
+            group = batch.add(200)
+        tracker.ack(group[:198])
+        tracker.fail(group[198:], "no price")
+        progress = batch.status()
+        assert describe(progress, Pace()) == "200 of 200: 198 done, 2 failed, complete"
+
+        unsure = replace(progress, batch=replace(progress.batch, failed_more=True))
+        assert describe(unsure, Pace()) == "200 of 200, at least 2 failed, complete"
+
 
 class TestWatch:
+    @pytest.mark.parametrize("command", ["watch", "status"])
+    def test_failures_make_the_exit_code_if_asked_for(self, run, tracker, command):
+        with tracker.batch() as batch:
+            group = batch.add(200)
+        tracker.ack(group[:198])
+        tracker.fail(group[198:], "no price")
+
+        assert run(command, batch.id).exit_code == 0
+        assert run(command, batch.id, "--fail-on-failures").exit_code == ExitCode.WRONG
+
+    def test_an_end_of_which_nobody_knows_what_is_held_counts_as_one_with_failures(self, run, tracker):
+        # Given a batch that ended with a held item, behind more that were held before than a status looks at
+        with tracker.batch(on_failure="hold") as batch:
+            group = batch.add(20_000)
+        for items in (group[:50], group[19_000:19_001]):
+            tracker.fail(items, "no price")
+        tracker.ack(group[:50])
+        tracker.cancel(batch.id)
+        row = tracker.status(batch.id).batch
+        assert (row.held, row.may_hold_more) == (0, True)
+
+        assert run("status", batch.id).exit_code == 0
+        assert run("status", batch.id, "--fail-on-failures").exit_code == ExitCode.WRONG
+
     def test_a_complete_batch_exits_with_0(self, run, tracker):
         with tracker.batch(user_key="k") as batch:
             group = batch.add(4)

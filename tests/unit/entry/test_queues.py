@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -710,6 +711,31 @@ class TestMessagesOfFailures:
 
         assert failed(dead_lettered({"Records": letters}, ledger, refuse)) == []
         assert all(ledger.failure(group.batch_id, n).message for n in range(6))
+
+
+def test_where_nothing_says_the_source_of_a_dead_letter_the_notes_of_its_item_do(
+    ledger: LedgerService, batch: Batch
+) -> None:
+    # Given dead letters of which one says its source, and a queue that does not tell whose they are
+    group = ledger.add(batch.batch_id, 2)
+    event = {"Records": [letter(group[0], "d1"), letter(group[1], "d2", source=False)]}
+    asked: list[list[str]] = []
+
+    def noted(items: Sequence[str]) -> dict[str, str]:
+        asked.append([*items])
+        return dict.fromkeys(items, "https://sqs.eu-west-1.amazonaws.com/1/rows")
+
+    # When the function gets them
+    queues.fail_dead_letters(event, ledger, refuse, lambda _: None, sent_queues=noted)
+
+    # Then the notes were asked about the other one, and its message can be sent back
+    assert asked == [[group[1]]]
+    found = ledger.failures(batch.batch_id).failures
+    assert [failure.reason for failure in found] == [
+        "dead letter: received 4 times from work",
+        "dead letter: received 4 times from rows",
+    ]
+    assert found[1].source == "https://sqs.eu-west-1.amazonaws.com/1/rows"
 
 
 def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(

@@ -97,6 +97,11 @@ class TestJob:
         assert (progress.batch.state, progress.batch.items) == (State.COMPLETE, 2)
         (failure,) = service.tracker().iter_failures(told["batch_id"])
         assert failure.reason.startswith("not sent: ")
+        # And the failed one keeps its message, with the queue that it was for
+        message = service.tracker().kept_message(failure.item)
+        assert (failure.source, failure.kept) == (queue, True)
+        assert message is not None
+        assert message.body == "y" * 3_000
 
     def test_a_key_or_a_folder_of_another_fan_out_is_refused(
         self, spark: SparkSession, service: Service, tmp_path: Path

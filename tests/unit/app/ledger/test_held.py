@@ -8,6 +8,7 @@ from fanin.app.ledger.held import Held
 from fanin.domain.acks import Failure, ItemRange, Receipt
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import Crash, World
 
@@ -125,14 +126,34 @@ class TestCounting:
         assert (0 < few < 40, more) == (True, True)
         assert held(world, batch, exact=True) == (40, False)
 
-    def test_reads_at_most_so_many_rows_more_than_another_batch(self, world: World) -> None:
-        batch, group = holding(world, 4**4)
-        fail(world, *group[0:200])
+    @pytest.mark.parametrize("apart", [1, 3, 64, 997])
+    def test_a_status_reads_no_more_rows_than_that_of_another_batch(self, apart: int) -> None:
+        # Given a large batch that holds failures near each other or far apart, some of them released
+        world = World(64)
+        batch, group = holding(world, 300_000)
+        fail(world, *(group[n * apart] for n in range(200)))
+        world.ledger.ack(ranges=[ItemRange(group.prefix, 100 * apart + 1, 100 * apart + 10_000)])
+        world.ledger.release(batch.batch_id, Selection(ranges=(OrdinalRange(0, 2),)))
         world.accesses.reads.clear()
 
-        world.ledger.status(batch.batch_id)
+        progress = world.ledger.status(batch.batch_id)
 
-        assert world.accesses.reads.total() <= 2 * 67
+        # Then what it says is a lower bound, and not none
+        assert world.accesses.reads.total() <= 67
+        assert (0 < progress.batch.held < 200, progress.batch.may_hold_more) == (True, True)
+        exact = world.ledger.status(batch.batch_id, exact=True)
+        assert progress.batch.held <= exact.batch.held
+        assert progress.done_min <= exact.done_min <= progress.done_max
+
+    def test_a_few_held_items_cost_few_reads_and_progress_stays_exact(self, world: World) -> None:
+        batch, group = holding(world, 16)
+        world.ledger.ack([group[n] for n in range(8)])
+        fail(world, *group[8:11])
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.batch.held, progress.batch.may_hold_more) == (3, False)
+        assert (progress.done_min, progress.done_max) == (8, 8)
 
     def test_costs_a_batch_that_holds_nothing_no_read(self, world: World) -> None:
         def reads(**request: object) -> int:

@@ -171,6 +171,25 @@ class TestBounded:
 
 
 class TestFailures:
+    def test_what_the_queue_refuses_can_be_failed_at_once_with_its_message(self, tracker, faulty, queue):
+        # Given a queue that refuses two messages of thirty for good
+        refuse = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
+        faulty.instead("send_message_batch", refuse)
+        messages = [Message(f"{'bad' * (n in {3, 25})}{n}", attributes={"n": n}) for n in range(30)]
+        # When their items are failed as the answers come
+        with pytest.raises(SendFailed) as raised, tracker.batch(on_error="leave") as batch:
+            batch.send(queue, messages, refused=batch.fail)
+        # Then each is kept as it would have been sent
+        found = list(tracker.iter_failures(batch.id))
+        assert [failure.item for failure in found] == sorted(
+            raised.value.items, key=lambda i: int(i.split(":")[2])
+        )
+        assert {failure.source for failure in found} == {queue}
+        kept = [tracker.kept_message(failure.item) for failure in found]
+        assert [one.body for one in kept] == ["bad3", "bad25"]
+        assert [one.attributes["n"].value for one in kept] == ["3", "25"]
+        assert batch.status().batch.failed == 2
+
     def test_what_the_queue_refuses_for_good_is_named_after_all_the_rest_is_sent(
         self, tracker, faulty, sqs, queue
     ):

@@ -28,7 +28,6 @@ from fanin.cli.options import (
 from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
 from fanin.cli.session import Session, session
 from fanin.cli.watching import complete, follow, may_have_failed
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.errors import SendFailed
 
@@ -154,9 +153,8 @@ def _send(
         progress(taken)
 
     try:
-        batch.send(queue, rows, progress=count, key=key)
+        batch.send(queue, rows, progress=count, key=key, refused=batch.fail)
     except SendFailed as failed:
-        batch.fail(Failure(item, f"not sent: {reason}") for item, reason in failed.items.items())
         return sent, failed.items
     except BaseException:  # an error, or Ctrl-C
         run.remark(_stopped(batch.id, sent, key))

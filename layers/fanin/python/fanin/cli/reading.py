@@ -29,6 +29,7 @@ def status(
 ) -> None:
     """Show a batch and its progress."""
     from fanin.cli.tables import facts, progress_facts
+    from fanin.cli.watching import may_have_failed
 
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
@@ -38,7 +39,7 @@ def status(
         run.remark(
             f"held items wait: `fanin redrive {batch}` sends them again, `fanin release {batch}` gives up"
         )
-    if fail_on_failures and (row.failed or (row.state.terminal and row.held)):
+    if fail_on_failures and (row.failed or (row.state.terminal and may_have_failed(row))):
         raise typer.Exit(ExitCode.WRONG)
 
 

@@ -118,10 +118,13 @@ def describe(progress: Progress, pace: Pace) -> str:
     """Progress in words: what is done, what failed, at which rate, and how much time is left."""
     from fanin.cli.tables import failed, held
 
-    items = progress.batch.items
+    items, row = progress.batch.items, progress.batch
     parts = [f"{progress.done_min:,} of {items:,}"]
-    if progress.batch.failed:
-        parts.append(f"{failed(progress.batch)} of these failed")
+    if row.failed:
+        # A failed item counts as done, which is not what people mean by the word.
+        known = not row.failed_more and row.failed <= progress.done_min
+        parts = [f"{parts[0]}: {progress.done_min - row.failed:,} done"] if known else parts
+        parts.append(f"{failed(row)} failed")
     if progress.batch.held:
         parts.append(f"{held(progress.batch)} held")
     if progress.batch.totals_exact:

@@ -33,15 +33,14 @@ def dead_failure(
     Args:
         message: a record of a dead-letter queue.
         item: its item.
-        source: ARN of the queue that gives up its dead letters to that one; empty if it is not known. What
-            the message says goes first. Where neither is known, the note of the last attempt tells.
+        source: URL or ARN of the queue that gave it up; empty if it is not known: then the note tells.
         last: the note of the last attempt at the item; None if there is none.
         kept: whether the message itself is kept.
     """
     received = message["attributes"]["ApproximateReceiveCount"]
     dead_letters = message["eventSourceARN"]
     source = message["attributes"].get("DeadLetterQueueSourceArn") or source or _noted(last, dead_letters)
-    queue = (source or dead_letters).rpartition(":")[2]
+    queue = _name(source or dead_letters)
     return Failure(
         item,
         dead_letter_reason(received, queue, last.error if last else ""),
@@ -53,8 +52,13 @@ def dead_failure(
 
 def _noted(last: RetryRow | None, dead_letters: str) -> str:
     """ARN of the queue in which an item was tried; a queue and its dead letters share region and account."""
-    name = last.queue.rpartition("/")[2].rpartition(":")[2] if last else ""
+    name = _name(last.queue) if last else ""
     return f"{dead_letters.rpartition(':')[0]}:{name}" if name else ""
+
+
+def _name(queue: str) -> str:
+    """The name of a queue that is given by URL, ARN or name."""
+    return queue.rpartition("/")[2].rpartition(":")[2]
 
 
 def _attribute(value: Mapping[str, Any]) -> MessageAttribute:

@@ -36,6 +36,8 @@ SourceOf: TypeAlias = Callable[[str], str | None]
 
 LastAttempts: TypeAlias = Callable[[Sequence[str]], Mapping[str, RetryRow]]
 """The last attempts at items that failed, by item id, as far as they were noted."""
+SentQueues: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""The queues to which items were sent, by item id, as far as notes tell."""
 
 Accepted: TypeAlias = tuple[Message, Acks]
 """A message, and what it asks for."""
@@ -78,6 +80,7 @@ def fail_dead_letters(
     keep: Callable[[str], Keep] = lambda _: Keep.MESSAGE,
     source_of: SourceOf = lambda _: None,
     last_attempts: LastAttempts = lambda _: {},
+    sent_queues: SentQueues = lambda _: {},
 ) -> dict[str, Any]:
     """Fail the items whose messages ended in a dead-letter queue, so that their batches can complete.
 
@@ -96,6 +99,7 @@ def fail_dead_letters(
             come again.
         source_of: gives the ARN of the queue that a dead letter comes from, where the message does not say.
         last_attempts: gives the last attempts at items that failed.
+        sent_queues: tells to which queues items were sent, where nothing else names their queue.
 
     Returns:
         The partial batch response: messages that could be neither handled nor parked now.
@@ -104,6 +108,13 @@ def fail_dead_letters(
     accepted: list[Accepted] = []
     items = [(message, _item(message)) for message in event["Records"]]
     attempts = last_attempts([item for _, item in items if item])
+    sources = {
+        item: message["attributes"].get("DeadLetterQueueSourceArn") or source_of(message["eventSourceARN"])
+        for message, item in items
+        if item
+    }
+    unnamed = [item for item, source in sources.items() if not source and item not in attempts]
+    sent_to = sent_queues(unnamed) if unnamed else {}
     for message, item in items:
         if not item:
             unhandled.refuse(message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}"))
@@ -114,8 +125,8 @@ def fail_dead_letters(
         except FaninError as error:
             unhandled.postpone(message, error)
             continue
-        last = attempts.get(item)
-        failure = dead_failure(message, item, source_of(queue) or "", last, kept=kept)
+        source = sources[item] or sent_to.get(item, "")
+        failure = dead_failure(message, item, source, attempts.get(item), kept=kept)
         accepted.append((message, Acks(failures=[failure])))
     _mark(ledger, accepted, unhandled)
     if kept_from is not None:

@@ -21,6 +21,18 @@ def last_attempts(ports: Ports, items: Iterable[str]) -> dict[str, RetryRow]:
         Item id → note; items without a note are left out. Empty if the notes cannot be read now: an item
         fails with less of a reason rather than not at all.
     """
+    found: dict[str, RetryRow] = {}
+    for batch_id, ordinals in by_batch(items).items():
+        try:
+            rows = ports.parts.retries(batch_id, ordinals.values())
+        except FaninError:
+            continue
+        found |= {item: rows[ordinal] for item, ordinal in ordinals.items() if ordinal in rows}
+    return found
+
+
+def by_batch(items: Iterable[str]) -> dict[int, dict[str, int]]:
+    """The ordinals of items, by batch and id; malformed ids are left out."""
     named: dict[int, dict[str, int]] = {}
     for item in items:
         try:
@@ -28,11 +40,4 @@ def last_attempts(ports: Ports, items: Iterable[str]) -> dict[str, RetryRow]:
         except FaninError:
             continue
         named.setdefault(block.batch_id, {})[item] = ordinal
-    found: dict[str, RetryRow] = {}
-    for batch_id, ordinals in named.items():
-        try:
-            rows = ports.parts.retries(batch_id, ordinals.values())
-        except FaninError:
-            continue
-        found |= {item: rows[ordinal] for item, ordinal in ordinals.items() if ordinal in rows}
-    return found
+    return named

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from fanin.app.ledger.ack_receipts import Plan
 from fanin.app.ports import Ports
@@ -18,11 +18,13 @@ from fanin.app.ports.words import Cleared, WordKey
 from fanin.domain.batch import Batch
 
 READS: Final = 67
-"""How many rows a status reads at most to count the held items of a batch that holds any."""
+"""How many rows are read at most to count the held items of a batch, unless the caller says otherwise."""
 _LISTED: Final = 20
 """How many batches of a page are looked at for held items, a few notes each."""
 _LISTED_READS: Final = 30
 _PAGE: Final = 1_000
+_Paths: TypeAlias = Mapping[int, list[tuple[WordKey, int]]]
+"""Number of a word of level 0 → the words above it, each with the bit that leads down to it."""
 
 
 class Held:
@@ -36,30 +38,37 @@ class Held:
         self._ports = ports
 
     def counted(self, batch: Batch, *, budget: int = READS) -> Batch:
-        """The row with the number of its held items.
+        """The row with the number of its held items; see ``count``."""
+        return self.count(batch, budget=budget)[0]
+
+    def count(self, batch: Batch, *, budget: int) -> tuple[Batch, int]:
+        """Count the held items of a batch.
 
         Args:
             batch: the row, as it is now.
             budget: how many rows may be read.
 
         Returns:
-            The row; ``held_more`` if the budget ended the count.
+            The row, with ``held_more`` if the budget ended the count; and how many rows were read.
         """
         if not batch.held_more:
-            return batch
+            return batch, 0
         if batch.all_done or not batch.items:
-            return replace(batch, held=0, held_more=False)
-        # A note, the mark of a redrive, and the words from the item up to the root.
+            return replace(batch, held=0, held_more=False), 0
+        # A note, the mark of a redrive, and the words from the item up to the root. Neighbours share words.
         each = 3 + self._ports.tree.root_level(batch.items)
-        held, cursor = 0, None
-        while budget >= each:
-            limit = min(_PAGE, budget // each)
+        held, reads, cursor = 0, 0, None
+        while budget - reads >= each:
+            limit = min(_PAGE, (budget - reads) // each)
             notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=limit)
-            held += len(self.among(batch, notes))
-            budget -= each * max(1, len(notes))
+            ordinals = [note.ordinal for note in notes]
+            pending = self.pending(batch, ordinals)
+            waiting = [note for note in notes if note.ordinal in pending]
+            held += len(not_redriven(self._ports.parts, batch.batch_id, waiting))
+            reads += max(1, len(notes)) + len(_words(batch, self._paths(batch, ordinals))) + len(waiting)
             if cursor is None:
-                return replace(batch, held=held, held_more=False)
-        return replace(batch, held=held)
+                return replace(batch, held=held, held_more=False), reads
+        return replace(batch, held=held), reads
 
     def listed(self, batches: Iterable[Batch]) -> tuple[Batch, ...]:
         """Rows with what a few reads show of the first of those that hold items; of the others, nothing."""
@@ -86,17 +95,8 @@ class Held:
     def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
         """Those ordinals of which no bit is clear, neither their own nor one above it."""
         tree = self._ports.tree
-        paths: Mapping[int, list[tuple[WordKey, int]]] = {
-            number: [
-                (WordKey(batch.batch_id, above.level, above.number), above.mask)
-                for above in tree.ancestors(number, batch.items)
-            ]
-            for number in {ordinal // tree.width for ordinal in ordinals}
-        }
-        leaves = {number: WordKey(batch.batch_id, 0, number) for number in paths}
-        words = self._ports.words.read(
-            {*leaves.values(), *(key for path in paths.values() for key, _ in path)}
-        )
+        paths = self._paths(batch, ordinals)
+        words = self._ports.words.read(_words(batch, paths))
         open_words = {
             number
             for number, path in paths.items()
@@ -106,8 +106,27 @@ class Held:
             ordinal
             for ordinal in ordinals
             if ordinal // tree.width in open_words
-            and words.get(leaves[ordinal // tree.width], tree.full) & tree.bits[ordinal % tree.width]
+            and words.get(_leaf(batch, ordinal // tree.width), tree.full) & tree.bits[ordinal % tree.width]
         }
+
+    def _paths(self, batch: Batch, ordinals: Iterable[int]) -> _Paths:
+        tree = self._ports.tree
+        return {
+            number: [
+                (WordKey(batch.batch_id, above.level, above.number), above.mask)
+                for above in tree.ancestors(number, batch.items)
+            ]
+            for number in {ordinal // tree.width for ordinal in ordinals}
+        }
+
+
+def _leaf(batch: Batch, number: int) -> WordKey:
+    return WordKey(batch.batch_id, 0, number)
+
+
+def _words(batch: Batch, paths: _Paths) -> set[WordKey]:
+    """All words of the paths."""
+    return {_leaf(batch, number) for number in paths} | {key for path in paths.values() for key, _ in path}
 
 
 def not_redriven(parts: PartStore, batch_id: int, notes: Sequence[FailureRow]) -> list[FailureRow]:

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Final
 
 from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import READS, Held
+from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.totals import with_totals
@@ -27,7 +27,11 @@ from fanin.domain.tree import positions, runs
 from fanin.errors import InvalidRequest
 
 STATUS_READS: Final = 67
-"""How many rows a status reads at most: the batch, up to 65 words, and notes of failures with the rest."""
+"""How many rows a status reads at most: the batch, up to 65 words, and notes of failures with the rest.
+
+For a batch that holds failed items, up to ``_HELD_READS`` of them count those, and fewer words are read.
+"""
+_HELD_READS: Final = 33
 
 
 class Reading:
@@ -52,9 +56,8 @@ class Reading:
         batch = self._known.current(batch_id)
         if brief:
             return Progress(batch, 0, batch.items)
-        progress = self._status(batch, exact=exact)
-        held = self._held.counted(progress.batch, budget=self._budget if exact else READS)
-        return replace(progress, batch=held)
+        batch, reads = self._held.count(batch, budget=self._budget if exact else _HELD_READS)
+        return self._status(batch, exact=exact, reads=1 + reads)
 
     def failed(self, batch: Batch, *, budget: int) -> int:
         """How many items of an exact batch failed; at least so many, if the budget ends the count."""
@@ -68,13 +71,14 @@ class Reading:
         """How many items of an exact batch are done: exactly if the budget allows, else bounds."""
         pending = self.pending(batch)
         if pending is None:
-            return self._bounds(batch, exact=False)
+            return self._bounds(batch, exact=False, reads=1)
         return Progress(batch, batch.items - pending, batch.items - pending)
 
-    def _status(self, batch: Batch, *, exact: bool) -> Progress:
+    def _status(self, batch: Batch, *, exact: bool, reads: int) -> Progress:
+        """How far a batch is, for which so many rows were read before."""
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
-            return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=1)
+            return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=reads)
         if batch.items == 0:
             batch = with_totals(replace(batch, failed_more=False), Tally(), seen=True)
             return Progress(batch, 0, 0)
@@ -85,8 +89,8 @@ class Reading:
             pending = self._pending(batch, walk)
             if pending is not None:
                 done = batch.items - pending
-                return self._progress(batch, done, done, walk.tally, exact=True, reads=1)
-        return self._bounds(batch, exact=exact)
+                return self._progress(batch, done, done, walk.tally, exact=True, reads=reads)
+        return self._bounds(batch, exact=exact, reads=reads)
 
     def _progress(
         self, batch: Batch, least: int, most: int, tally: Tally, *, exact: bool, reads: int
@@ -169,18 +173,24 @@ class Reading:
         batch = with_totals(batch, walk.tally, seen=at is None and cursor is None)
         return Verdict(batch, pending, tuple(found), repaired, at)
 
-    def _bounds(self, batch: Batch, *, exact: bool) -> Progress:
-        """Bounds from the root and the level below it: at most 65 words."""
+    def _bounds(self, batch: Batch, *, exact: bool, reads: int) -> Progress:
+        """Bounds from the root and the level below it: at most 65 words.
+
+        A word for which no read is left counts with all its items as pending.
+        """
         tree, n = self._ports.tree, batch.items
         root = tree.root_level(n)
         untouched = Tallied(tree.full, Tally())
         top = WordKey(batch.batch_id, root, 0)
         word, tally = self._ports.words.read_tallied([top]).get(top, untouched)
         tally = tally.for_totals(len(batch.totals), given=root > 0 and word != tree.full)
-        level, words = root, {0: word}
+        level, words, unread = root, {0: word}, 0
         if root:
             keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
-            read = self._ports.words.read_tallied(keys)
+            affordable = keys if exact else keys[: STATUS_READS - reads - 2]  # the root, and one for failures
+            read = self._ports.words.read_tallied(affordable)
+            reads += len(affordable)
+            unread = len(keys) - len(affordable)
             level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
             given = root > 1
             below = (found.tally.for_totals(len(batch.totals), given=given) for found in read.values())
@@ -190,10 +200,10 @@ class Reading:
             for number, below in words.items()
             for child in tree.children(level, number, below, n)
         )
-        most = n - pending if level == 0 else n
+        most = n - pending if level == 0 and not unread else n
         # What has failed in unfinished words further down is not known here.
-        tally = tally._replace(whole=tally.whole and (level == 0 or not pending))
-        return self._progress(batch, n - pending, most, tally, exact=exact, reads=1 + bool(root) + len(words))
+        tally = tally._replace(whole=tally.whole and not unread and (level == 0 or not pending))
+        return self._progress(batch, n - pending, most, tally, exact=exact, reads=1 + reads)
 
     def _size(self, level: int, number: int, n: int) -> int:
         """Items below one word (or, on level -1, one item) that exist in a tree of n."""

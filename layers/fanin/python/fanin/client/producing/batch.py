@@ -104,6 +104,7 @@ class TrackedBatch:
         request_bytes: int = REQUEST_BYTES,
         progress: Callable[[int], None] | None = None,
         key: str | None = None,
+        refused: Callable[[list[Failure]], object] | None = None,
     ) -> int:
         """Add an item for each message, put its id on the message, and send the messages.
 
@@ -124,6 +125,8 @@ class TrackedBatch:
             key: idempotency key of this call, at most 100 characters. A producer that died calls it again
                 with the same messages, in the same order, and the same ``block``: they get the same items,
                 and are sent unless their items are done. So a message may be sent twice, and counts once.
+            refused: gets what the queue did not accept, as failures with their messages, request by request.
+                ``batch.fail`` fails these items and keeps their messages, for a redrive.
 
         Returns:
             How many messages were sent, without those whose items were done before; 0 if an earlier delivery
@@ -158,15 +161,27 @@ class TrackedBatch:
             workers=workers,
             request_bytes=request_bytes,
             backoff=Backoff(sleep=self._ledger.clock.sleep),
+            keep=refused is not None,
         )
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
         sent = 0
         unsent: list[Message] = []
         notes = SentNotes(self.id, queue_url, self._note or (lambda _batch, _sent: None))
-        blocks = self._blocks(messages, size, sender.refused, unsent, key, notes=notes)
+        failed_here: set[str] = set()  # these give their room back
+        blocks = self._blocks(
+            messages, size, lambda: len(sender.refused) - len(failed_here), unsent, key, notes=notes
+        )
         for taken, failed in sender.send(blocks):
             sent += taken
             notes.answered(taken + len(failed), sender.refused)
+            if refused is not None and failed:
+                refused(
+                    [
+                        Failure(item, f"not sent: {why}", sender.take_refused(item), source=queue_url)
+                        for item, why in failed.items()
+                    ]
+                )
+                failed_here |= failed.keys()
             if progress is not None:
                 progress(taken)
         if sender.refused:
@@ -177,7 +192,7 @@ class TrackedBatch:
         self,
         messages: Iterable[Sendable],
         size: int,
-        refused: Mapping[str, str],
+        stuck: Callable[[], int],
         unsent: list[Message],
         key: str | None,
         *,
@@ -189,7 +204,7 @@ class TrackedBatch:
         blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
         for number, block in enumerate(blocks):
             block_key = uuid.uuid4().hex if key is None else f"{key}/{number}"
-            group = self._admitted(len(block), refused, block_key)
+            group = self._admitted(len(block), stuck, block_key)
             if group is None:
                 unsent += [message for message, _ in block]
                 return
@@ -198,7 +213,7 @@ class TrackedBatch:
             notes.begin(group.prefix, len(entries))
             yield entries
 
-    def _admitted(self, count: int, refused: Mapping[str, str], key: str) -> Group | None:
+    def _admitted(self, count: int, stuck: Callable[[], int], key: str) -> Group | None:
         """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.
 
         Returns:
@@ -211,7 +226,7 @@ class TrackedBatch:
             except (LimitReached, Throttled) as busy:
                 if isinstance(busy, Throttled) and attempt >= _PATIENCE:
                     raise
-                if isinstance(busy, LimitReached) and len(refused) + count > (self.row.limit or 0):
+                if isinstance(busy, LimitReached) and stuck() + count > (self.row.limit or 0):
                     return None
                 self._backoff.wait(attempt, busy.retry_after)
                 attempt += 1
