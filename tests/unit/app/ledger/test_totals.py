@@ -132,7 +132,7 @@ class TestRanges:
         _, group = opened(world, 10_001)
         world.accesses.writes.clear()
 
-        with pytest.raises(RequestTooLarge, match="at most 10000 items by ranges in one call, not 10001"):
+        with pytest.raises(RequestTooLarge, match="at most 10000 items by them in one call, not 10001"):
             world.ledger.ack(ranges=[ItemRange(group.prefix)])
         assert not world.accesses.writes
 
