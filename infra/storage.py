@@ -16,6 +16,7 @@ PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
     *("acked", "cause", "ended_at", "failed", "failed_more", "failing", "mode", "partial"),
     *("deadline", "kind", "retries"),
+    *("t0", "t1", "t2", "t3", "totals_exact"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.batches import Activity
+from fanin.app.ports.batches import Activity, Done
 from fanin.domain.batch import LIVE, Cause, Kind, Mode, OnFailure, State
 from fanin.domain.tolerance import Tolerance
 
@@ -206,6 +206,53 @@ class TestMoves:
 
         assert not stores.batches.expire(8, now=NOW)
         assert row_of(stores) == batch
+
+
+class TestTotals:
+    def test_of_a_new_row_are_kept_in_their_order(self, stores: Stores) -> None:
+        names = ("zinc", "ants", "rows", "pages")
+        put(stores, totals=dict.fromkeys(names, 0), totals_before={"rows": -(2**60)})
+
+        row = row_of(stores)
+        assert (tuple(row.totals), set(row.totals.values()), row.totals_exact) == (names, {0}, False)
+        assert row.totals_before == {"rows": -(2**60)}
+
+    def test_are_written_with_the_end_by_whoever_is_first(self, stores: Stores) -> None:
+        put(stores, state=State.CLOSED, totals={"zinc": 0, "ants": 0, "rows": 0})
+        sums, others = ({"zinc": n, "ants": -(2**93), "rows": 0} for n in (7, 8))
+
+        for values in (sums, others):
+            done = Done(3, 0, failed_more=False, totals=values, totals_exact=values is sums)
+            stores.batches.end(8, State.COMPLETE, now=NOW, sources=(State.CLOSED,), done=done)
+
+        row = row_of(stores)
+        assert (row.totals, row.totals_exact, row.acked) == (sums, True, 3)
+        assert tuple(row.totals) == ("zinc", "ants", "rows")
+
+    def test_are_left_by_an_end_that_does_not_know_them(self, stores: Stores) -> None:
+        put(stores, totals={"rows": 0})
+
+        row, _ = stores.batches.end(8, State.CANCELLED, now=NOW, sources=LIVE)
+
+        assert row is not None
+        assert (row.totals, row.totals_exact) == ({"rows": 0}, False)
+
+    def test_counts_add_to_them_in_their_order(self, stores: Stores) -> None:
+        put(stores, mode=Mode.ESTIMATED, totals={"zinc": 0, "ants": 0})
+
+        stores.batches.count(8, 2, activity=None, sums=(5, -7))
+        stores.batches.count(8, 1, activity=None)
+        row = stores.batches.count(8, 1, activity=Activity(NOW + 5, NOW + 9), sums=(0, 2**53))
+
+        assert row is not None
+        assert (row.totals, row.acked) == ({"zinc": 5, "ants": 2**53 - 7}, 4)
+        assert row_of(stores) == row
+
+    def test_an_ended_batch_takes_none(self, stores: Stores) -> None:
+        put(stores, mode=Mode.ESTIMATED, totals={"rows": 0}, state=State.CANCELLED)
+
+        assert stores.batches.count(8, 2, activity=None, sums=(5,)) is None
+        assert row_of(stores).totals == {"rows": 0}
 
 
 class TestTellStall:

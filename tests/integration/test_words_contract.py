@@ -223,6 +223,12 @@ class TestSums:
         (read,) = stores.words.read_tallied([above]).values()
         assert read.tally == Tally(3, whole=False, sums=(0, 2**93))
 
+    def test_of_items_say_if_a_version_without_totals_marked_some(self, stores: Stores) -> None:
+        both = {0: Tally(sums=(5,)), 1: Tally(sums=(0,))}
+        assert raised(stores, KEY, 0b11, both).tally == Tally(sums=(5,))
+        assert raised(stores, KEY, 0b100, {}).tally == Tally(whole=False, sums=(5,))
+        assert stores.words.read_tallied([KEY])[KEY].tally == Tally(whole=False, sums=(5,))
+
     def test_alone_of_a_version_without_totals_are_none(self, stores: Stores) -> None:
         above = WordKey(KEY.batch_id, 1, 0)
         assert raised(stores, above, 0b1, {0: Tally(1)}).tally == Tally(1)

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from fanin.adapters.dynamodb import DynamoWords
+from fanin.adapters.dynamodb import DynamoWords, words
 from fanin.adapters.memory import FixedClock, Memory, OnCall
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import Activity
-from fanin.app.ports.words import Claim, Clear, WordKey
+from fanin.app.ports.batches import Activity, Done
+from fanin.app.ports.words import Claim, Clear, Tally, WordKey
 from fanin.domain.batch import Mode, State, touched
 from fanin.domain.tree import Tree
 from fanin.errors import IdempotencyKeyReused
@@ -59,6 +59,21 @@ def test_stores_that_disagree_are_told_apart(monkeypatch: pytest.MonkeyPatch) ->
         list(map(partial(play, 2), range(SEEDS)))
 
 
+def test_stores_that_add_other_sums_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a store on DynamoDB that adds every value twice
+    honest = words._added
+
+    def twice(clear: Clear, mask: int) -> dict[str, int]:
+        added = honest(clear, mask)
+        return {name: n * 2 if name in words.SUMS else n for name, n in added.items()}
+
+    monkeypatch.setattr(words, "_added", twice)
+
+    # Then the twins notice
+    with pytest.raises(Apart):
+        list(map(partial(play, 2), range(SEEDS)))
+
+
 HOUR = 3_600_000
 
 
@@ -69,7 +84,8 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
     until = rng.choice((seconds, seconds + 1, seconds + 5_000))
     table, space = rng.choice(((ports.records, "71"), (ports.directory, "fleet")))
     batches, n = ports.batches, rng.randint(1, 4)
-    key = WordKey(7, 0, rng.randint(0, 1))
+    key, above = WordKey(7, 0, rng.randint(0, 1)), WordKey(7, rng.randint(0, 1), 2)
+    total = rng.randint(-9, 9)
     claim = Claim(key, rng.randint(0, 2), seconds, until, seconds + 9_000)
     row = batches.read([batch_id]).get(batch_id)
     some = rng.choice(tuple(State))
@@ -81,6 +97,8 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: table.page(space, prefix=rng.choice(("", "a")), limit=100),
         lambda: ports.words.claim([claim]),
         lambda: ports.words.clear([Clear(key, rng.randint(1, 7), until, failed=rng.random() < 0.5)]),
+        lambda: ports.words.clear([Clear(above, rng.randint(1, 7), until, carried=random_tallies(rng))]),
+        lambda: ports.words.read_tallied([key, above]),
         lambda: (ports.words.read([key]), ports.words.read_failed([key])),
         lambda: batches.create(replace(row, salt=rng.choice((row.salt, bytes(16))))),
         lambda: batches.allocate(batch_id, n, activity=activity, room=rng.choice((None, 5 - n))),
@@ -90,21 +108,43 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: batches.close(batch_id, now=now, activity=rng.choice((None, activity))),
         lambda: batches.begin(batch_id, n, now=now, deadline=now + n, activity=activity),
         lambda: batches.postpone(batch_id, deadline=row.deadline or n, until=now + n, activity=activity),
-        lambda: batches.count(batch_id, n, activity=activity),
+        lambda: batches.count(batch_id, n, activity=activity, sums=(total,) * len(row.totals)),
         lambda: batches.touch(batch_id, activity),
         lambda: batches.page(some),
         lambda: batches.page_of_user_key(rng.choice(("", "k", "l")), limit=rng.choice((1, 100))),
         lambda: batches.due(now + HOUR // 2),
         lambda: batches.end(batch_id, some, now=now, sources=[State.CLOSED], touched_at=row.touched_at),
         lambda: batches.expire(batch_id, now=now),
+        lambda: batches.end(
+            batch_id,
+            State.COMPLETE,
+            now=now,
+            sources=[State.CLOSED],
+            done=Done(n, 0, False, dict.fromkeys(row.totals, total), rng.random() < 0.5),
+        ),
     ]
     if row is None:
         mode, user_key = rng.choice(tuple(Mode)), rng.choice(("", "k"))
-        batches.create(new_batch(batch_id, limit=rng.choice((None, 5)), mode=mode, user_key=user_key))
+        batches.create(
+            new_batch(
+                batch_id,
+                limit=rng.choice((None, 5)),
+                mode=mode,
+                user_key=user_key,
+                totals=dict.fromkeys(rng.choice(((), ("rows",), ("rows", "bytes", "net", "pages"))), 0),
+            )
+        )
         return
     for call in rng.sample(calls, 5):
         call()
     clock.advance(rng.choice((0, 0, 1, 999, 1_000, 1_500_000)))
+
+
+def random_tallies(rng: Random) -> dict[int, Tally]:
+    """Tallies of words below, with sums, or as a version without totals gives them."""
+    sums = rng.choice(((), (rng.randint(-9, 9),) * 4))
+    whole = rng.random() < 0.8
+    return {at: Tally(rng.randint(0, 2), whole, sums) for at in range(3) if rng.random() < 0.8}
 
 
 @pytest.mark.parametrize("seed", range(2))

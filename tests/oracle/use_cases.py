@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
-from fanin.domain.acks import Count, Failure, ItemRange
+from fanin.domain.acks import Count, Failure, ItemRange, Result
 from fanin.domain.batch import Batch, Mode, OpenBatch
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame, Ticket
@@ -103,6 +103,20 @@ def _ack(scene: Scene, **options: Any) -> Callable[[], object]:
 def _ack_range(scene: Scene, *, closed: bool) -> Callable[[], object]:
     _, group = scene.batch(closed=closed)
     return lambda: scene.services.ledger.ack(ranges=[ItemRange(group.prefix)])
+
+
+def _ack_totals(scene: Scene, **options: Any) -> Callable[[], object]:
+    """Every item brings something; some were marked before, with other values."""
+    _, group = scene.batch(totals=("rows", "cents"), **options)
+    scene.services.ledger.ack(results=[Result(item, {"rows": 1_000}) for item in group[60:70]])
+    results = [Result(item, {"rows": 1, "cents": -n}) for n, item in enumerate(group[:])]
+    return lambda: scene.services.ledger.ack(results=results)
+
+
+def _close_totals(scene: Scene) -> Callable[[], object]:
+    row, group = scene.batch(totals=("rows",))
+    scene.services.ledger.ack(results=[Result(item, {"rows": 1}) for item in group[:]])
+    return lambda: scene.services.ledger.close(row.batch_id)
 
 
 def _ack_count(scene: Scene) -> Callable[[], object]:
@@ -232,6 +246,9 @@ USE_CASES = {
     "ack the last": UseCase(lambda scene: _ack(scene, closed=True), told=False),
     "ack a range": UseCase(lambda scene: _ack_range(scene, closed=False)),
     "ack a range that is all": UseCase(lambda scene: _ack_range(scene, closed=True)),
+    "ack with totals": UseCase(_ack_totals, told=False),
+    "ack the last with totals": UseCase(lambda scene: _ack_totals(scene, closed=True), told=False),
+    "close with totals": UseCase(_close_totals),
     "ack a count": UseCase(_ack_count, once=True, again=False),
     "fail": UseCase(_fail, told=False),
     "close": UseCase(_close),

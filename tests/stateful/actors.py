@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
@@ -15,13 +16,14 @@ from typing import NamedTuple
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
-from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.acks import Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, LimitReached, PartlyMarked, ServiceUnavailable, Throttled
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Crash, Death, Scheduler
+from tests.stateful.values import ValuesModel
 
 Actor = Callable[[], None]
 
@@ -41,6 +43,7 @@ class World:
     Attributes:
         service: gives a process: a new one, or one that several actors share as threads.
         queue: messages to consume, in no order.
+        values: what items bring to the totals of their batches; None for batches without totals.
         producing: producers that have not finished.
         clients: actors on whose end the functions behind the streams may stop.
         deaths: how many clients of each kind have died.
@@ -52,6 +55,7 @@ class World:
     scheduler: Scheduler
     service: Callable[[], LedgerService]
     queue: list[Message]
+    values: ValuesModel | None = None
     producing: int = 0
     clients: int = 0
     deaths: Counter[str] = field(default_factory=Counter)
@@ -143,16 +147,30 @@ class World:
             self.model.begin(items, spans, failing=failing)
             lost = self.scheduler.lost[self.scheduler.name]
             try:
-                if failing:
-                    receipts = service.fail([Failure(item, "it would not") for item in items])
-                else:
-                    receipts = service.ack(items, ranges=spans)
+                receipts = self.tell(service, items, spans, failing=failing)
             except (Crash, ServiceUnavailable, PartlyMarked):
                 self.model.lost(items)
                 raise
             if self.scheduler.lost[self.scheduler.name] > lost:
                 self.model.lost(items)  # the repeat may have met its own bits
             self.model.answered(receipts, items, spans, failing=failing)
+
+    def tell(
+        self, service: LedgerService, items: list[str], spans: list[ItemRange], *, failing: bool
+    ) -> list[Receipt]:
+        """Make the call; each item may bring values to the totals of its batch."""
+        values = self.values
+        with values.bringing(items, self.has_totals) if values else nullcontext({}) as brought:
+            if failing:
+                return service.fail(
+                    [Failure(item, "it would not", totals=brought.get(item, {})) for item in items]
+                )
+            plain = [item for item in items if item not in brought]
+            results = [Result(item, brought[item]) for item in items if item in brought]
+            return service.ack(plain, ranges=spans, results=results)
+
+    def has_totals(self, batch_id: int) -> bool:
+        return bool(self.model.rows[batch_id].totals)
 
     def closer(self, batch_id: int, *, early: bool) -> Actor:
         def run() -> None:
@@ -197,7 +215,11 @@ class World:
             require(not early, f"verify: {verdict.disagreements}")
             n, low, high = before, before - verdict.pending, verdict.batch.items - verdict.pending
         else:
+            least = None if self.values is None else self.values.expected(batch_id)["size"]
             progress = service.status(batch_id, exact=way == "exact")
+            if self.values is not None and progress.batch.totals_exact and not progress.batch.all_done:
+                size, most = progress.batch.totals["size"], self.values.expected(batch_id)["size"]
+                require(least <= size <= most, f"{way}: the totals have {size}, between {least} and {most}")
             n, low, high = progress.batch.items, progress.done_min, progress.done_max
         begun = sum(ordinal < n for ordinal in known.begun)
         require(low <= begun, f"{way}: at least {low} are done, but {begun} are begun")

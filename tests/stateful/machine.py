@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from fanin.adapters.memory import FixedClock
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.reports import Missing
@@ -40,6 +40,7 @@ class Plain:
         done: all ordinals that are done.
         failed: ordinal → the last reason given.
         acked: how many were counted, in estimated mode.
+        totals: their names, with the sums of what items brought first; in estimated mode, each time.
         gone: whether it was removed.
     """
 
@@ -57,6 +58,7 @@ class Plain:
     done: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
     acked: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
     gone: bool = False
 
     @property
@@ -67,6 +69,10 @@ class Plain:
     def whole(self) -> bool:
         """Whether it is complete, so that each item is known to be done."""
         return self.state is State.COMPLETE and not self.partial and self.mode is Mode.EXACT
+
+    def bring(self, values: Mapping[str, int]) -> None:
+        for name, value in values.items():
+            self.totals[name] += value
 
     def settle(self) -> None:
         if self.state is State.CLOSED and self.finished:
@@ -113,16 +119,24 @@ class LedgerMachine(RuleBasedStateMachine):
         limit=st.sampled_from((None, None, 1, 7)),
         deadline=st.sampled_from((None, None, 5_000)),
         on_deadline=st.sampled_from(OnDeadline),
+        totals=st.sampled_from(((), ("rows",), ("rows", "net"))),
         fresh=st.booleans(),
     )
     def open(
-        self, mode: Mode, limit: int | None, deadline: int | None, on_deadline: OnDeadline, fresh: bool
+        self,
+        *,
+        mode: Mode,
+        limit: int | None,
+        deadline: int | None,
+        on_deadline: OnDeadline,
+        totals: tuple[str, ...],
+        fresh: bool,
     ) -> Plain:
         limit = None if mode is Mode.ESTIMATED else limit
         at = None if deadline is None else self.clock.at + deadline
-        request = OpenBatch(mode=mode, limit=limit, deadline=at, on_deadline=on_deadline)
+        request = OpenBatch(mode=mode, limit=limit, deadline=at, on_deadline=on_deadline, totals=totals)
         row = self.service(fresh).open(request)
-        plain = Plain(row.batch_id, mode, limit, at, on_deadline)
+        plain = Plain(row.batch_id, mode, limit, at, on_deadline, totals=dict.fromkeys(totals, 0))
         self.plain.append(plain)
         return plain
 
@@ -209,9 +223,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def ack(self, data: st.DataObject, found: list[Plain], fresh: bool) -> None:
         named = {batch.batch_id: data.draw(chosen(batch)) for batch in found if batch.groups}
         items = [item for part in named.values() for item in part]
+        values = {batch.batch_id: data.draw(brought(batch, named.get(batch.batch_id, ()))) for batch in found}
+        results = {item: part for values_of in values.values() for item, part in values_of.items()}
 
         def call() -> list[Receipt]:
-            return self.service(fresh).ack(items)
+            plain = [item for item in items if item not in results]
+            valued = [Result(item, results[item]) for item in items if item in results]
+            return self.service(fresh).ack(plain, results=valued)
 
         if any(batch.gone for batch in found if named.get(batch.batch_id)):
             return self.refused(BatchGone, call)
@@ -219,15 +237,18 @@ class LedgerMachine(RuleBasedStateMachine):
         assert receipts.keys() == {batch_id for batch_id, part in named.items() if part}
         for batch in found:
             if batch.batch_id in receipts:
-                self.told(batch, receipts[batch.batch_id], named[batch.batch_id])
+                self.told(batch, receipts[batch.batch_id], named[batch.batch_id], values[batch.batch_id])
         return None
 
     @rule(data=st.data(), batch=batches, reason=st.sampled_from(("", "no", "never")), fresh=st.booleans())
     def fail(self, data: st.DataObject, batch: Plain, reason: str, fresh: bool) -> None:
         items = data.draw(chosen(batch)) if batch.groups else []
+        values = data.draw(brought(batch, items))
 
         def call() -> list[Receipt]:
-            return self.service(fresh).fail([Failure(item, reason) for item in items])
+            return self.service(fresh).fail(
+                [Failure(item, reason, totals=values.get(item, {})) for item in items]
+            )
 
         if not items:
             assert call() == []
@@ -238,7 +259,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if live:  # unlike an acknowledgement, a failure looks at the bits above the item's own
             batch.marked |= {ordinal_of(item)[1] for item in items} & batch.done
         (receipt,) = call()
-        self.told(batch, receipt, items)
+        self.told(batch, receipt, items, values)
         for item in items:
             _, ordinal = ordinal_of(item)
             if live and (ordinal not in known or ordinal in batch.failed or batch.mode is Mode.ESTIMATED):
@@ -268,6 +289,8 @@ class LedgerMachine(RuleBasedStateMachine):
         if not batch.state.terminal:
             batch.done |= ordinals
             batch.acked += len(ordinals)
+            if batch.totals:
+                batch.marked |= ordinals
             # Items of whole words are marked above their own bit, and the rest on it: ask the tree which.
             for mark in self.ports.tree.cover(min(ordinals), max(ordinals) + 1, batch.items):
                 if mark.level == 0:
@@ -278,10 +301,12 @@ class LedgerMachine(RuleBasedStateMachine):
         self.state_told(batch, receipt)
         return None
 
-    @rule(batch=batches, n=st.integers(1, 20), fresh=st.booleans())
-    def count(self, batch: Plain, n: int, fresh: bool) -> None:
+    @rule(batch=batches, n=st.integers(1, 20), value=st.integers(-5, 5), fresh=st.booleans())
+    def count(self, batch: Plain, n: int, value: int, fresh: bool) -> None:
+        values = dict.fromkeys(batch.totals, value)
+
         def call() -> list[Receipt]:
-            return self.service(fresh).ack(counts=[Count(batch.batch_id, n)])
+            return self.service(fresh).ack(counts=[Count(batch.batch_id, n, values)])
 
         if batch.gone:
             return self.refused(BatchGone, call)
@@ -292,6 +317,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert (receipt.late, receipt.ranged) == (n, 0)
             return None
         batch.acked += n
+        batch.bring(values)
         batch.settle()
         assert (receipt.late, receipt.ranged, receipt.state) == (0, n, batch.state)
         return None
@@ -306,7 +332,19 @@ class LedgerMachine(RuleBasedStateMachine):
         items = [group[0], f"{batch.batch_id}:{forged}:0"]
         self.refused(BatchGone if batch.gone else InvalidItemId, lambda: self.old.ack(items))
 
-    def told(self, batch: Plain, receipt: Receipt, items: list[str]) -> None:
+    @rule(
+        batch=batches,
+        values=st.sampled_from(({"pages": 1}, {"rows": 2**53 + 1}, {"rows": 0.5}, {"rows": True})),
+    )
+    def misname(self, batch: Plain, values: dict[str, int]) -> None:
+        if batch.groups and not batch.gone:
+            item = batch.groups[0][0]
+            self.refused(InvalidRequest, lambda: self.old.ack(results=[Result(item, values)]))
+            self.refused(InvalidRequest, lambda: self.old.fail([Failure(item, "no", totals=values)]))
+
+    def told(
+        self, batch: Plain, receipt: Receipt, items: list[str], values: Mapping[str, Mapping[str, int]]
+    ) -> None:
         """Mark items in the model, and compare what the ledger said about them."""
         if batch.state.terminal:
             if batch.whole:
@@ -317,6 +355,8 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         if batch.mode is Mode.ESTIMATED:
             batch.acked += len(items)
+            for item in items:
+                batch.bring(values.get(item, {}))
             assert receipt.ranged == len(items)
         else:
             repeated = []
@@ -324,6 +364,8 @@ class LedgerMachine(RuleBasedStateMachine):
                 _, ordinal = ordinal_of(item)
                 if ordinal in batch.marked:
                     repeated.append(item)
+                else:
+                    batch.bring(values.get(item, {}))
                 batch.marked.add(ordinal)
             batch.done |= batch.marked
             assert sorted(receipt.duplicates) == sorted(repeated)
@@ -348,6 +390,9 @@ class LedgerMachine(RuleBasedStateMachine):
             exact, bounds = service.status(batch.batch_id, exact=True), service.status(batch.batch_id)
             row = exact.batch
             assert (row.state, row.items, row.partial) == (batch.state, batch.items, batch.partial)
+            assert row.totals == batch.totals
+            assert row.totals_exact is (bool(batch.totals) and batch.mode is Mode.EXACT)
+            assert not bounds.batch.totals_exact or bounds.batch.totals == batch.totals
             if batch.mode is Mode.ESTIMATED:
                 assert bounds.done_min == bounds.done_max == min(batch.acked, batch.items)
                 continue
@@ -363,6 +408,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert listed == batch.failed
             verdict = service.verify(batch.batch_id)
             assert (verdict.pending, verdict.disagreements) == (len(missing), ())
+            assert verdict.batch.totals == batch.totals
 
 
 def chosen(batch: Plain) -> st.SearchStrategy[list[str]]:
@@ -371,3 +417,11 @@ def chosen(batch: Plain) -> st.SearchStrategy[list[str]]:
     some = st.lists(item, max_size=8)
     whole = st.sampled_from(batch.groups).map(list)
     return st.one_of(some, whole)
+
+
+def brought(batch: Plain, items: Sequence[str]) -> st.SearchStrategy[dict[str, dict[str, int]]]:
+    """What some of the items of a call bring to the totals of their batch."""
+    if not batch.totals or not items:
+        return st.just({})
+    values = st.dictionaries(st.sampled_from(list(batch.totals)), st.integers(-9, 9))
+    return st.dictionaries(st.sampled_from(items), values)

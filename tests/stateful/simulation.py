@@ -24,9 +24,12 @@ from fanin.errors import FaninError
 from tests.stateful.actors import Actor, Message, World
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Scheduler
+from tests.stateful.values import NAMES, FormerBatches, FormerLedger, FormerWords, ValuesModel
 
 Trace = Callable[[str], None]
 Double = Callable[[Memory, OnCall], Ports]
+TOTALS, FORMER = 0.5, 0.3
+"""How many worlds have batches with totals, and how many of these processes of a version without totals."""
 REAPER_MS = 300_000
 """Milliseconds between two runs of the reaper."""
 MOST_RUNS = 50
@@ -34,15 +37,24 @@ MOST_RUNS = 50
 
 
 class ShuffledWords:
-    """A ``WordStore`` whose parallel writes take effect in any order, and in part if the process dies."""
+    """A ``WordStore`` whose parallel writes take effect in any order, and in part if the process dies.
 
-    def __init__(self, words: WordStore, rng: Random) -> None:
+    Args:
+        words: the store.
+        rng: decides the order.
+        offer: told of each write before it is sent.
+    """
+
+    def __init__(self, words: WordStore, rng: Random, offer: Callable[[Clear], None]) -> None:
         self._words = words
         self._rng = rng
+        self._offer = offer
         self.read, self.read_tallied = words.read, words.read_tallied
         self.read_failed = words.read_failed
 
     def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
+        for clear in clears:
+            self._offer(clear)
         order = self._rng.sample(range(len(clears)), len(clears))
         answers = dict(zip(order, self._words.clear([clears[i] for i in order]), strict=True))
         return [answers[i] for i in range(len(clears))]
@@ -86,18 +98,24 @@ class Simulation:
             ties=seed,
         )
         self.model.watch(self.memory)
+        self.drawn = drawn = Random(f"totals/{width}/{seed}")  # noqa: S311
+        self.totals = NAMES if drawn.random() < TOTALS else ()
+        self.former = False
+        self.values = ValuesModel(drawn, lambda: self.scheduler.name)
+        self.values.watch(self.memory)
         ports = double(self.memory, self.scheduler.on_call) if double else self.memory.ports()
         self.ports = replace(
             ports,
             defaults=Defaults(open_idle_ttl=120, closed_idle_ttl=600, lifetime=86_400),
-            words=ShuffledWords(ports.words, rng),
+            words=ShuffledWords(ports.words, rng, self.values.offer),
         )
         self.settled = settled
         self.wild = rng.random() < 0.5
         self.threads = rng.choice((0.0, 0.0, 0.5, 1.0))
         self.shared = self.threaded()
-        self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [])
+        self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [], self.values)
         self.batches = self.open()
+        self.former = bool(self.totals) and drawn.random() < FORMER
         self.timer, self.settler, self.notifier = (
             self.world.timer(),
             self.world.settler(),
@@ -106,7 +124,12 @@ class Simulation:
 
     def service(self) -> LedgerService:
         """A process that starts now, or another thread of one that runs already."""
-        return self.shared if self.rng.random() < self.threads else LedgerService(self.ports)
+        if self.rng.random() < self.threads:
+            return self.shared
+        if self.former and self.drawn.random() < 0.3:
+            words, batches = FormerWords(self.ports.words), FormerBatches(self.ports.batches)
+            return FormerLedger(replace(self.ports, words=words, batches=batches))
+        return LedgerService(self.ports)
 
     def threaded(self) -> LedgerService:
         """A process with threads: they may overtake each other on the way to its cache, too."""
@@ -136,6 +159,7 @@ class Simulation:
                     on_deadline=rng.choice(tuple(OnDeadline)),
                     limit=rng.choice((None, None, None, 5, 30)),
                     parent_item=parent,
+                    totals=self.totals,
                 )
             )
             opened.append(row.batch_id)
@@ -259,7 +283,13 @@ class Simulation:
             require(least <= failed if more else least == failed, f"{bounds}: {failed} have failed")
             require(not more or batch.items > self.memory.tree.width, f"{bounds}: one word tells it all")
             require(bounds.done_min <= len(done) <= bounds.done_max, f"{bounds}: {len(done)} are done")
+            self.values.check(exact.batch, exact=not self.former, what=f"{exact}")
+            self.values.check(bounds.batch, exact=False, what=f"{bounds}")
+            self.values.check(batch, exact=whole and not self.former, what=f"{batch}")
+            for listed_row in reading.list(batch.state).batches if batch.totals else ():
+                self.values.check(listed_row, exact=False, what=f"listed: {listed_row}")
             verdict = reading.verify(batch_id, repair=False)
+            self.values.check(verdict.batch, exact=not self.former, what=f"{verdict}")
             require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
             excused = self.world.deaths or batch.state.terminal
             healthy = not verdict.disagreements or (excused and not whole)

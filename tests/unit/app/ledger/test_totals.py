@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from fanin.app.ledger.totals import Totals
+from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Failure, ItemRange, Result
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
@@ -131,7 +132,7 @@ class TestRanges:
         _, group = opened(world, 10_001)
         world.accesses.writes.clear()
 
-        with pytest.raises(RequestTooLarge, match="at most 10000 items by ranges in one call, not 10001"):
+        with pytest.raises(RequestTooLarge, match="at most 10000 items by them in one call, not 10001"):
             world.ledger.ack(ranges=[ItemRange(group.prefix)])
         assert not world.accesses.writes
 
@@ -153,6 +154,35 @@ class TestVersions:
         )
 
         assert totals(world, batch) == ({"rows": 0, "cents": 0}, False)
+
+    def test_an_item_marked_without_sums_makes_the_totals_inexact(self, world: World) -> None:
+        # Given an item whose values a version of fanin without totals has dropped
+        batch, group = opened(world, 16)
+        world.ports.words.clear([Clear(WordKey(batch.batch_id, 0, 0), 0b1000, batch.expires_at)])
+        assert totals(world, batch) == ({"rows": 0, "cents": 0}, False)
+
+        # When all others are acknowledged, Then the root and the row do not claim to know the totals
+        world.ledger.ack(results=results(group, [0, 1, 2, *range(4, 16)]))
+        world.ledger.close(batch.batch_id)
+        row = world.ledger.status(batch.batch_id, exact=True).batch
+        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 15, False)
+
+    def test_one_word_marked_without_sums_is_listed_as_inexact(self, world: World) -> None:
+        batch, _ = opened(world, 3)
+        world.ports.words.clear([Clear(WordKey(batch.batch_id, 0, 0), 0b1, batch.expires_at)])
+
+        (row,) = world.ledger.list(State.OPEN).batches
+        assert not row.totals_exact
+
+    def test_a_batch_that_was_completed_without_its_totals_has_them_in_its_words(self, world: World) -> None:
+        # Given a row that a version of fanin without totals has completed
+        batch, group = opened(world, 4)
+        world.ledger.ack(results=results(group, range(4)))
+        now, batches = world.clock.now(), world.ports.batches
+        batches.close(batch.batch_id, now=now)
+        batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=Done(4, 0, False))
+
+        assert totals(world, batch, exact=False) == ({"rows": 4, "cents": -6}, True)
 
 
 class TestRefused:

@@ -29,7 +29,7 @@ def test_a_count_with_an_unknown_total_is_refused(world: World) -> None:
 
     assert counted_sums(parse_ack((), (), [Count(batch.batch_id, 2)])[batch.batch_id], batch) == ()
     with pytest.raises(InvalidRequest, match="it was opened without totals"):
-        check_totals(share, batch)
+        check_totals([share], {batch.batch_id: batch})
 
 
 def test_ranges_are_bounded_only_where_there_are_totals(world: World) -> None:
@@ -37,10 +37,28 @@ def test_ranges_are_bounded_only_where_there_are_totals(world: World) -> None:
         batch = world.ledger.open(OpenBatch(totals=names))
         group = world.ledger.add(batch.batch_id, 10_001)
         (fits,) = parse_ack((), [ItemRange(group.prefix, 0, 10_000)], ()).values()
-        check_totals(fits, batch)
+        check_totals([fits], {batch.batch_id: batch})
         (share,) = parse_ack((), [ItemRange(group.prefix)], ()).values()
         if not names:
-            check_totals(share, batch)
+            check_totals([share], {batch.batch_id: batch})
             continue
         with pytest.raises(RequestTooLarge, match="marked item by item"):
-            check_totals(share, batch)
+            check_totals([share], {batch.batch_id: batch})
+
+
+def test_ranges_of_all_batches_of_a_call_are_bounded_together(world: World) -> None:
+    # Given three batches with totals, and one that is estimated and marks nothing
+    groups = [
+        world.ledger.add(world.ledger.open(OpenBatch(mode=mode, totals=("rows",))).batch_id, 5_000)
+        for mode in (Mode.EXACT, Mode.EXACT, Mode.EXACT, Mode.ESTIMATED)
+    ]
+    world.accesses.writes.clear()
+
+    # When one call names more items than it may mark one by one, Then nothing is written
+    with pytest.raises(RequestTooLarge, match="at most 10000 items by them in one call, not 15000"):
+        world.ledger.ack(ranges=[ItemRange(group.prefix) for group in groups])
+    assert not world.accesses.writes
+
+    # And those that fit are marked
+    receipts = world.ledger.ack(ranges=[ItemRange(group.prefix) for group in groups[1:]])
+    assert [receipt.ranged for receipt in receipts] == [5_000] * 3

@@ -25,7 +25,10 @@ _FAILURES: Final = "failures"
 _CARRIED: Final = "carried"
 """Attribute of a word above level 0: how many words have given it a tally that is whole, without sums."""
 _SUMMED: Final = "summed"
-"""The same of tallies with sums. A version of fanin without totals counts in the other one."""
+"""Attribute of a word of a batch with totals: how many bits were cleared with a whole tally that has sums.
+
+A version of fanin without totals counts in the other one.
+"""
 
 
 class DynamoWords:
@@ -143,10 +146,10 @@ class DynamoWords:
 
         word = number(names.WORD, self._full)
         sums = tuple(int(row[name]["N"]) for name in SUMS if name in row)
-        if not key.level:
-            return Tallied(word, Tally(number(names.FAILED).bit_count(), sums=sums))
         whole = number(_SUMMED if sums else _CARRIED) == (word ^ self._full).bit_count()
-        return Tallied(word, Tally(number(_FAILURES), whole, sums))
+        if key.level:
+            return Tallied(word, Tally(number(_FAILURES), whole, sums))
+        return Tallied(word, Tally(number(names.FAILED).bit_count(), whole or not sums, sums))
 
 
 def _added(clear: Clear, mask: int) -> dict[str, int]:
@@ -155,6 +158,8 @@ def _added(clear: Clear, mask: int) -> dict[str, int]:
     added: Counter[str] = Counter()
     for below in carried:
         if clear.key.level:
-            added.update({_FAILURES: below.failed, _SUMMED if below.sums else _CARRIED: int(below.whole)})
+            added[_FAILURES] += below.failed
+        if clear.key.level or below.sums:
+            added[_SUMMED if below.sums else _CARRIED] += below.whole
         added.update(dict(zip(SUMS, below.sums, strict=False)))
     return added

@@ -111,10 +111,12 @@ class MemoryWords:
     def _tallied(self, key: WordKey) -> Tallied:
         word = self._words.get(key, self._full)
         carried = self._carried.get(key, _Carried())
-        if not key.level:
-            return Tallied(word, Tally(self._failed.get(key, 0).bit_count(), sums=carried.sums))
         given = carried.summed if carried.sums else carried.whole
-        return Tallied(word, Tally(carried.failed, given == (word ^ self._full).bit_count(), carried.sums))
+        whole = given == (word ^ self._full).bit_count()
+        if key.level:
+            return Tallied(word, Tally(carried.failed, whole, carried.sums))
+        failed = self._failed.get(key, 0).bit_count()
+        return Tallied(word, Tally(failed, whole or not carried.sums, carried.sums))
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return self._read("words.read", self._words.get, keys)

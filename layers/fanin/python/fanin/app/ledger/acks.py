@@ -156,7 +156,7 @@ class Acks:
         for share in shares.values():
             for block in share.blocks:
                 check_issued(block, batches[share.batch_id])
-            check_totals(share, batches[share.batch_id])
+        check_totals(shares.values(), batches)
         return batches
 
     def _plan(self, shares: Mapping[int, Share], batches: Mapping[int, Batch]) -> Mapping[int, Plan]:

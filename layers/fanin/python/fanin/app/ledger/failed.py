@@ -13,7 +13,7 @@ from dataclasses import replace
 from fanin.app.ledger.totals import with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
-from fanin.app.ports.words import Tally, WordKey
+from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode
 
 
@@ -82,7 +82,8 @@ class Failed:
             root = roots.get(batch.batch_id)
             if root is None:
                 return batch
-            tally = words[root].tally if root in words else Tally()
+            found = words.get(root, Tallied(tree.full, Tally()))
+            tally = found.for_totals(len(batch.totals), full=tree.full)
             whole = tally.whole and root.level == 0
             batch = with_totals(batch, tally, seen=root.level == 0)
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch

@@ -82,7 +82,7 @@ class Reading:
         if batch.items == 0:
             batch = with_totals(replace(batch, failed_more=False), Tally(), seen=True)
             return Progress(batch, 0, 0)
-        if batch.all_done and not batch.failed_more:
+        if batch.all_done and not batch.failed_more and (batch.totals_exact or not batch.totals):
             return Progress(batch, batch.items, batch.items)
         if exact:
             walk = Walk(self._ports, batch, budget=self._budget)
@@ -180,10 +180,10 @@ class Reading:
         """
         tree, n = self._ports.tree, batch.items
         root = tree.root_level(n)
-        untouched = Tallied(tree.full, Tally())
+        untouched, totals = Tallied(tree.full, Tally()), len(batch.totals)
         top = WordKey(batch.batch_id, root, 0)
-        word, tally = self._ports.words.read_tallied([top]).get(top, untouched)
-        tally = tally.for_totals(len(batch.totals), given=root > 0 and word != tree.full)
+        found = self._ports.words.read_tallied([top]).get(top, untouched)
+        word, tally = found.word, found.for_totals(totals, full=tree.full)
         level, words, unread = root, {0: word}, 0
         if root:
             keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
@@ -192,8 +192,7 @@ class Reading:
             reads += len(affordable)
             unread = len(keys) - len(affordable)
             level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
-            given = root > 1
-            below = (found.tally.for_totals(len(batch.totals), given=given) for found in read.values())
+            below = (found.for_totals(totals, full=tree.full) for found in read.values())
             tally = reduce(Tally.and_, below, tally)
         pending = sum(
             self._size(level - 1, child, n)

@@ -21,6 +21,7 @@ from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.totals import Sums, by_name
+from fanin.domain.tree import positions
 from fanin.errors import BatchGone, BatchNotFound, FaninError
 
 Brought: TypeAlias = Mapping[WordKey, Mapping[int, Sums]]
@@ -97,10 +98,19 @@ class Settler:
         Raises:
             Throttled, ServiceUnavailable: a batch row could not be read or written; repeat the whole call.
         """
-        mine = {
-            key: {place: Tally(sums=sums) for place, sums in brought.get(key, {}).items()} for key in marks
-        }
-        return self._settle({key: _Mark(mask, mine[key]) for key, mask in marks.items()}, failed)
+        told = {key: _Mark(mask, self._brought(key, mask, brought)) for key, mask in marks.items()}
+        return self._settle(told, failed)
+
+    def _brought(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
+        """What each item of a word brings to the totals of its batch; many bring nothing.
+
+        These add zeros, so that a bit which a version of fanin without totals has cleared can be told apart.
+        """
+        totals = () if key.level else self._row(key).totals
+        if not totals:
+            return {}
+        nothing, values = Tally(sums=(0,) * len(totals)), brought.get(key, {})
+        return {at: Tally(sums=values[at]) if at in values else nothing for at in positions(mask)}
 
     def _settle(
         self, marks: Mapping[WordKey, _Mark], failed: Collection[WordKey] = ()
@@ -267,7 +277,7 @@ class Settler:
         """
         marks: dict[WordKey, _Mark] = {}
         for key, found in done.items():
-            tally = found.for_totals(len(self._row(key).totals), given=key.level > 0)
+            tally = found.for_totals(len(self._row(key).totals), given=True)
             if self._is_top(key):
                 if (batch := self._row(key)).state is State.CLOSED:
                     self._complete(batch, tally)

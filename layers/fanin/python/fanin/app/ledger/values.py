@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
 from fanin.app.ledger.ack_request import Share
@@ -11,13 +12,26 @@ from fanin.domain.totals import Sums, in_order, plus
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 
-def check_totals(share: Share, batch: Batch) -> None:
-    """Refuse values that cannot be added.
+def check_totals(shares: Iterable[Share], batches: Mapping[int, Batch]) -> None:
+    """Refuse values that cannot be added, and ranges that are too long to be marked item by item.
 
     Raises:
-        InvalidRequest: the batch has no such total, or an item is named twice with different values.
-        RequestTooLarge: ranges of a batch with totals have more items than one call may mark one by one.
+        InvalidRequest: a batch has no such total, or an item is named twice with different values.
+        RequestTooLarge: ranges of batches with totals have more items than one call may mark one by one.
     """
+    ranged = 0
+    for share in shares:
+        batch = batches[share.batch_id]
+        _check_values(share, batch)
+        ranged += share.ranged if batch.totals and batch.mode is Mode.EXACT else 0
+    if ranged > limits.MAX_IDS:
+        raise RequestTooLarge(
+            "ranges of batches with totals are marked item by item: name at most"
+            f" {limits.MAX_IDS} items by them in one call, not {ranged}"
+        )
+
+
+def _check_values(share: Share, batch: Batch) -> None:
     names = tuple(batch.totals)
     seen: dict[int, Sums] = {}
     for ordinal, values in share.results:
@@ -29,11 +43,6 @@ def check_totals(share: Share, batch: Batch) -> None:
             )
     for values in share.counted_totals:
         in_order(values, names, batch_id=batch.batch_id)
-    if names and share.ranged > limits.MAX_IDS:
-        raise RequestTooLarge(
-            f"batch {batch.batch_id} has totals, so its ranges are marked item by item: name at most"
-            f" {limits.MAX_IDS} items by ranges in one call, not {share.ranged}"
-        )
 
 
 def counted_sums(share: Share, batch: Batch) -> Sums:

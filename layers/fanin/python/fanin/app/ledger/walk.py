@@ -70,7 +70,7 @@ class Walk:
             yield from self._descend(self._ports.tree.root_level(self._batch.items), iter([0]))
 
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[Visited]:
-        tree, batch = self._ports.tree, self._batch
+        tree, batch, totals = self._ports.tree, self._batch, len(self._batch.totals)
         while chunk := list(islice(numbers, self.chunk)):
             if self.stopped_at is None and self.reads >= self._budget:
                 self.stopped_at = max(self._start, chunk[0] * tree.span(level))
@@ -81,7 +81,7 @@ class Walk:
             words = self._ports.words.read_tallied(keys)
             untouched = Tallied(tree.full, Tally())
             visited = [
-                Visited(level, key.number, found.word, self._tally(level, found))
+                Visited(level, key.number, found.word, found.for_totals(totals, full=tree.full))
                 for key in keys
                 for found in (words.get(key, untouched),)
             ]
@@ -90,10 +90,6 @@ class Walk:
                 yield one
             if level:
                 yield from self._descend(level - 1, self._children(level, visited))
-
-    def _tally(self, level: int, found: Tallied) -> Tally:
-        given = level > 0 and found.word != self._ports.tree.full
-        return found.tally.for_totals(len(self._batch.totals), given=given)
 
     def _children(self, level: int, visited: list[Visited]) -> Iterator[int]:
         tree = self._ports.tree

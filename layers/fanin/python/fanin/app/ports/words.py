@@ -43,8 +43,8 @@ class Tally(NamedTuple):
 
         Args:
             totals: how many totals the batch has.
-            given: whether words below have given their tallies. A version of fanin without totals gives
-                tallies without sums; then something may be missing.
+            given: whether any bit of the word is clear. A version of fanin without totals clears bits without
+                adding sums; then something may be missing.
         """
         if len(self.sums) == totals:
             return self
@@ -59,6 +59,10 @@ class Tallied(NamedTuple):
 
     word: int
     tally: Tally
+
+    def for_totals(self, totals: int, *, full: int) -> Tally:
+        """The tally with a sum for each total of its batch; ``full`` is a word with every bit pending."""
+        return self.tally.for_totals(totals, given=self.word != full)
 
 
 class Clear(NamedTuple):

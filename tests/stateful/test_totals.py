@@ -1,0 +1,140 @@
+"""Totals under hundreds of seeds; and proof that a ledger which adds them wrongly would not pass.
+
+``test_simulation`` plays thousands of others, of which half have batches with totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fanin.adapters.memory.words import MemoryWords
+from fanin.app.ledger import ack_receipts
+from fanin.app.ledger.ack_request import Span
+from fanin.app.ledger.settle import Settler
+from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
+from fanin.domain.batch import Batch
+from fanin.domain.totals import plus
+from fanin.domain.tree import Tree, positions
+from tests.stateful.model import Broken
+from tests.stateful.simulation import Simulation
+
+SEEDS = range(200)
+ENOUGH = range(400)
+"""Seeds within which each of the broken ledgers must be found out."""
+
+
+def test_what_must_be_met_is_met_often() -> None:
+    # Given worlds with totals
+    played = [simulation for seed in SEEDS if (simulation := Simulation(3, seed)).totals]
+
+    # When they are played
+    for simulation in played:
+        simulation.play()
+
+    # Then in many of them duplicates bring other values, and processes without totals write
+    assert sum(any(one.values.beaten.values()) for one in played) > len(played) / 4
+    assert sum(one.former for one in played) > len(played) / 5
+    assert sum(bool(one.world.deaths) for one in played) > len(played) / 20
+
+
+def found_out(width: int) -> bool:
+    """Whether some seed shows that totals are wrong, and not something else."""
+    for seed in ENOUGH:
+        simulation = Simulation(width, seed)
+        if not simulation.totals:
+            continue
+        try:
+            simulation.play()
+        except Broken as broken:
+            assert ": the totals " in str(broken)  # noqa: PT017
+            return True
+    return False
+
+
+def sums_of(self: MemoryWords, clear: Clear, mask: int) -> None:
+    """Add the sums of some bits, and nothing else."""
+    for position in positions(mask):
+        carried = self._carried.get(clear.key)
+        if carried and position in clear.carried:
+            carried.sums = plus(carried.sums, clear.carried[position].sums)
+
+
+def adds_on_a_duplicate(self: MemoryWords, clear: Clear, mask: int) -> Any:
+    sums_of(self, clear, mask & ~self._words.get(clear.key, self._full) if not clear.key.level else 0)
+    return attempt(self, clear, mask)
+
+
+def parent_adds_twice(self: MemoryWords, clear: Clear, mask: int) -> Any:
+    answer, moved = attempt(self, clear, mask)
+    if clear.key.level and moved:
+        sums_of(self, clear, mask)
+        answer = self._tallied(clear.key)
+    return answer, moved
+
+
+def parent_adds_on_a_duplicate(self: MemoryWords, clear: Clear, mask: int) -> Any:
+    sums_of(self, clear, mask & ~self._words.get(clear.key, self._full) if clear.key.level else 0)
+    return attempt(self, clear, mask)
+
+
+def adds_the_whole_of_a_partial_duplicate(self: MemoryWords, clear: Clear, mask: int) -> Any:
+    answer, moved = attempt(self, clear, mask)
+    if moved and not clear.key.level:
+        sums_of(self, clear, clear.mask & ~mask)
+        answer = self._tallied(clear.key)
+    return answer, moved
+
+
+def residues_rise_without_sums(self: Settler, words: Mapping[WordKey, Tallied]) -> None:
+    rise(self, {key: Tallied(found.word, zeroed(found.tally)) for key, found in words.items()})
+
+
+def zeroed(tally: Tally) -> Tally:
+    return tally._replace(sums=(0,) * len(tally.sums))
+
+
+def healed_without_sums(self: Settler, done: Mapping[WordKey, Tally]) -> None:
+    carry_up(self, {key: zeroed(tally) for key, tally in done.items()})
+
+
+def passes_over(span: Span, batch: Batch, tree: Tree) -> dict[WordKey, int]:
+    cover = tree.cover(span.start, span.stop, batch.items)
+    return {WordKey(batch.batch_id, mark.level, mark.number): mark.mask for mark in cover}
+
+
+def trusts_tallies_without_sums(self: Tally, totals: int, *, given: bool) -> Tally:
+    return for_totals(self, totals, given=given and False)
+
+
+attempt = MemoryWords._attempt
+rise = Settler._rise
+carry_up = Settler._carry_up
+for_totals = Tally.for_totals
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (MemoryWords, "_attempt", adds_on_a_duplicate),
+        (MemoryWords, "_attempt", adds_the_whole_of_a_partial_duplicate),
+        (MemoryWords, "_attempt", parent_adds_twice),
+        (MemoryWords, "_attempt", parent_adds_on_a_duplicate),
+        (Settler, "_rise", residues_rise_without_sums),
+        (Settler, "_carry_up", healed_without_sums),
+        (ack_receipts, "_covered", passes_over),
+        (Tally, "for_totals", trusts_tallies_without_sums),
+    ],
+    ids=lambda found: getattr(found, "__name__", "").replace("_", " ") or None,
+)
+@pytest.mark.parametrize("width", [2, 3])
+def test_a_total_that_is_wrong_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any, width: int
+) -> None:
+    # Given a ledger that adds wrongly in one step
+    monkeypatch.setattr(where, name, mutant)
+
+    # When some hundred seeds are played, Then one of them shows it
+    assert found_out(width)

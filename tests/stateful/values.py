@@ -1,0 +1,203 @@
+"""What acknowledged items bring, and what of it counts: the values of the write that cleared the item's bit.
+
+Which write that is cannot be told from answers: they are lost, requests come late, and a call that dies may
+have written. So the raw words are looked at around each write, without the code under test.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any, Final
+
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey, WordStore
+from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
+from fanin.domain.batch import Batch
+from fanin.domain.tree import positions
+from tests.stateful.model import ordinal_of, require
+
+NAMES: Final = ("net", "size")
+"""Totals of a batch: one may fall, the other only grows."""
+LARGE: Final = 2**53
+
+Values = Mapping[str, int]
+
+
+class ValuesModel:
+    """Follows every write to a leaf, and knows whose values it had to add.
+
+    Args:
+        rng: decides what items bring.
+        actor: name of whoever acts.
+
+    Attributes:
+        counted: batch → ordinal → values of the write that cleared its bit.
+        beaten: how many values came with an item that was marked before, by batch.
+    """
+
+    def __init__(self, rng: Random, actor: Callable[[], str]) -> None:
+        self._rng = rng
+        self._actor = actor
+        self._memory = Memory()
+        self._calls: dict[str, Mapping[str, Values]] = {}
+        self._offers: dict[int, tuple[Clear, dict[int, Values]]] = {}
+        self.counted: defaultdict[int, dict[int, Values]] = defaultdict(dict)
+        self.beaten: defaultdict[int, int] = defaultdict(int)
+
+    def watch(self, memory: Memory) -> None:
+        """Look at the words before and after each write."""
+        self._memory, words = memory, memory.words
+
+        def watched(clear: Clear, mask: int) -> Any:
+            before = words._words.get(clear.key, words._full)
+            answer = type(words)._attempt(words, clear, mask)
+            self._note(clear, before, before & ~words._words.get(clear.key, words._full))
+            return answer
+
+        words._attempt = watched  # type: ignore[method-assign]
+
+    @contextmanager
+    def bringing(
+        self, items: Sequence[str], has_totals: Callable[[int], object]
+    ) -> Iterator[dict[str, Values]]:
+        """Draw what the items of one call bring; a repeat of a call draws anew, as repeated work may."""
+        brought = {
+            item: self._draw()
+            for item in dict.fromkeys(items)
+            if has_totals(ordinal_of(item)[0]) and self._rng.random() < 0.8
+        }
+        self._calls[self._actor()] = brought
+        try:
+            yield brought
+        finally:
+            del self._calls[self._actor()]
+
+    def _draw(self) -> Values:
+        rng = self._rng
+        values = {"net": rng.choice((rng.randint(-9, 9), LARGE, -LARGE)), "size": rng.randint(0, 5)}
+        return {name: values[name] for name in NAMES if rng.random() < 0.9}
+
+    def offer(self, clear: Clear) -> None:
+        """Somebody is about to send a write."""
+        values: dict[int, Values] = {}
+        for item, brought in self._calls.get(self._actor(), {}).items():
+            batch_id, ordinal = ordinal_of(item)
+            if (batch_id, 0) == clear.key[:2]:
+                values[ordinal] = brought
+        self._offers[id(clear)] = clear, values
+
+    def _note(self, clear: Clear, before: int, first: int) -> None:
+        batch_id, level, number = clear.key
+        if level:
+            return
+        _, values = self._offers[id(clear)]
+        base = number * self._memory.tree.width
+        for position in positions(first):
+            self.counted[batch_id][base + position] = values.get(base + position, {})
+        late = sum(
+            not before >> ordinal - base & 1
+            for ordinal in values
+            if 0 <= ordinal - base < before.bit_length()
+        )
+        self.beaten[batch_id] += late
+
+    def expected(self, batch_id: int) -> dict[str, int]:
+        """The totals of a batch, at this moment."""
+        values = self.counted[batch_id].values()
+        return {name: sum(brought.get(name, 0) for brought in values) for name in NAMES}
+
+    def check(self, row: Batch, *, exact: bool, what: str) -> None:
+        """Compare the totals that somebody was told, while nobody writes.
+
+        Args:
+            row: with the totals.
+            exact: whether it must know them exactly.
+            what: who says so.
+        """
+        if not row.totals:
+            return
+        expected = self.expected(row.batch_id)
+        require(
+            row.totals_exact or not exact, f"{what}: the totals {row.totals} are not exact, but {expected}"
+        )
+        wrong = row.totals_exact and row.totals != expected
+        require(not wrong, f"{what}: the totals are {row.totals}, and not {expected}")
+
+
+# A process of the version before totals.
+
+
+class FormerLedger(LedgerService):
+    """It ignores the fields of a request that it does not know."""
+
+    def ack(
+        self,
+        items: Sequence[str] = (),
+        *,
+        ranges: Sequence[ItemRange] = (),
+        counts: Sequence[Count] = (),
+        results: Sequence[Result] = (),
+    ) -> list[Receipt]:
+        return super().ack([*items, *(result.item for result in results)], ranges=ranges, counts=counts)
+
+    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
+        return super().fail([replace(failure, totals={}) for failure in failures])
+
+
+class FormerWords:
+    """A ``WordStore`` that neither writes sums nor sees them."""
+
+    def __init__(self, words: WordStore) -> None:
+        self._words = words
+        self.read, self.read_failed = words.read, words.read_failed
+
+    def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
+        plain = [
+            clear._replace(carried={at: tally._replace(sums=()) for at, tally in clear.carried.items()})
+            for clear in clears
+        ]
+        return [
+            outcome._replace(tally=_former(clear.key, outcome.tally))
+            if isinstance(outcome, Cleared)
+            else outcome
+            for clear, outcome in zip(plain, self._words.clear(plain), strict=True)
+        ]
+
+    def read_tallied(self, keys: Sequence[WordKey]) -> dict[WordKey, Tallied]:
+        found = self._words.read_tallied(keys)
+        return {key: Tallied(word, _former(key, tally)) for key, (word, tally) in found.items()}
+
+
+def _former(key: WordKey, tally: Tally) -> Tally:
+    """A word with sums has been given some; a version without totals misses those among its tallies."""
+    return Tally(tally.failed, whole=not key.level or (tally.whole and not tally.sums))
+
+
+class FormerBatches:
+    """A ``BatchStore`` whose rows have no totals."""
+
+    def __init__(self, batches: Any) -> None:
+        self._batches = batches
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        call = getattr(self._batches, method)
+        return lambda *args, **kwargs: _without_totals(call(*args, **kwargs))
+
+
+def _without_totals(answer: Any) -> Any:
+    match answer:
+        case Batch():
+            return replace(answer, totals={}, totals_exact=False)
+        case dict():
+            return {key: _without_totals(value) for key, value in answer.items()}
+        case tuple() if not hasattr(answer, "_replace"):
+            return tuple(map(_without_totals, answer))
+        case _ if hasattr(answer, "batches"):
+            return answer._replace(batches=list(map(_without_totals, answer.batches)))
+        case _:
+            return answer
