@@ -32,6 +32,7 @@ from bench import (
     spark_audit,
     spark_coalesce,
     spark_fan_out,
+    totals,
     writers,
 )
 from bench.figures import Figure, number, worst
@@ -41,6 +42,7 @@ Measurement = Callable[[], list[Figure]]
 COUNTED: dict[str, list[Measurement]] = {
     "single": [single.in_random_order, single.in_order, single.across_words],
     "writers": [writers.interleaved, writers.threads, dynamodb.emulated],
+    "totals": [totals.one_at_a_time, totals.ranges],
     "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
     "reading": [reading.closing, reading.bounds, reading.holding, reading.missing, reading.diagnosis],
     "patterns": [buffers.one_at_a_time, buffers.in_tens, frames.envelopes],

@@ -24,10 +24,11 @@ from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.ports.words import Claim, Clear, WordKey
+from fanin.app.ports.words import Claim, Clear, Tally, WordKey
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
-from fanin.domain.tree import Tree
+from fanin.domain.totals import MAX_TOTALS, MAX_VALUE, Sums
+from fanin.domain.tree import Tree, positions
 from fanin.local import emulator
 
 HOME = (
@@ -54,7 +55,11 @@ def emulated() -> list[Figure]:
             words=DynamoWords(WORDS, connection),
             parts=DynamoParts(PARTS, connection),
         )
-        return [*_shared_words(ports, Meter(client)), _largest_word(ports, client)]
+        return [
+            *_shared_words(ports, Meter(client)),
+            _largest_word(ports, client, ()),
+            _largest_word(ports, client, (-MAX_VALUE,) * MAX_TOTALS),
+        ]
 
 
 def _shared_words(ports: Ports, meter: Meter) -> list[Figure]:
@@ -74,18 +79,26 @@ def _shared_words(ports: Ports, meter: Meter) -> list[Figure]:
     return contended("DynamoDB adapters", writes, reads, refused, ITEMS)
 
 
-def _largest_word(ports: Ports, client: Any) -> Figure:
-    """The last leaf of the largest batch with every item leased and failed, before and after its last bit."""
+def _largest_word(ports: Ports, client: Any, sums: Sums) -> Figure:
+    """A last leaf of the largest batch with every item leased and failed, before and after its last bit.
+
+    Args:
+        ports: the stores.
+        client: of DynamoDB.
+        sums: what each item brings to the totals of the batch.
+    """
     tree = Tree()
-    key = WordKey(MAX_BATCH_ID, 0, tree.last(0, MAX_ITEMS))
+    key = WordKey(MAX_BATCH_ID, 0, tree.last(0, MAX_ITEMS) - len(sums))
     ports.words.claim([Claim(key, bit, now=2**32, until=2**33, expires_at=2**35) for bit in range(64)])
     sizes = []
     for mask in (tree.full >> 1, tree.bits[-1]):
-        ports.words.clear([Clear(key, mask, expires_at=2**35, failed=True)])
+        brought = {at: Tally(sums=sums) for at in positions(mask)} if sums else {}
+        ports.words.clear([Clear(key, mask, expires_at=2**35, failed=True, carried=brought)])
         row = client.get_item(TableName=WORDS, Key={names.WORD_ID: {"S": word_id(key)}}, ConsistentRead=True)
         sizes.append(_size(row["Item"]))
     note = "DynamoDB's rules; 64 items leased and failed, longest key"
-    return Figure("bytes of the row of a full word", max(sizes), at_most=1_023, note=note)
+    what = f" with {len(sums)} totals" if sums else ""
+    return Figure(f"bytes of the row of a full word{what}", max(sizes), at_most=1_023, note=note)
 
 
 def _size(item: dict[str, Any]) -> int:

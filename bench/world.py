@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -54,9 +54,16 @@ class World:
         """A process that has cached nothing yet."""
         return LedgerService(self.memory.ports())
 
-    def batch(self, items: int, *, closed: bool = False, on_failure: OnFailure = OnFailure.DONE) -> Batch:
+    def batch(
+        self,
+        items: int,
+        *,
+        closed: bool = False,
+        on_failure: OnFailure = OnFailure.DONE,
+        totals: Sequence[str] = (),
+    ) -> Batch:
         """Open a batch and add items, in as many calls as that takes."""
-        batch = self.ledger.open(OpenBatch(on_failure=on_failure))
+        batch = self.ledger.open(OpenBatch(on_failure=on_failure, totals=totals))
         for added in range(0, items, MAX_COUNT):
             self.ledger.add(batch.batch_id, min(items - added, MAX_COUNT))
         return self.ledger.close(batch.batch_id) if closed else batch

@@ -21,6 +21,7 @@ from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 from fanin.adapters.received_messages import ReceivedMessages
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
+from fanin.client.messages import ReceivedMessage
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.entry import queues
@@ -44,6 +45,7 @@ class Service:
     """The queues and functions around a ledger whose store throttles some calls until a time.
 
     Attributes:
+        adds: whether messages bring values to the totals of their batch.
         handled: how often each message was handled.
         parked: messages that a function gave up.
     """
@@ -59,10 +61,11 @@ class Service:
         self.acks, self.lost = self._queue(store, "acks", 360, names.ACK_TRIES)
         self.work, dead = self._queue(store, "work", 180, 5)
         self.tracker = Tracker(Services(ports), lambda: self.sqs, self.acks.url, self.clock)
+        self.adds = False
         self.handled: Counter[str] = Counter()
         self.parked: list[Any] = []
         received, ledger = ReceivedMessages(lambda: self.sqs), LedgerService(ports)
-        consume = self.tracker.sqs_handler(lambda message: self.handled.update([message.body]))
+        consume = self.tracker.sqs_handler(self._handle)
         self._sources = [
             EventSource(store, self.work.url, consume),
             EventSource(
@@ -81,6 +84,12 @@ class Service:
                 ),
             ),
         ]
+
+    def _handle(self, message: ReceivedMessage) -> None:
+        """Do the work of a message; done again, it brings another value."""
+        self.handled[message.body] += 1
+        if self.adds:
+            message.add(sum=int(message.body), times=self.handled[message.body])
 
     @staticmethod
     def _queue(store: QueueStore, name: str, hidden: int, tries: int) -> tuple[Queue, Queue]:
@@ -133,6 +142,26 @@ def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled: Callable[[
     assert service.lost.counts() == (0, 0, 0)
 
 
+@pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(8))])
+def test_an_hour_of_throttling_adds_every_value_once(throttled: Callable[[str], bool]) -> None:
+    # Given a batch whose messages bring values, and come again now and then
+    service = Service(throttled)
+    service.adds = True
+    batch = service.tracker.attach(service.tracker.open(totals=["sum", "times"]).batch_id)
+    batch.send(service.work.url, map(str, range(ITEMS)))
+    batch.close()
+
+    # When an hour passes, and the time after it
+    service.run()
+
+    # Then the total is that of all items, each counted once
+    row = service.tracker.status(batch.id).batch
+    assert (row.state, row.totals_exact) == (State.COMPLETE, True)
+    assert row.totals["sum"] == sum(range(ITEMS))
+    assert ITEMS <= row.totals["times"] <= service.handled.total()
+    assert service.parked == []
+
+
 def test_work_is_not_done_again_for_want_of_an_ack() -> None:
     service = Service(never_words)
     batch = service.tracker.attach(service.tracker.open().batch_id)
@@ -172,12 +201,18 @@ def test_an_hour_of_throttling_counts_nothing_twice(throttled: Callable[[str], b
     # Given messages of the ack queue that mix an exact batch and two estimated ones in every way
     service = Service(throttled)
     tracker = service.tracker
-    exact, *estimated = (tracker.open(mode=mode).batch_id for mode in ("exact", "estimated", "estimated"))
+    modes = ("exact", "estimated", "estimated")
+    exact, *estimated = (tracker.open(mode=mode, totals=["sum"]).batch_id for mode in modes)
     items, counted, failing = (tracker.add(batch_id, ITEMS) for batch_id in (exact, *estimated))
     for n in range(ITEMS):
         kinds: list[dict[str, Any]] = [
-            {"items": [items[n], counted[n]]},
-            {"items": [items[n]], "counts": [{"batch_id": one, "n": 1} for one in estimated]},
+            {"items": [items[n], counted[n]]}
+            if n % 8
+            else {"items": [items[n]], "results": [{"item": counted[n], "totals": {"sum": n}}]},
+            {
+                "results": [{"item": items[n], "totals": {"sum": n}}],
+                "counts": [{"batch_id": one, "n": 1, "totals": {"sum": n}} for one in estimated],
+            },
             {"failures": [{"item": failing[n]}, {"item": items[n]}]},
             {"items": [items[n]], "failures": [{"item": failing[n]}]},
         ]
@@ -188,6 +223,8 @@ def test_an_hour_of_throttling_counts_nothing_twice(throttled: Callable[[str], b
 
     # Then each was counted once, and every item is marked
     assert [tracker.status(one).batch.acked for one in estimated] == [ITEMS // 2, 3 * ITEMS // 4]
+    brought = [sum(n for n in range(ITEMS) if n % 8 in some) for some in ((1, 5), (0, 1, 5), (1, 5))]
+    assert [tracker.status(one, exact=True).batch.totals["sum"] for one in (exact, *estimated)] == brought
     assert tracker.missing(exact).ranges == ()
     assert service.parked == []
     assert service.lost.counts() == (0, 0, 0)

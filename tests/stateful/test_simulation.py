@@ -14,7 +14,7 @@ import pytest
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.settle import NOTHING_BROUGHT, Brought, Settler
 from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import positions
@@ -90,7 +90,11 @@ def leave(_self: Settler, _finished: object) -> None:
 
 
 def parents_first(
-    self: Settler, marks: Mapping[WordKey, int], *, failed: Collection[WordKey] = ()
+    self: Settler,
+    marks: Mapping[WordKey, int],
+    *,
+    failed: Collection[WordKey] = (),
+    brought: Brought = NOTHING_BROUGHT,
 ) -> dict[WordKey, Outcome]:
     """Write the parent of each word that is about to be finished, and only then the word."""
     words = self._ports.words.read(list(marks))
@@ -99,7 +103,7 @@ def parents_first(
         self._ports.words.clear(
             [Clear(key, mark.mask, 0, carried=mark.carried) for key, mark in parents.items()]
         )
-    return try_to_settle(self, marks, failed=failed)
+    return try_to_settle(self, marks, failed=failed, brought=brought)
 
 
 def early(self: KnownBatches, batch_id: int) -> Batch | None:

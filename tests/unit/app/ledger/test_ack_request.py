@@ -7,7 +7,7 @@ import pytest
 from fanin.app.ledger.ack_request import Named, Share, Span, parse_ack, parse_failures
 from fanin.app.ports.parts import FailureRow
 from fanin.domain import ids, limits
-from fanin.domain.acks import Acks, Count, Failure, ItemRange
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Result
 from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
 
 SALT = bytes(16)
@@ -169,3 +169,34 @@ def test_too_much_is_refused_before_it_is_parsed() -> None:
         parse_ack(["x"], [ItemRange("x")] * (limits.MAX_RANGES + 1), [Count(1, 1)])
     with pytest.raises(RequestTooLarge, match="1001 counts in"):
         parse_ack(["x"], [ItemRange("x")], [Count(1, 1)] * (limits.MAX_COUNTS + 1))
+
+
+class TestRest:
+    """What is left of a share is asked for again as it was."""
+
+    def test_of_an_item_that_is_named_twice_has_both_values(self) -> None:
+        results = [Result(item(LATE, 2), {"rows": 1}), Result(item(LATE, 2), {"rows": 2})]
+        (share,) = parse_ack([item(EARLY, 0)], (), (), results).values()
+
+        assert share.acks == Acks([item(EARLY, 0)], [], (), results=results)
+
+    def test_of_counts_keeps_each_value_within_its_bounds(self) -> None:
+        counts = [Count(7, 5, {"rows": 2**53}), Count(7, 4), Count(7, 3, {"rows": 2**53})]
+        (share,) = parse_ack((), (), counts).values()
+
+        (again,) = parse_ack((), (), share.acks.counts).values()
+        assert share.acks.counts == [Count(7, 11, {"rows": 2**53}), Count(7, 1, {"rows": 2**53})]
+        assert (again.counted, again.counted_totals) == (share.counted, share.counted_totals)
+
+    def test_of_failures_has_their_values(self) -> None:
+        failures = [Failure(item(LATE, 2), "no", totals={"rows": 1}), Failure(item(LATE, 2), "no")]
+        (share,) = parse_failures(failures).values()
+
+        assert share.acks.failures == failures
+
+
+def test_an_item_with_a_result_is_named_once_although_items_name_it_too() -> None:
+    result = Result(item(LATE, 2), {"rows": 1})
+    (share,) = parse_ack([item(LATE, 2), item(EARLY, 0)], (), (), [result]).values()
+
+    assert share == Share(7, (Named(EARLY, [10]), Named(LATE, [102])), results=((102, {"rows": 1}),))

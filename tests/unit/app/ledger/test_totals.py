@@ -10,10 +10,11 @@ from fanin.app.ledger.totals import Totals
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Failure, ItemRange, Result
-from fanin.domain.batch import Batch, Mode, OpenBatch, State
+from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.selection import Selection
 from fanin.domain.tree import Mark
-from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.errors import BatchGone, InvalidRequest, RequestTooLarge
 from tests.unit.app.conftest import Crash, World
 
 NAMES = ("rows", "cents")
@@ -117,6 +118,75 @@ class TestSums:
         assert totals(world, batch)[0]["rows"] == 16
         assert world.ledger.verify(batch.batch_id).batch.totals == {"rows": 16, "cents": -120}
         assert totals(world, batch) == ({"rows": 16, "cents": -120}, True)
+
+
+class TestVerify:
+    def test_says_that_a_row_has_other_totals_than_its_words_and_repairs_nothing(self, world: World) -> None:
+        # Given a complete batch whose row says something else
+        batch, group = opened(world, 16)
+        world.ledger.ack(results=results(group, range(16)))
+        now, batches = world.clock.now(), world.ports.batches
+        batches.close(batch.batch_id, now=now)
+        done = Done(16, 0, failed_more=False, totals={"rows": 21, "cents": 0}, totals_exact=True)
+        batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=done)
+
+        verdict = world.ledger.verify(batch.batch_id)
+        assert not verdict.repaired
+        (found,) = verdict.disagreements
+        assert "{'rows': 21, 'cents': 0}, but its words {'rows': 16, 'cents': -120}" in found
+
+    def test_repairs_words_of_a_batch_that_was_completed_around_them(self, world: World) -> None:
+        # Given a complete row whose last word was never settled
+        batch, group = opened(world, 20)
+        world.ledger.ack(results=results(group, range(20)))
+        now, batches = world.clock.now(), world.ports.batches
+        batches.close(batch.batch_id, now=now)
+        batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=Done(20, 0, False))
+
+        assert world.ledger.verify(batch.batch_id).repaired
+        assert totals(world, batch) == ({"rows": 20, "cents": -190}, True)
+
+    def test_finds_nothing_in_a_complete_batch_of_any_depth(self, world: World) -> None:
+        for items in (0, 1, 4, 16, 17, 65):
+            batch, group = (
+                opened(world, items) if items else (world.ledger.open(OpenBatch(totals=NAMES)), None)
+            )
+            if group is not None:
+                world.ledger.ack(results=results(group, range(items)))
+            world.ledger.close(batch.batch_id)
+
+            verdict = world.ledger.verify(batch.batch_id)
+            assert (verdict.disagreements, verdict.batch.totals["rows"]) == ((), items)
+            assert verdict.batch.totals_exact
+
+    def test_of_a_removed_batch_is_refused(self, world: World) -> None:
+        batch, _ = opened(world, 4)
+        world.ledger.cancel(batch.batch_id)
+        world.ledger.remove(batch.batch_id)
+
+        with pytest.raises(BatchGone):
+            world.ledger.verify(batch.batch_id)
+
+
+class TestEnds:
+    def test_a_cancelled_batch_still_knows_its_totals(self, world: World) -> None:
+        batch, group = opened(world, 64)
+        world.ledger.ack(results=results(group, [*range(16), 40]))
+        world.ledger.cancel(batch.batch_id)
+
+        assert totals(world, batch) == ({"rows": 17, "cents": -160}, True)
+
+    def test_a_held_item_brings_its_values_when_it_is_done(self, world: World) -> None:
+        # Given two items that failed with values, and are held
+        batch, group = opened(world, 2, closed=True, on_failure=OnFailure.HOLD)
+        world.ledger.fail([Failure(item, "no", totals={"rows": 5}) for item in group[:]])
+        assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
+
+        # When one succeeds, and the other is given up, Then what was done counts
+        world.ledger.ack(results=results(group, [0]))
+        world.ledger.release(batch.batch_id, Selection())
+        row = world.ledger.status(batch.batch_id).batch
+        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 1, True)
 
 
 class TestRanges:

@@ -72,7 +72,8 @@ class Ledger(Protocol):
             items: up to 10,000 item ids.
             ranges: up to 1,000 ranges of items; up to 10,000 items of batches with totals.
             counts: up to 1,000 counts, for estimated batches. A repeat counts again.
-            results: items that bring something to the totals of their batches; up to 10,000 with ``items``.
+            results: items that bring something to the totals of their batches; up to 10,000 with ``items``,
+                which may name them, too.
 
         Returns:
             One receipt for each batch.

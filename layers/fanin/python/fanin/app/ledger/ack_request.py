@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
@@ -109,33 +108,40 @@ class Share:
     @property
     def acks(self) -> Acks:
         """The request that names exactly this share."""
-        brought = dict(self.results)
+        brought: dict[int, list[Mapping[str, int]]] = {}
+        for ordinal, values in self.results:
+            brought.setdefault(ordinal, []).append(values)
         if self.notes:
-            return Acks(failures=[self._failure(note, brought.get(note.ordinal, {})) for note in self.notes])
-        named = [
-            (item, ordinal)
-            for named in self.named
-            for item, ordinal in zip(named.items, named.ordinals, strict=True)
-        ]
+            return Acks(failures=[self._failure(note, brought) for note in self.notes])
+        items: list[str] = []
+        results: list[Result] = []
+        for named in self.named:
+            for item, ordinal in zip(named.items, named.ordinals, strict=True):
+                if left := brought.get(ordinal):
+                    results.append(Result(item, left.pop(0)))
+                else:
+                    items.append(item)
         return Acks(
-            items=[item for item, ordinal in named if ordinal not in brought],
+            items=items,
             ranges=[span.item_range for span in self.spans],
             counts=self._counts(),
-            results=[Result(item, brought[ordinal]) for item, ordinal in named if ordinal in brought] or (),
+            results=results or (),
         )
 
-    def _failure(self, note: FailureRow, totals: Mapping[str, int]) -> Failure:
+    def _failure(self, note: FailureRow, brought: Mapping[int, list[Mapping[str, int]]]) -> Failure:
         content = self.messages.get(note.ordinal)
         message = None if content is None else unpack(content)
+        left = brought.get(note.ordinal)
+        totals = left.pop(0) if left else {}
         return Failure(note.item, note.reason, message, note.attempts, note.source, totals)
 
     def _counts(self) -> Sequence[Count]:
+        """The counts; of several with values, each with its own, since their sum may be over the bound."""
         if not self.counted:
             return ()
-        totals: Counter[str] = Counter()
-        for values in self.counted_totals:
-            totals.update(values)
-        return [Count(self.batch_id, self.counted, dict(totals))]
+        first, *others = self.counted_totals or ({},)
+        rest = [Count(self.batch_id, 1, values) for values in others]
+        return [Count(self.batch_id, self.counted - len(rest), first), *rest]
 
 
 def parse_ack(
@@ -148,6 +154,8 @@ def parse_ack(
 ) -> Mapping[int, Share]:
     """Parse a request to mark items done, in which no value is beyond ± ``most``.
 
+    An item that ``results`` names is not named again by ``items``.
+
     Returns:
         Batch id → its share, in the order in which the batches are named first.
 
@@ -156,6 +164,9 @@ def parse_ack(
         InvalidItemId: an item id or a group id is malformed.
         InvalidRequest: a range, a count or a value is out of its bounds.
     """
+    if results:
+        brings = {result.item for result in results}
+        items = [item for item in items if item not in brings]
     limits.at_most("item ids", (*items, *results), limits.MAX_IDS)
     limits.at_most("ranges", ranges, limits.MAX_RANGES)
     limits.at_most("counts", counts, limits.MAX_COUNTS)

@@ -147,6 +147,7 @@ class Reading:
         pending, root_done = 0, batch.items == 0
         stale: dict[WordKey, Tally] = {}
         found: list[str] = []
+        wrong: list[str] = []
         for level, number, word, tally in walk:
             if level == 0:
                 pending += self._leaf(batch, number, word, start).bit_count()
@@ -159,11 +160,11 @@ class Reading:
                 stale[WordKey(batch_id, level, number)] = tally
             else:
                 root_done = True
-                found += _totals_disagree(batch, tally)
+                wrong = _totals_disagree(batch, tally)
         if root_done and batch.state is State.CLOSED:
             found.append("every item is done, but the batch is not complete")
-        unrepairable = batch.all_done and bool(pending or found)
-        if batch.all_done and pending:
+        unrepairable = batch.all_done and pending
+        if unrepairable:
             found.append(f"the batch is complete, but {pending} items are pending")
         repaired = bool(repair and found and not unrepairable)
         if repaired:
@@ -171,7 +172,7 @@ class Reading:
             batch = self._settler.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
         batch = with_totals(batch, walk.tally, seen=at is None and cursor is None)
-        return Verdict(batch, pending, tuple(found), repaired, at)
+        return Verdict(batch, pending, (*found, *wrong), repaired, at)
 
     def _bounds(self, batch: Batch, *, exact: bool, reads: int) -> Progress:
         """Bounds from the root and the level below it: at most 65 words.

@@ -22,7 +22,7 @@ from fanin.domain.reports import (
 )
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
-from fanin.errors import BatchGone, BatchNotFound, PartlyMarked
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, PartlyMarked
 from fanin.wire import batches
 from fanin.wire import items as shapes
 from fanin.wire.json_types import Json
@@ -48,7 +48,13 @@ class HttpsLedger:
 
     def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
         body = batches.OPEN_BATCH.encode(request)
-        return self._modes.note(self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key)))
+        batch = self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key))
+        if request.totals and not batch.totals:
+            raise InvalidRequest(
+                f"the service opened batch {batch.batch_id} without its totals, since its version has none;"
+                " update the stack first"
+            )
+        return self._modes.note(batch)
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         path, body = f"/batches/{batch_id}/items", {"count": count}
@@ -63,7 +69,7 @@ class HttpsLedger:
         results: Sequence[Result] = (),
     ) -> list[Receipt]:
         acks = Acks(items, ranges, counts, results=results)
-        return self._mark("/acks", shapes.ACKS.encode(acks), acks)
+        return self._mark("/acks", shapes.ACKS.encode(acks.naming_all), acks)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._mark("/failures", shapes.FAILURES.encode(failures), Acks(failures=failures))
