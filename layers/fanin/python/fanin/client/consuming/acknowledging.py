@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.app.bisect import REFUSALS, bisect
-from fanin.client.ledger import FAILURES_BYTES, LedgerCalls, failure_bytes
+from fanin.client.ledger import LedgerCalls
+from fanin.client.marking import FAILURES_BYTES, failure_bytes
 from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors
 from fanin.client.sqs_messages import REQUEST_BYTES
