@@ -6,11 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin import Count, Failure, ItemRange, Tracker
+from fanin import Count, Failure, ItemRange, Result, Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.client.marking import FAILURES_BYTES
+from fanin.domain.acks import Acks
 from fanin.domain.batch import State
-from fanin.errors import InvalidRequest
+from fanin.domain.totals import MAX_VALUE
+from fanin.entry.http.route import MAX_BODY
+from fanin.errors import InvalidItemId, InvalidRequest
+from fanin.wire.compact_json import compact
+from fanin.wire.items import ACKS, FAILURES
 from tests.unit.client.conftest import Recorder
 
 
@@ -52,6 +58,11 @@ class TestOddInput:
         with pytest.raises(InvalidRequest, match=message):
             call(tracker)
         assert ledger.calls == []
+
+    @pytest.mark.parametrize("odd", [5, None, b"7:g:0", Result(5, {"rows": 1})])
+    def test_an_id_that_is_not_text_is_refused_by_the_service(self, tracker, odd):
+        with pytest.raises(InvalidItemId, match="item ids are text"):
+            tracker.ack([odd])
 
 
 class TestAcks:
@@ -113,3 +124,26 @@ class TestAcks:
         tracker.fail(Failure(group[1], "late"))
         reasons = [failure.reason for failure in tracker.iter_failures(group.batch_id)]
         assert reasons == ["torn", "late", "wet"]
+
+    def test_results_are_cut_so_that_each_request_fits_the_limit_of_bytes(self, tracker, ledger):
+        # Given more items than fit one request with the longest values that there are
+        names = [f"{place}{'x' * 31}" for place in "abcd"]
+        group = tracker.add(tracker.open(totals=names).batch_id, 6_000)
+        values = dict.fromkeys(names, -MAX_VALUE)
+
+        # When they are acknowledged, and others fail
+        [receipt] = tracker.ack(Result(item, values) for item in group[:5_000])
+        tracker.fail(Failure(item, "torn", totals=values) for item in group[5_000:])
+
+        # Then every request is one that the API takes, and every item is marked
+        acks = [Acks(*args, **named) for name, args, named in ledger.calls if name == "ack"]
+        failed = [args[0] for name, args, _ in ledger.calls if name == "fail"]
+        assert max(len(compact(ACKS.encode(one))) for one in acks) <= MAX_BODY
+        assert max(len(compact(FAILURES.encode(one))) for one in failed) <= FAILURES_BYTES
+        assert receipt.first == 5_000
+        assert tracker.status(group.batch_id, exact=True).done_min == 6_000
+
+    def test_a_value_that_cannot_be_sent_is_refused_before_anybody_is_asked(self, tracker, ledger):
+        with pytest.raises(InvalidRequest, match="must be a whole number"):
+            tracker.ack([Result("7:g:0", {"rows": 0.5})])
+        assert ledger.calls == []

@@ -15,9 +15,13 @@ from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.failures import KeptMessage, checked_message
 from fanin.domain.ids import Group
 from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_RANGES, MAX_REASON, shown
+from fanin.domain.totals import check_values
 from fanin.errors import InvalidRequest
+from fanin.wire.compact_json import compact
 from fanin.wire.messages import pack
 
+ITEMS_BYTES: Final = 650_000
+"""Bytes of the items of one request, with what they bring to totals; ranges and counts have the rest."""
 FAILURES_BYTES: Final = 900_000
 """Bytes of the failures of one request; one with a larger message has a request of its own."""
 
@@ -70,7 +74,7 @@ class MarkingCalls(ReadingCalls):
         ranges = several("ranges", ranges, ItemRange, "[ItemRange(group.prefix, 0, 10)]")
         counts = several("counts", counts, Count, "[Count(batch_id, 10)]")
         requests = zip_longest(
-            chunks(named, max_items=MAX_IDS),
+            chunks(named, max_items=MAX_IDS, size_of=item_bytes, max_bytes=ITEMS_BYTES),
             chunks(ranges, max_items=MAX_RANGES),
             chunks(counts, max_items=MAX_COUNTS),
             fillvalue=(),
@@ -142,7 +146,27 @@ def _kept(reason: str) -> str:
     return reason[:MAX_REASON]
 
 
+def item_bytes(item: str | Result) -> int:
+    """Most bytes of an item that is done, with what it brings to totals, in a request.
+
+    Raises:
+        InvalidRequest: a value is not a whole number within ±2⁵³.
+    """
+    if not isinstance(item, Result):
+        return 3 + len(str(item))  # the service says what is wrong with an id that is not text
+    return 24 + len(str(item.item)) + _values_bytes(item.totals)
+
+
 def failure_bytes(failure: Failure) -> int:
-    """Most bytes of a failure in a request."""
+    """Most bytes of a failure in a request.
+
+    Raises:
+        InvalidRequest: a value is not a whole number within ±2⁵³, or SQS delivers no such message.
+    """
     message = 0 if failure.message is None else len(pack(checked_message(failure.message)))
-    return 64 + len(failure.item) + 6 * len(failure.reason) + message  # six: the longest escape JSON has
+    reason = 6 * len(failure.reason)  # six: the longest escape JSON has
+    return 64 + len(failure.item) + reason + message + _values_bytes(failure.totals)
+
+
+def _values_bytes(totals: Mapping[str, int]) -> int:
+    return 12 + len(compact(dict(check_values(totals)))) if totals else 0
