@@ -84,7 +84,7 @@ class Failed:
                 return batch
             tally = words[root].tally if root in words else Tally()
             whole = tally.whole and root.level == 0
-            batch = with_totals(batch, tally, seen=root.level == 0)
+            batch = with_totals(batch, tally, all_read=root.level == 0)
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch
 
         return tuple(map(seen, batches))
