@@ -5,8 +5,8 @@ from __future__ import annotations
 from bench.figures import Figure
 from bench.world import World
 from fanin import names
-from fanin.app.failures.redrive import RedriveService
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
 

@@ -18,7 +18,7 @@ from infra.settings import Settings
 from infra.storage import REDRIVE
 
 TIMEOUT = 120
-"""Seconds for one job, which leaves the rest to the next after ``fanin.app.failures.redrive.WORK_MS``."""
+"""Seconds for one job, which leaves the rest to the next after ``fanin.app.redrives.redrive.WORK_MS``."""
 
 
 class Redrives(Construct):

@@ -15,10 +15,10 @@ import pytest
 
 from fanin import Failure, ItemFailed, Tracker, names
 from fanin.adapters.backoff import Backoff
-from fanin.app.failures.records import LEASE_MS
-from fanin.app.failures.redrive import RedriveService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
+from fanin.app.redrives.records import LEASE_MS
+from fanin.app.redrives.redrive import RedriveService
 from fanin.client.messages import from_queue
 from fanin.client.paging import chunks
 from fanin.domain.batch import State

@@ -17,13 +17,13 @@ from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.failures.records import LEASE_MS
-from fanin.app.failures.redrive import RedriveService
-from fanin.app.kept.forgetting import forget
+from fanin.app.failures.forgetting import forget
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.ports.words import WordKey
+from fanin.app.redrives.records import LEASE_MS
+from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.failures import KeptMessage

@@ -14,10 +14,10 @@ from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.failures.records import LEASE_MS
-from fanin.app.failures.redrive import RedriveService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.records import LEASE_MS
+from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import ids
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryParts
-from fanin.app.failures import planning, redrive
-from fanin.app.kept.messages import KeptMessages
-from fanin.app.kept.notes import FailureNotes
+from fanin.app.failures.messages import KeptMessages
+from fanin.app.failures.notes import FailureNotes
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives import planning, redrive
 from fanin.errors import FaninError
 from tests.stateful.failures_world import simulate
 

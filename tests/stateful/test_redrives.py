@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryParts
-from fanin.app.failures.delivery import Delivery
-from fanin.app.failures.redrive import RedriveService
+from fanin.app.redrives.delivery import Delivery
+from fanin.app.redrives.redrive import RedriveService
 from fanin.errors import FaninError
 from tests.stateful.redrives import simulate
 

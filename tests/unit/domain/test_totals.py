@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fanin.domain.totals import MAX_VALUE, added, by_name, check_names, check_values, in_order, plus
+from fanin.domain.totals import MAX_VALUE, by_name, check_names, check_values, in_order, plus, with_values
 from fanin.errors import InvalidRequest
 
 
@@ -76,7 +76,7 @@ def test_sums_add_up_total_by_total() -> None:
 
 
 def test_what_an_item_brings_adds_up_or_is_refused_whole() -> None:
-    assert added({"rows": 1}, {"rows": 2, "cents": -3}) == {"rows": 3, "cents": -3}
+    assert with_values({"rows": 1}, {"rows": 2, "cents": -3}) == {"rows": 3, "cents": -3}
     with pytest.raises(InvalidRequest, match="whole number"):
-        added({"rows": 1}, {"rows": MAX_VALUE})
+        with_values({"rows": 1}, {"rows": MAX_VALUE})
     assert check_values({"rows": MAX_VALUE + 1}, 2 * MAX_VALUE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.entry import redrives, wiring
-from tests.unit.app.failures.conftest import Failed
+from tests.unit.app.redrives.conftest import Failed
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.entry.test_queues import event, failed
 from tests.unit.functions.conftest import load

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from fanin.client import ledger as tracker_ledger
-from fanin.client import merging
+from fanin.client import marking, merging
 from fanin.client.consuming.acknowledging import (
     ItemOutcome,
     LedgerAcknowledger,
@@ -139,7 +138,7 @@ class TestLedgerAcknowledger:
         def throttled(failures):
             raise Throttled("slow down")
 
-        monkeypatch.setattr(tracker_ledger, "REPEATS", replace(merging.REPEATS, tries=1))
+        monkeypatch.setattr(marking, "REPEATS", replace(merging.REPEATS, tries=1))
         monkeypatch.setattr(tracker.ledger, "ack", partly)
         monkeypatch.setattr(tracker.ledger, "fail", throttled)
         # When
@@ -158,7 +157,7 @@ class TestLedgerAcknowledger:
         def partly(failures):
             raise PartlyMarked("slow down", receipts=(), rest=Acks(failures=failures[1:]))
 
-        monkeypatch.setattr(tracker_ledger, "REPEATS", replace(merging.REPEATS, tries=1))
+        monkeypatch.setattr(marking, "REPEATS", replace(merging.REPEATS, tries=1))
         monkeypatch.setattr(tracker.ledger, "fail", partly)
         # When
         tracker.acknowledger()([ItemOutcome(item, "torn") for item in group])
@@ -176,7 +175,7 @@ class TestLedgerAcknowledger:
         def spare(_outcomes):
             raise ServiceUnavailable("no answer")
 
-        monkeypatch.setattr(tracker_ledger, "REPEATS", replace(merging.REPEATS, tries=1))
+        monkeypatch.setattr(marking, "REPEATS", replace(merging.REPEATS, tries=1))
         monkeypatch.setattr(tracker.ledger, "ack", partly)
         acknowledge = LedgerAcknowledger(tracker, spare)
         assert unacknowledged(acknowledge, [ItemOutcome(item) for item in group]) == {group[2]}

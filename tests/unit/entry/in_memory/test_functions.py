@@ -18,7 +18,7 @@ from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import ServiceUnavailable
-from tests.unit.app.failures.conftest import Failed
+from tests.unit.app.redrives.conftest import Failed
 
 
 @pytest.fixture

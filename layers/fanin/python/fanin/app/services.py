@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from fanin.app.diagnosis.service import DiagnosisService
     from fanin.app.directory.routing import RoutingService
     from fanin.app.directory.service import DirectoryService
-    from fanin.app.failures.redrive import RedriveService
     from fanin.app.frames.notices import FrameNotices
     from fanin.app.frames.service import FrameService
+    from fanin.app.redrives.redrive import RedriveService
     from fanin.app.scatters.gather import Gather
     from fanin.app.scatters.service import ScatterService
 
@@ -122,7 +122,7 @@ class Services:
 
     @cached_property
     def redrives(self) -> RedriveService:
-        from fanin.app.failures.redrive import RedriveService
+        from fanin.app.redrives.redrive import RedriveService
 
         return RedriveService(self.ledger)
 

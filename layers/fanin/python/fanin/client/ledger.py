@@ -1,12 +1,10 @@
-"""The ledger's calls for people: they take timedeltas and streams of any length."""
+"""The calls on batches, for people: they take timedeltas, and read all pages of an answer."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import zip_longest
-from typing import Any, Final, cast
+from typing import Any
 
 from fanin.client.conversions import (
     Duration,
@@ -15,31 +13,25 @@ from fanin.client.conversions import (
     milliseconds,
     seconds,
     selection,
-    several,
     targets,
 )
 from fanin.client.items_in_hand import IN_HAND
-from fanin.client.merging import REPEATS, mark_all, merge_verdicts, repeat_rest
-from fanin.client.paging import chunks, follow_cursor
-from fanin.client.reading import ReadingCalls
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
+from fanin.client.marking import MarkingCalls
+from fanin.client.merging import merge_verdicts
+from fanin.client.paging import follow_cursor
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
-from fanin.domain.failures import Keep, KeptMessage, checked_message
+from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
-from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_RANGES, MAX_REASON, shown
+from fanin.domain.limits import shown
 from fanin.domain.reports import Expired, ReleasedItems, Verdict
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
-from fanin.wire.messages import pack
-
-FAILURES_BYTES: Final = 900_000
-"""Bytes of the failures of one request; one with a larger message has a request of its own."""
 
 
-class LedgerCalls(ReadingCalls):
+class LedgerCalls(MarkingCalls):
     """The calls on batches that every ``Tracker`` has, wherever its ledger is.
 
     Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count. If
@@ -177,106 +169,6 @@ class LedgerCalls(ReadingCalls):
         """End a batch now as ``cancelled``; a batch that has ended stays as it is."""
         return self.ended.note(self.ledger.cancel(batch_id))
 
-    def ack(
-        self,
-        items: str | Result | Group | Iterable[str | Result] = (),
-        *,
-        ranges: Iterable[ItemRange] = (),
-        counts: Iterable[Count] = (),
-        totals: Mapping[str, int] | None = None,
-    ) -> list[Receipt]:
-        """Mark items done: any number, of any batches.
-
-        More than one request can carry is sent in several, one after the other. Ids are checked before
-        anything of their request is marked; so when a later request is refused, the earlier ones are marked.
-
-        Args:
-            items: an item id, several, or a whole group, which is sent as one range. An item that brings
-                something to the totals of its batch is a ``Result``.
-            ranges: ranges of items.
-            counts: numbers of items without ids, for estimated batches.
-            totals: what a single item id brings to the totals of its batch: whole numbers within ±2⁵³ by
-                name. Values count once, with the first acknowledgement of their item.
-
-        Returns:
-            One receipt for each batch.
-
-        Raises:
-            InvalidItemId: an id is malformed, forged, or beyond its batch.
-            InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
-        """
-        if totals is not None:
-            if not isinstance(items, str):
-                raise InvalidRequest(
-                    "totals go with a single item id; give several items as Result(item, totals)"
-                )
-            items = Result(items, totals)
-        if isinstance(items, Group):
-            ranges, items = [ItemRange(items.prefix), *ranges], ()
-        if not isinstance(items, Iterable | Result):
-            raise InvalidRequest(f"items must be an item id, several, or a group, not {shown(items)}")
-        named = [items] if isinstance(items, str | Result) else items
-        ranges = several("ranges", ranges, ItemRange, "[ItemRange(group.prefix, 0, 10)]")
-        counts = several("counts", counts, Count, "[Count(batch_id, 10)]")
-        requests = zip_longest(
-            chunks(named, max_items=MAX_IDS),
-            chunks(ranges, max_items=MAX_RANGES),
-            chunks(counts, max_items=MAX_COUNTS),
-            fillvalue=(),
-        )
-        return mark_all(self._mark, (_acks(*request) for request in requests))
-
-    def _mark(self, acks: Acks) -> Sequence[Receipt]:
-        """Make one request, and repeat what it leaves."""
-
-        def call(acks: Acks) -> Sequence[Receipt]:
-            if acks.failures:
-                return self.ledger.fail(acks.failures)
-            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
-
-        return self.ended.learn(repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep)))
-
-    def fail(
-        self,
-        items: str | Failure | Iterable[str | Failure],
-        reason: str = "",
-        *,
-        message: KeptMessage | str | None = None,
-        totals: Mapping[str, int] | None = None,
-    ) -> list[Receipt]:
-        """Mark items done as failed: any number, of any batches.
-
-        The message of a failed item is kept with the batch, so that it can be read and sent again. In a
-        batch that was opened with ``on_failure="hold"`` the items stay pending: they are held.
-
-        Args:
-            items: item ids; or ``Failure``, each with a reason and a message of its own.
-            reason: for the item ids. The first 1,024 characters of a reason are kept.
-            message: for the item ids: the message, or its text.
-            totals: what a single item id brings to the totals of its batch all the same; see ``ack``.
-
-        Returns:
-            One receipt for each batch.
-
-        Raises:
-            InvalidItemId: an id is malformed, forged, or beyond its batch.
-            RequestTooLarge: a message has more than 4 MiB as JSON.
-        """
-        named = [items] if isinstance(items, str | Failure) else items
-        example = "[item, Failure(other_item, reason)]"
-        if totals is not None and not isinstance(items, str):
-            raise InvalidRequest(
-                "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
-            )
-        kept_message = KeptMessage(message) if isinstance(message, str) else message
-        failures = (
-            Failure(item, reason, kept_message, totals=totals or {}) if isinstance(item, str) else item
-            for item in several("items", named, (str, Failure), example)
-        )
-        kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)
-        requests = chunks(kept, max_items=MAX_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
-        return mark_all(self._mark, (Acks(failures=page) for page in requests))
-
     def release(
         self,
         batch_id: int,
@@ -361,22 +253,3 @@ def _tolerance(given: Tolerance | int | None) -> Tolerance | None:
         f"tolerated_failures must be a number of failures or a Tolerance, such as Tolerance(percent=5), not"
         f" {shown(given)}"
     )
-
-
-def _acks(items: Sequence[str | Result], ranges: Sequence[ItemRange], counts: Sequence[Count]) -> Acks:
-    results = [one for one in items if isinstance(one, Result)]
-    plain = [one for one in items if not isinstance(one, Result)] if results else items
-    return Acks(cast("Sequence[str]", plain), ranges, counts, results=results)
-
-
-def _kept(reason: str) -> str:
-    """The part of a reason that is kept."""
-    if not isinstance(reason, str):
-        raise InvalidRequest(f"a reason must be text, not {shown(reason)}; write str(error) for an error")
-    return reason[:MAX_REASON]
-
-
-def failure_bytes(failure: Failure) -> int:
-    """Most bytes of a failure in a request."""
-    message = 0 if failure.message is None else len(pack(checked_message(failure.message)))
-    return 64 + len(failure.item) + 6 * len(failure.reason) + message  # six: the longest escape JSON has

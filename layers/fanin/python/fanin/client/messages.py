@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from fanin.domain.totals import added
+from fanin.domain.totals import with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 from fanin.wire.compact_json import json_text
@@ -127,7 +127,7 @@ class ReceivedMessage:
         Raises:
             InvalidRequest: a value, or its sum with the earlier ones, is not such a number; nothing is added.
         """
-        self.totals.update(added(self.totals, values))
+        self.totals.update(with_values(self.totals, values))
 
     @property
     def expects_reply(self) -> bool:

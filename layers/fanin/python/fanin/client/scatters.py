@@ -27,7 +27,7 @@ from fanin.domain.scatter import (
     Scattered,
 )
 from fanin.domain.targets import Target
-from fanin.domain.totals import added, check_names
+from fanin.domain.totals import check_names, with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import scatters as wire
@@ -243,7 +243,7 @@ def _recipient(one: str | Recipient) -> Recipient:
 
 def _totals(message: ReceivedMessage | str, totals: Mapping[str, int] | None) -> Mapping[str, int]:
     before = {} if isinstance(message, str) else message.totals
-    return added(before, totals or {})
+    return with_values(before, totals or {})
 
 
 def _item(message: ReceivedMessage | str) -> str:

@@ -22,7 +22,7 @@ MAX_VALUE: Final = 2**53
 
 A sum of 2⁴⁰ such values has 28 digits; DynamoDB adds numbers of 38 digits exactly.
 """
-MAX_HANDED: Final = 2**80
+MAX_CHILD_SUM: Final = 2**80
 """The largest sum that a batch hands to its parent item: 2⁴⁰ of them are still added exactly."""
 NAME: Final = "[a-z][a-z0-9_]{0,31}"
 
@@ -79,7 +79,7 @@ def in_order(values: Mapping[str, int], names: Sequence[str], *, batch_id: int) 
     return tuple(values.get(name, 0) for name in names)
 
 
-def added(totals: Mapping[str, int], values: Mapping[str, int]) -> dict[str, int]:
+def with_values(totals: Mapping[str, int], values: Mapping[str, int]) -> dict[str, int]:
     """What an item brings in all: what it brought before, and more.
 
     Raises:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fanin.app.failures.redrive import WORK_MS, RedriveService
+from fanin.app.redrives.redrive import WORK_MS, RedriveService
 from fanin.entry.partial_batch import Message, handle_each
 
 

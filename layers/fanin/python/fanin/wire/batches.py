@@ -39,7 +39,7 @@ STATE: Final = one_of(State)
 USER_KEY: Final = text(limits.MAX_USER_KEY, least=1)
 """A user key that batches are looked for by."""
 
-SUMS: Final[JsonType[Mapping[str, int]]] = JsonType(
+TOTALS: Final[JsonType[Mapping[str, int]]] = JsonType(
     {"type": "object", "additionalProperties": {"type": "integer"}}, dict, dict
 )
 """Sums of totals by their names."""
@@ -119,11 +119,11 @@ BATCH: Final = answer(
         description="why it was cancelled although nobody asked for it",
     ),
     targets=NATURAL,
-    totals=SUMS.left_out_if_empty(),
+    totals=TOTALS.left_out_if_empty(),
     totals_exact=BOOLEAN.with_keywords(
         description="whether the totals are the sums of all items that are done, each counted once"
     ),
-    totals_before=SUMS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
+    totals_before=TOTALS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)

@@ -15,7 +15,7 @@ from fanin.domain.frames import (
     Ticket,
 )
 from fanin.domain.ids import MAX_COUNT
-from fanin.wire.batches import STATE, SUMS, TOTAL_NAMES
+from fanin.wire.batches import STATE, TOTAL_NAMES, TOTALS
 from fanin.wire.json_types import (
     BATCH_ID,
     CURSOR,
@@ -54,7 +54,7 @@ FRAME: Final = answer(
     user_key=TEXT,
     missing=many(many(NATURAL, 2).with_keywords(description="half-open range of indices")),
     cursor=CURSOR,
-    totals=SUMS.left_out_if_empty(),
+    totals=TOTALS.left_out_if_empty(),
 )
 TICKET: Final = request("Ticket", Ticket, frame_id=BATCH_ID, index=whole(0, MAX_COUNT))
 CLAIM_ENVELOPES: Final = request(

@@ -14,13 +14,13 @@ from fanin.domain.failures import Keep
 from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import MAX_TOTALS
 
-SUMS: Final = tuple(f"t{place}" for place in range(MAX_TOTALS))
-"""Attributes of the sums of a batch's totals, in rows of words and of batches, in the order of the totals."""
-
 Item = Mapping[str, Any]
 """Attributes in the low-level form, such as ``{"word": {"N": "7"}}``."""
 
 Value = int | str | bool | bytes | Mapping[str, str]
+
+SUMS: Final = tuple(f"t{place}" for place in range(MAX_TOTALS))
+"""Attributes of the sums of a batch's totals, in rows of words and of batches, in the order of the totals."""
 
 _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "state": State,
@@ -78,7 +78,7 @@ def encode(batch: Batch) -> dict[str, Any]:
     """Encode a batch as its row, with the keys of the indexes."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {
-        name: attribute(_VALUES.get(name, _same)(value))
+        name: attribute(_TO_ROW.get(name, _unchanged)(value))
         for name, value in values
         if value is not None and value != _SPARSE.get(name)
     }
@@ -115,7 +115,7 @@ def _value(name: str, typed: Item) -> Any:
             return base64.b64decode(value) if isinstance(value, str) else bytes(value)
         case "M":
             texts = {key: text["S"] for key, text in value.items()}
-            return _MAPS[name](texts) if name in _MAPS else texts
+            return _FROM_MAP[name](texts) if name in _FROM_MAP else texts
         case "S" if name in _ENUMS:
             return _ENUMS[name](value)
         case _:
@@ -126,16 +126,16 @@ def _tolerated(tolerance: Tolerance) -> dict[str, str]:
     return {name: str(value) for name, value in asdict(tolerance).items() if value is not None}
 
 
-def _same(value: Value) -> Value:
+def _unchanged(value: Value) -> Value:
     return value
 
 
-_VALUES: Final[Mapping[str, Callable[[Any], Value]]] = {
+_TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
     "tolerated_failures": _tolerated,
     "totals": " ".join,
     "totals_before": lambda totals: {name: str(number) for name, number in totals.items()},
 }
-"""Fields whose form in a row is not that of their type."""
+"""How the fields are written whose form in a row is not that of their type."""
 
 
 def _tolerance(texts: Mapping[str, str]) -> Tolerance:
@@ -143,11 +143,11 @@ def _tolerance(texts: Mapping[str, str]) -> Tolerance:
     return Tolerance(**{name: kinds[name](text) for name, text in texts.items() if name in kinds})
 
 
-_MAPS: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
+_FROM_MAP: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
     "tolerated_failures": _tolerance,
     "totals_before": lambda texts: {name: int(number) for name, number in texts.items()},
 }
-"""Fields whose maps are not of texts."""
+"""How the fields are read that are maps in a row, and not maps of texts in a batch."""
 
 
 def word_id(key: WordKey) -> str:

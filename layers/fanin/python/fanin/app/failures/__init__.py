@@ -1,1 +1,1 @@
-"""Failures after the fact: sending the messages of failed items again."""
+"""What is kept of failed items: notes, and messages in rows or in the bucket."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from fanin.app.kept.notes import Failing, FailureNotes
+from fanin.app.failures.notes import Failing, FailureNotes
 from fanin.app.ledger import ack_receipts
 from fanin.app.ledger.ack_receipts import Plan
 from fanin.app.ledger.ack_request import Share, parse_ack, parse_failures

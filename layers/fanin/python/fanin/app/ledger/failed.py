@@ -85,7 +85,7 @@ class Failed:
             found = words.get(root, Tallied(tree.full, Tally()))
             tally = found.for_totals(len(batch.totals), full=tree.full)
             whole = tally.whole and root.level == 0
-            batch = with_totals(batch, tally, seen=root.level == 0)
+            batch = with_totals(batch, tally, all_read=root.level == 0)
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch
 
         return tuple(map(seen, batches))

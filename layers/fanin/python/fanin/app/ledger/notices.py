@@ -20,7 +20,7 @@ from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import parse_item
 from fanin.domain.reports import FailedItem
-from fanin.domain.totals import MAX_HANDED
+from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.batches import BATCH
 from fanin.wire.items import MISSING_RANGE
@@ -35,19 +35,19 @@ HELD_READS = 10_000
 """How many rows are read at most to count the held items for an event."""
 
 
-class Marks(Protocol):
-    """Marks the parent item of a batch."""
+class ParentMarker(Protocol):
+    """Marks the parent items of batches that have ended."""
 
     def fail(self, failures: Sequence[Failure]) -> object:
-        """Mark it as failed."""
+        """Mark parent items as failed."""
         ...
 
-    def hand_over(self, item: str, totals: Mapping[str, int]) -> object:
-        """Mark it done, and give it the sums of the batch."""
+    def ack_parent(self, item: str, totals: Mapping[str, int]) -> object:
+        """Mark a parent item done, and add the sums of its child to the totals of its batch."""
         ...
 
 
-def announce(ports: Ports, ledger: Marks, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
+def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch, delete the alarm, publish the event, and have targets told.
 
     Every step is tried, whatever became of those before it. Every step may be repeated: the acknowledgement
@@ -104,7 +104,7 @@ def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     return _fitted(on_end(ended, batch, event) if on_end else event)
 
 
-def _acknowledge_parent(ports: Ports, ledger: Marks, batch: Batch, item: str) -> None:
+def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: str) -> None:
     """Mark the parent item done or failed, unless another batch decides about it.
 
     A batch that was never used marks nothing, because its producer may not know of it. But if it took the
@@ -120,7 +120,7 @@ def _acknowledge_parent(ports: Ports, ledger: Marks, batch: Batch, item: str) ->
         if not batch.used:
             ledger.fail([Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again")])
         elif batch.state is State.COMPLETE:
-            ledger.hand_over(item, _handed_over(ports, batch, block.batch_id))
+            ledger.ack_parent(item, _handed_over(ports, batch, block.batch_id))
         else:
             ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
     except (BatchNotFound, BatchGone):
@@ -134,7 +134,7 @@ def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> Mapping[str, int
         return {}
     totals = Totals(ports).counted(batch).totals
     return {
-        name: totals[name] for name in parent.totals if name in totals and abs(totals[name]) <= MAX_HANDED
+        name: totals[name] for name in parent.totals if name in totals and abs(totals[name]) <= MAX_CHILD_SUM
     }
 
 

@@ -80,7 +80,7 @@ class Reading:
             done = min(batch.acked, batch.items)
             return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=reads)
         if batch.items == 0:
-            batch = with_totals(replace(batch, failed_more=False), Tally(), seen=True)
+            batch = with_totals(replace(batch, failed_more=False), Tally(), all_read=True)
             return Progress(batch, 0, 0)
         if batch.all_done and not batch.failed_more and (batch.totals_exact or not batch.totals):
             return Progress(batch, batch.items, batch.items)
@@ -97,7 +97,7 @@ class Reading:
     ) -> Progress:
         """The progress, and how many items failed as far as the rest of the reads shows."""
         budget = self._budget if exact else STATUS_READS - reads
-        counted = self._failed.counted(with_totals(batch, tally, seen=True), tally, budget=budget)
+        counted = self._failed.counted(with_totals(batch, tally, all_read=True), tally, budget=budget)
         return Progress(counted, least, most)
 
     def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
@@ -171,7 +171,7 @@ class Reading:
             self._settler.resettle(batch, stale)
             batch = self._settler.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
-        batch = with_totals(batch, walk.tally, seen=at is None and cursor is None)
+        batch = with_totals(batch, walk.tally, all_read=at is None and cursor is None)
         return Verdict(batch, pending, (*found, *wrong), repaired, at)
 
     def _bounds(self, batch: Batch, *, exact: bool, reads: int) -> Progress:

@@ -40,7 +40,7 @@ from fanin.domain.reports import (
 )
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
-from fanin.domain.totals import MAX_HANDED
+from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.domain.tree import Mark
 
 
@@ -104,9 +104,9 @@ class LedgerService:
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._acks.fail(failures)
 
-    def hand_over(self, item: str, totals: Mapping[str, int]) -> None:
-        """Mark the parent item of a batch done, with the sums of the batch, which are larger than values."""
-        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_HANDED)
+    def ack_parent(self, item: str, totals: Mapping[str, int]) -> None:
+        """Mark the parent item of a complete batch done, with sums that may be larger than other values."""
+        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_CHILD_SUM)
 
     def close(self, batch_id: int) -> Batch:
         return self._lifecycle.close(batch_id)

@@ -45,18 +45,18 @@ class Totals:
         walk = Walk(self._ports, batch, budget=budget)
         for _ in walk:
             pass
-        return with_totals(batch, walk.tally, seen=walk.stopped_at is None)
+        return with_totals(batch, walk.tally, all_read=walk.stopped_at is None)
 
 
-def with_totals(batch: Batch, tally: Tally, *, seen: bool) -> Batch:
-    """The row with the sums of the words that were visited.
+def with_totals(batch: Batch, tally: Tally, *, all_read: bool) -> Batch:
+    """The row with the sums of the words that were read.
 
     Args:
         batch: the row.
         tally: of these words.
-        seen: whether no value can lie below any other word.
+        all_read: whether these are all the words that can hold values.
     """
     if not batch.totals or batch.totals_exact or batch.mode is Mode.ESTIMATED:
         return batch
     totals = by_name(tuple(batch.totals), tally.sums)
-    return replace(batch, totals=totals, totals_exact=seen and tally.whole)
+    return replace(batch, totals=totals, totals_exact=all_read and tally.whole)

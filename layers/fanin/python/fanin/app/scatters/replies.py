@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fanin.app.kept.claim_keys import claim_key
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
@@ -17,6 +16,7 @@ from fanin.domain import ids, limits
 from fanin.domain.acks import Receipt, Result
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.claim_keys import claim_key
 from fanin.domain.scatter import Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.domain.totals import check_values, in_order
 from fanin.errors import BatchNotFound, InvalidRequest, OutcomeUnknown, RequestTooLarge

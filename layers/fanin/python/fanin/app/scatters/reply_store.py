@@ -13,11 +13,11 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from fanin import names
-from fanin.app.kept.claim_keys import claim_key
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import shard
 from fanin.app.scatters.records import reply_name
 from fanin.domain.batch import Batch
+from fanin.domain.claim_keys import claim_key
 from fanin.domain.scatter import Reply
 from fanin.errors import AccessDenied, NotConfigured
 

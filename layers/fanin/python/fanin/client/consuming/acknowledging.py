@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.app.bisect import REFUSALS, bisect
-from fanin.client.ledger import FAILURES_BYTES, LedgerCalls, failure_bytes
+from fanin.client.ledger import LedgerCalls
+from fanin.client.marking import FAILURES_BYTES, ITEMS_BYTES, failure_bytes, item_bytes
 from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors
 from fanin.client.sqs_messages import REQUEST_BYTES
@@ -205,7 +206,8 @@ def _requests(outcomes: Iterable[ItemOutcome]) -> Iterator[Acks]:
     """What the ledger is asked for, a request each: items that are done, then those that failed."""
     asked = acks_of(outcomes)
     yield from (Acks(items=items) for items in chunks(asked.items, max_items=MAX_IDS))
-    yield from (Acks(results=results) for results in chunks(asked.results, max_items=MAX_IDS))
+    results = chunks(asked.results, max_items=MAX_IDS, size_of=item_bytes, max_bytes=ITEMS_BYTES)
+    yield from (Acks(results=page) for page in results)
     requests = chunks(asked.failures, max_items=_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
     yield from (Acks(failures=failures) for failures in requests)
 

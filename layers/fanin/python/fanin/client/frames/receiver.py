@@ -16,7 +16,7 @@ from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.lease_plan import LeasePlan, TakenLease
 from fanin.domain import limits
 from fanin.domain.frames import Claim, Hold, Ticket
-from fanin.domain.totals import added
+from fanin.domain.totals import with_values
 from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
@@ -65,7 +65,7 @@ class Delivery:
         Raises:
             InvalidRequest: a value, or its sum with the earlier ones, is not such a number; nothing is added.
         """
-        self.totals.update(added(self.totals, values))
+        self.totals.update(with_values(self.totals, values))
 
     @property
     def payload(self) -> bytes:

@@ -11,11 +11,11 @@ from fanin.app.bisect import REFUSALS
 from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
-from fanin.app.failures.redrive import WORK_MS
-from fanin.app.kept.forgetting import forget
+from fanin.app.failures.forgetting import forget
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record as DirectoryRecord
 from fanin.app.ports.words import WordKey
+from fanin.app.redrives.redrive import WORK_MS
 from fanin.app.services import Services
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.jobs import Job

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from fanin import names
-from fanin.app.failures.delivery import Delivery
-from fanin.app.failures.destinations import Destinations
-from fanin.app.failures.planning import Planning
-from fanin.app.failures.records import Page, Run
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.parts import FailureRow
+from fanin.app.redrives.delivery import Delivery
+from fanin.app.redrives.destinations import Destinations
+from fanin.app.redrives.planning import Planning
+from fanin.app.redrives.records import Page, Run
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
 from fanin.errors import BatchGone, Throttled
-from tests.unit.app.failures.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 
 def delivery(world: Failed) -> Delivery:

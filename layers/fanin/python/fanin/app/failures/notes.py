@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from fanin.app.kept.messages import KeptMessages, Place
+from fanin.app.failures.messages import KeptMessages, Place
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch

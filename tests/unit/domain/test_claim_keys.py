@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.kept.claim_keys import claim_key
 from fanin.domain.batch import Batch
+from fanin.domain.claim_keys import claim_key
 
 DAY = 86_400
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanin.app.kept import forgetting
+from fanin.app.failures import forgetting
 from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage
 from tests.unit.app.conftest import World

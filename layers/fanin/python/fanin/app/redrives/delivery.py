@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
-from fanin.app.failures.destinations import Destinations
-from fanin.app.failures.planning import Planning
-from fanin.app.failures.records import Run
-from fanin.app.kept.messages import KeptMessages
+from fanin.app.failures.messages import KeptMessages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.destinations import Destinations
+from fanin.app.redrives.planning import Planning
+from fanin.app.redrives.records import Run
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OpenBatch, State

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fanin.app.failures.destinations import Destinations
-from tests.unit.app.failures.conftest import QUEUE, Failed
+from fanin.app.redrives.destinations import Destinations
+from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 
 def test_a_queue_is_looked_at_once_a_minute(failed: Failed, monkeypatch) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.failures import records
-from fanin.app.failures.delivery import Delivery
-from fanin.app.failures.destinations import Destinations
-from fanin.app.failures.planning import PAGE, Planning, taken_at
-from fanin.app.failures.records import PREFIX, Counts, Page, Run, begun, run_of
 from fanin.app.ledger.service import LedgerService
+from fanin.app.redrives import records
+from fanin.app.redrives.delivery import Delivery
+from fanin.app.redrives.destinations import Destinations
+from fanin.app.redrives.planning import PAGE, Planning, taken_at
+from fanin.app.redrives.records import PREFIX, Counts, Page, Run, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.redrives import Redrive, Redriving, Redrivings

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from fanin.app.failures.destinations import Destinations
-from fanin.app.failures.records import Counts, Page
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
+from fanin.app.redrives.destinations import Destinations
+from fanin.app.redrives.records import Counts, Page
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.redrives import NAMED, Redrive
 

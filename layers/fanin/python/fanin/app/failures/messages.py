@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from fanin.app.kept.claim_keys import claim_key
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain import limits
 from fanin.domain.batch import Batch
+from fanin.domain.claim_keys import claim_key
 from fanin.domain.failures import KeptMessage
 from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, RequestTooLarge
 from fanin.wire.messages import unpack

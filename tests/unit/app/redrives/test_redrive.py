@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from fanin.app.failures.records import LEASE_MS
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.records import LEASE_MS
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
@@ -16,7 +16,7 @@ from fanin.domain.selection import OrdinalRange
 from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
-from tests.unit.app.failures.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 
 def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fanin.app.failures import records
-from fanin.app.failures.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
 from fanin.app.ports.records import Record
+from fanin.app.redrives import records
+from fanin.app.redrives.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
 from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive
 from fanin.domain.selection import OrdinalRange
-from tests.unit.app.failures.conftest import Failed
+from tests.unit.app.redrives.conftest import Failed
 
 REQUEST = Redrive(("a",), (OrdinalRange(1, 2),), "https://sqs/x")
 RUN = Run(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.failures.destinations import Destinations
-from fanin.app.failures.planning import LISTED, Planning
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.destinations import Destinations
+from fanin.app.redrives.planning import LISTED, Planning
 from fanin.domain.redrives import Redrive
 from fanin.domain.selection import OrdinalRange
-from tests.unit.app.failures.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 
 def planning(world: Failed, page: int = 3) -> Planning:

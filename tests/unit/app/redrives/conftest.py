@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from fanin import names
-from fanin.app.failures.redrive import RedriveService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure
 from fanin.domain.failures import KeptMessage

@@ -1,0 +1,1 @@
+"""Redrives: sending the messages of failed items again."""
