@@ -61,6 +61,27 @@ def test_jobs_are_understood(line):
     import_module(line[2]).JOB.parser().parse_args(line[3:])
 
 
+def examples() -> list[list[str]]:
+    """The commands that the pages of the jobs show, as indented text."""
+    return [
+        shlex.split(command.replace("\\\n", " "))
+        for page in (ROOT / "docs" / "spark").glob("*.md")
+        for command in re.findall(
+            r"^    (python -m fanin\.spark\.jobs\.(?:.*\\\n)*.*)$", page.read_text(), re.MULTILINE
+        )
+    ]
+
+
+@pytest.mark.parametrize("line", examples(), ids=" ".join)
+def test_examples_of_jobs_are_understood(line):
+    import_module(line[2]).JOB.parser().parse_args(line[3:])
+
+
+def test_the_pages_of_the_jobs_have_examples():
+    assert {line[2].rpartition(".")[2] for line in examples()} >= {"ack", "audit", "fan_out"}
+    assert any("--totals" in line for line in examples())
+
+
 @pytest.mark.parametrize("text", SAID, ids=["page", "readme"])
 def test_every_job_has_its_page(text):
     pages = re.findall(r"^\| \[([a-z-]+)\]\((?:docs/)?spark/([a-z-]+)\.md\)", text, re.MULTILINE)

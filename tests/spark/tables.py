@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from fanin.adapters.dynamodb.rows import encode, word_id
+from fanin.adapters.dynamodb.rows import SUMS, encode, word_id
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
@@ -82,7 +82,20 @@ class Tables:
         for key, word in self.memory.words._words.items():
             if key.batch_id == row.batch_id:
                 others = {"failed": {"N": str(failed[key])}} if key in failed else {}
+                others |= self._tallies(key)
                 self.words[word_id(key)] = word_row(word_id(key), word, row.expires_at, **others)
+
+    def _tallies(self, key: WordKey) -> Row:
+        """What words below, or items, have given to a word, as the store of DynamoDB keeps it."""
+        carried = self.memory.words._carried.get(key)
+        if carried is None:
+            return {}
+        numbers = dict(zip(SUMS, carried.sums, strict=False))
+        if key.level:
+            numbers |= {"failures": carried.failed}
+            numbers |= {"carried": carried.whole} if carried.whole or not carried.summed else {}
+            numbers |= {"summed": carried.summed} if carried.summed else {}
+        return {name: {"N": str(number)} for name, number in numbers.items()}
 
     def set_batch(self, batch: Batch, **changes: Any) -> None:
         """Change a batch's row behind the ledger's back."""

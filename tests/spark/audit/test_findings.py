@@ -3,7 +3,9 @@
 import json
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from random import Random
 from typing import Any, NamedTuple
@@ -12,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.acks import Failure
+from fanin.app.ports.words import Clear, Tally, WordKey
+from fanin.domain.acks import Count, Failure, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.ids import Group
 from fanin.spark.jobs.audit import JOB
 from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, FULL, Tables, word_row
@@ -87,6 +91,140 @@ def sound(tables: Tables) -> list[Batch]:
     estimated = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED))
     tables.ledger.add(estimated.batch_id, 9)
     return [*made, deep, grown, failing, cancelled, partial, empty, estimated]
+
+
+def summed(tables: Tables, items: int, *, closed: bool = True) -> tuple[Batch, Group]:
+    return tables.batch(items, closed=closed, totals=("rows", "cents"))
+
+
+def bring(tables: Tables, group: Group, ordinals: Iterable[int]) -> None:
+    """Acknowledge items, of which each third brings nothing."""
+    tables.ledger.ack(
+        results=[Result(group[n], {"rows": n, "cents": -1} if n % 3 < 2 else {}) for n in ordinals]
+    )
+
+
+def with_totals(tables: Tables) -> list[Batch]:
+    """Batches with totals of every kind and state, all as the ledger left them."""
+    made = []
+    for items in (1, 63, 64, 65, 4096, 4097, 5000):
+        for end in ("open", "closed", "done", "cancelled"):
+            batch, group = summed(tables, items, closed=end != "open")
+            bring(tables, group, range(items) if end == "done" else range(0, items, 1 if items < 65 else 3))
+            tables.ledger.fail([Failure(group[n], "torn", totals={"rows": n}) for n in {0, items - 1}])
+            if end == "cancelled":
+                tables.ledger.cancel(batch.batch_id)
+            made.append(batch)
+    ranged, group = summed(tables, 130)
+    bring(tables, group, range(64, 70))
+    tables.ack(group, (0, 130))
+    silent, group = summed(tables, 200)
+    tables.ack(group, (0, 200))
+    late, group = summed(tables, 200, closed=False)
+    bring(tables, group, range(200))
+    tables.ledger.close(late.batch_id)
+    nothing = tables.ledger.open(OpenBatch(totals=("rows",)))
+    tables.ledger.close(nothing.batch_id)
+    counting = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED, totals=("rows",)))
+    tables.ledger.add(counting.batch_id, 9)
+    tables.ledger.ack([], counts=[Count(counting.batch_id, 3, {"rows": 5})])
+    return [*made, ranged, silent, late, nothing, counting, *of_two_versions(tables)]
+
+
+def of_two_versions(tables: Tables) -> tuple[Batch, Batch]:
+    """Batches on which a version of fanin without totals has worked: it carried a word up, and ended one."""
+    carried, group = summed(tables, 200)
+    bring(tables, group, range(63))
+    leaf, above = (WordKey(carried.batch_id, level, 0) for level in (0, 1))
+    tables.memory.words.clear([Clear(leaf, 1 << 63, carried.expires_at)])
+    tables.memory.words.clear([Clear(above, 1, carried.expires_at, carried={0: Tally()})])
+    bring(tables, group, range(64, 200))
+    ended, group = summed(tables, 200)
+    bring(tables, group, range(200))
+    rows = tables.memory.batches._rows
+    nothing = dict.fromkeys(ended.totals, 0)
+    rows[ended.batch_id] = replace(rows[ended.batch_id], totals=nothing, totals_exact=False)
+    return carried, ended
+
+
+def wrong_totals(tables: Tables) -> set[Found]:  # noqa: PLR0915
+    """Every disagreement of sums, each in a batch of its own."""
+    expected: set[Found] = set()
+
+    def done(items: int = 5_000) -> Batch:
+        batch, group = summed(tables, items)
+        bring(tables, group, range(items))
+        tables.dump_batch(batch)
+        return batch
+
+    def going_on() -> Batch:
+        batch, group = summed(tables, 5_000, closed=False)
+        bring(tables, group, range(1_000))
+        tables.dump_batch(batch)
+        return batch
+
+    def change(batch: Batch, level: int, number: int, **by: int) -> str:
+        """Add to the numbers of a word, and say its key."""
+        key = f"{batch.batch_id}/{level}/{number}"
+        row = tables.words[key]
+        for name, more in by.items():
+            row = {**row, name: {"N": str(int(row[name]["N"] if name in row else 0) + more)}}
+        tables.words[key] = row
+        return key
+
+    def found(batch: Batch, *words: str | None) -> None:
+        expected.update(wrong(batch, "wrong_total", word) for word in words)
+
+    # a leaf that added on a duplicate: its parent has the sums of before
+    batch = done()
+    change(batch, 0, 5, t0=1)
+    found(batch, f"{batch.batch_id}/1/0")
+    # a parent that added the sums of a word twice; and the word above it has those of before
+    batch = done()
+    found(batch, change(batch, 1, 0, t1=-43), f"{batch.batch_id}/2/0")
+    # the residue's sums lost on the way: at the last word of level 1, and at the root
+    batch = done()
+    found(batch, change(batch, 1, 1, t0=-100), f"{batch.batch_id}/2/0")
+    batch = done()
+    found(batch, change(batch, 2, 0, t0=-12_345), None)
+    # all sums of a word lost, their number as well
+    batch = done()
+    key = f"{batch.batch_id}/1/0"
+    tables.words[key] = {n: v for n, v in tables.words[key].items() if n not in ("t0", "t1", "summed")}
+    found(batch, key, f"{batch.batch_id}/2/0")
+    # more tallies than words
+    batch = done()
+    found(batch, change(batch, 1, 0, carried=1))
+    # a leaf that is not there any more
+    batch = done()
+    tables.words.pop(f"{batch.batch_id}/0/7")
+    found(batch, f"{batch.batch_id}/1/0")
+    # a row that is not its root's: of one leaf, of a tree, and one that does not claim to be exact
+    for items, changes in (
+        (50, {"totals": {"rows": 1, "cents": -34}}),
+        (5_000, {"totals": {"rows": 0, "cents": 7}}),
+        (5_000, {"totals": {"rows": 1, "cents": 0}, "totals_exact": False}),
+    ):
+        batch = done(items)
+        tables.set_batch(batch, **changes)
+        found(batch, None)
+    # a leaf with more than its items may bring
+    batch = going_on()
+    found(batch, change(batch, 0, 15, t1=-(40 * 2**53)))
+    # sums of totals that the batch does not have, in a leaf and above
+    plain, group = tables.batch(200)
+    tables.ledger.ack([*group][:100])
+    tables.dump_batch(plain)
+    found(plain, change(plain, 0, 1, t0=3), change(plain, 1, 0, t1=3))
+    batch = done()
+    found(batch, change(batch, 0, 3, t2=1))
+    # in a batch that goes on, words above what is done can be judged; if it was active, they may have moved
+    batch = going_on()
+    found(batch, change(batch, 1, 0, t0=1))
+    busy = going_on()
+    tables.set_batch(busy, touched_at=tables.at - 5_000)
+    expected.add((busy.batch_id, change(busy, 1, 0, t0=1), "wrong_total", True, False))
+    return expected
 
 
 def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
@@ -271,6 +409,7 @@ def world() -> World:
     """Sound batches, random ones, marks that were lost, and planted findings."""
     tables, random = Tables(), Random(1)  # noqa: S311
     sound(tables)
+    with_totals(tables)
     some = played(tables, random)
     tables.dump()
     exact = [row.batch_id for row in tables.memory.batches._rows.values() if row.mode is Mode.EXACT]
@@ -278,7 +417,7 @@ def world() -> World:
     words = lost(tables, random, some)
     assert len(words) > 5
     expected = {(int(key.partition("/")[0]), key, "lost_parent", False, True) for key in words}
-    return World(tables, expected | planted(tables), missing)
+    return World(tables, expected | planted(tables) | wrong_totals(tables), missing)
 
 
 @pytest.fixture(scope="module")
@@ -312,6 +451,26 @@ def test_each_finding_is_found_and_none_is_invented(world: World, case: Case) ->
     assert set(found) - world.expected == set()
     assert world.expected - set(found) == set()
     assert len(found) == len(world.expected)
+
+
+def test_totals_are_what_the_leaves_add_up_to(world: World, case: Case) -> None:
+    # Given the batches with totals that nobody has spoilt, one of them estimated
+    tables = world.tables
+    rows = [row for row in tables.memory.batches._rows.values() if row.batch_id in tables.left]
+    told = {row.batch_id: tables.ledger.status(row.batch_id, exact=True).batch for row in rows if row.totals}
+    sure = [row for row in told.values() if row.totals_exact or row.mode is Mode.ESTIMATED]
+    assert len(told) - len(sure) == 2  # on which two versions have worked
+    assert len(told) > 50
+
+    # When they are audited, then theirs are the ledger's, and the others have none
+    assert {row.batch_id: dict(case.batches[row.batch_id]["totals"]) for row in sure} == {
+        row.batch_id: row.totals for row in sure
+    }
+    assert {case.batches[row.batch_id]["totals"] for row in rows if not row.totals} == {None}
+    # And findings name the total
+    details = {row["detail"] for row in case.datasets["findings"] if row["kind"] == "wrong_total"}
+    assert {"rows: 1 in the row, 833 in the words", "65 tallies for 64 words that are done"} <= details
+    assert any(one.startswith("cents: ") and one.endswith(" below") for one in details)
 
 
 def test_done_and_missing_are_what_the_ledger_says(world: World, case: Case) -> None:

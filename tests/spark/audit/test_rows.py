@@ -36,6 +36,13 @@ def test_a_row_that_only_has_leases_is_all_pending(spark: SparkSession) -> None:
     assert (row["bits"], row["written"], row["done_bits"], row["fault"]) == (-1, False, None, None)
 
 
+def test_a_word_has_its_sums(spark: SparkSession) -> None:
+    tallies = {"t0": {"N": "-5"}, "t2": {"N": "9" * 28}, "summed": {"N": "3"}}
+    told, bare = typed(spark, rows.words, {**word_row("7/1/0", 5, 100), **tallies}, word_row("7/1/1", 5, 100))
+    assert (told["sums"], told["summed"], told["carried"]) == ([-5, None, 10**28 - 1, None], 3, None)
+    assert (bare["sums"], bare["summed"], bare["fault"]) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -46,6 +53,11 @@ def test_a_row_that_only_has_leases_is_all_pending(spark: SparkSession) -> None:
         ({"done": {"NS": ["64"]}}, Fault.ROW),
         ({"failed": {"N": "x"}}, Fault.ROW),
         ({"expires_at": {"S": "tomorrow"}}, Fault.ROW),
+        ({"t0": {"S": "1"}}, Fault.ROW),
+        ({"t3": {"N": "1.5"}}, Fault.ROW),
+        ({"t1": {"N": "1" * 29}}, Fault.ROW),
+        ({"summed": {"N": "-1"}}, Fault.ROW),
+        ({"carried": {"N": "x"}}, Fault.ROW),
     ],
     ids=str,
 )
@@ -80,6 +92,10 @@ def test_a_batch_has_the_attributes_that_the_audit_needs_and_no_salt(spark: Spar
         {"items": {"N": "-1"}},
         {"salt": {"B": b"short"}},
         {"closed_at": {"S": "now"}},
+        {"totals": {"S": "rows rows, cents"}},
+        {"totals": {"S": "a b c d e"}},
+        {"totals": {"N": "1"}},
+        {"t0": {"N": "0.5"}},
     ],
     ids=str,
 )
@@ -91,3 +107,14 @@ def test_a_batch_that_the_service_did_not_write_has_a_fault(
     tables.dump()
     (row,) = typed(spark, rows.batches, {**tables.batches[batch.batch_id], **change})
     assert (row["fault"], row["batch_id"]) == (Fault.ROW.value, batch.batch_id)
+
+
+def test_a_batch_has_its_totals(spark: SparkSession) -> None:
+    tables = Tables()
+    batch, _ = tables.batch(70, totals=("rows", "cents"))
+    tables.set_batch(batch, totals={"rows": 0, "cents": -5}, totals_exact=True)
+
+    (row,) = typed(spark, rows.batches, tables.batches[batch.batch_id])
+
+    assert (row["totals"], row["sums"]) == (["rows", "cents"], [None, -5, None, None])
+    assert (row["totals_exact"], row["fault"]) == (True, None)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import StoredBatches
-from fanin.spark.ack.ledger_writes import RESULTS, partition_marks, totals, write_marks_task
+from fanin.spark.ack.ledger_writes import RESULTS, partition_marks, sum_results, write_marks_task
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.steps import lift, merge, pages_from_files
 from fanin.spark.runtime.service import Service
@@ -32,7 +32,7 @@ def test_a_twin_that_writes_at_the_same_time_changes_nothing(
 
     # When both write at once
     first, twin = (partition_marks(marks, 1).mapInArrow(write_marks_task(service), RESULTS) for _ in range(2))
-    done = totals(first.unionByName(twin))
+    done = sum_results(first.unionByName(twin))
 
     # Then the batch is complete
     assert done["completed"] == 1

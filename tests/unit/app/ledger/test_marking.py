@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fanin.app.ledger.marking import Marked
 from fanin.domain import limits
+from fanin.domain.acks import Result
 from fanin.domain.batch import Mode, OnDeadline, State
 from fanin.domain.tree import Mark
 from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
@@ -195,3 +196,64 @@ def test_marks_of_any_range_are_its_items(items: int, data: st.DataObject) -> No
     # Then just its items are done, and all are counted
     assert world.ledger.pending(batch.batch_id, 0, items) == {*range(items)} - {*range(start, stop)}
     assert told.first + told.ranged == stop - start
+
+
+class TestResults:
+    """What items bring to the totals of their batch, whose items are named by their ordinals."""
+
+    def test_count_with_the_write_that_clears_the_bit_of_their_item(self, world: World) -> None:
+        # Given a batch of 20 items with totals, of which item 1 was acknowledged before
+        batch, (group,) = world.batch(20, closed=True, totals=("rows", "cents"))
+        world.ledger.ack(results=[Result(group[1], {"rows": 100})])
+        marks = {batch.batch_id: [Mark(0, number, 0b1111) for number in range(5)]}
+        values = {n: {"cents": -n, "rows": 2} for n in range(20) if n != 3}
+        before = world.written()
+
+        # When all are marked, in two calls
+        (told,) = world.ledger.mark(marks, results={batch.batch_id: values})
+        writes = world.written() - before
+        world.fresh().mark(marks, results={batch.batch_id: values})
+
+        # Then what came second brought nothing, nor did the item without values, and no write was added:
+        # five words, two and one of the levels above, and the row
+        row = world.ledger.status(batch.batch_id).batch
+        assert (told.first, told.duplicates, row.state) == (19, 1, State.COMPLETE)
+        assert (row.totals, row.totals_exact) == (
+            {"rows": 100 + 2 * 18, "cents": -(sum(range(20)) - 1 - 3)},
+            True,
+        )
+        assert writes == 5 + 2 + 1 + 1
+
+    @pytest.mark.parametrize(
+        ("values", "why"),
+        [
+            ({0: {"rows": 1.5}}, "a whole number"),
+            ({0: {"rows": 2**53 + 1}}, "9007199254740992"),
+            ({0: {"bytes": 1}}, "has no total 'bytes': its totals are rows"),
+            ({1: {"rows": 1}}, "item 1 of batch .* is not among the items that are marked"),
+            ({-4: {"rows": 1}}, "item -4 of batch .* is not among the items that are marked"),
+        ],
+    )
+    def test_that_cannot_be_added_refuse_the_call(
+        self, world: World, values: dict[int, dict[str, int]], why: str
+    ) -> None:
+        batch, _ = world.batch(4, totals=("rows",))
+        before = world.written()
+
+        with pytest.raises(InvalidRequest, match=why):
+            world.ledger.mark({batch.batch_id: [Mark(0, 0, 0b1)]}, results={batch.batch_id: values})
+
+        assert world.written() == before
+
+    def test_of_a_batch_without_marks_or_totals_refuse_the_call(self, world: World) -> None:
+        one, _ = world.batch(4)
+        other, _ = world.batch(4, totals=("rows",))
+        before = world.written()
+
+        for batch, why in ((one, "it was opened without totals"), (other, "not among the items")):
+            with pytest.raises(InvalidRequest, match=why):
+                world.ledger.mark(
+                    {one.batch_id: [Mark(0, 0, 0b1)]}, results={batch.batch_id: {0: {"rows": 1}}}
+                )
+
+        assert world.written() == before

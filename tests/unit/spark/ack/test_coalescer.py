@@ -62,7 +62,7 @@ def merged(
     high = [
         (batch_id, mark)
         for batch_id, words in above.items()
-        for mark in lift(words, LIFTED, roots.root_level(batch_id))
+        for mark in lift(words, LIFTED, roots.top_level(batch_id))
     ]
     rejects = Counter((row["value"], row["reason"]) for row in rows if row["reason"])
     return low + high, rejects, sum(row["rows"] or 0 for row in rows)

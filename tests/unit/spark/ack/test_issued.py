@@ -102,8 +102,8 @@ def test_numbers_that_cannot_be_batches_are_never_read(issued: IssuedItems, read
 
 
 def test_the_root_is_that_of_the_items_there_are(issued: IssuedItems) -> None:
-    assert issued.root_level(7) == 2
-    assert issued.root_level(8) == 0
+    assert issued.top_level(7) == 2
+    assert issued.top_level(8) == 0
 
 
 def test_what_is_remembered_is_bounded(
@@ -137,3 +137,11 @@ def test_stored_batches_are_those_of_the_stack() -> None:
 
     assert stored.read([row.batch_id, row.batch_id + 1]) == {row.batch_id: row}
     assert stored.now() == memory.clock.now()
+
+
+def test_items_of_a_batch_with_totals_are_marked_on_level_0(reader: Reader) -> None:
+    reader.rows[13] = batch(13, 5_000, totals={"rows": 0, "cents": 0})
+    issued = IssuedItems(reader)
+
+    assert (issued.top_level(13), issued.totals(13)) == (0, ("rows", "cents"))
+    assert (issued.totals(7), issued.totals(8)) == ((), ())

@@ -155,3 +155,61 @@ def test_a_task_without_rows_writes_nothing(ledger: LedgerService, task: Callabl
     (record,) = task(Stack())([])
 
     assert record.to_pylist() == [dict.fromkeys(NAMES, 0) | {"batch_id": None, "complete": False}]
+
+
+class TestTotals:
+    """Values go with the marks, and with the failures, of their items."""
+
+    def test_marks_bring_the_values_of_their_items_once(self, ledger: LedgerService) -> None:
+        # Given a batch whose totals are in another order, and values of some items of two words
+        batch = ledger.open(OpenBatch(totals=("cents", "rows")))
+        ledger.add(batch.batch_id, 100)
+        brought = [[[0, 5, None], [2, 6, -1]], None]
+        record = with_brought(marks_of(batch.batch_id, [Mark(0, 0, 0b111), Mark(0, 1, 0b1)]), brought)
+
+        first, again = (results(mark([record], ledger, ("rows", "cents")))[0] for _ in range(2))
+
+        assert (first["first"], first["words"], again["first"]) == (4, 2, 0)
+        row = ledger.status(batch.batch_id, exact=True).batch
+        assert (row.totals, row.totals_exact) == ({"cents": -1, "rows": 11}, True)
+
+    def test_values_go_with_the_words_of_their_call(
+        self, ledger: LedgerService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given room for two words in a call, and a batch that was removed
+        monkeypatch.setattr("fanin.spark.ack.ledger_writes._AT_ONCE", 2)
+        batch = ledger.open(OpenBatch(totals=("rows",)))
+        ledger.add(batch.batch_id, 500)
+        marks = [Mark(0, n, 1) for n in range(5)]
+        values: list[list[list[int | None]] | None] = [[[n * 64, n]] for n in range(5)]
+        gone = with_brought(marks_of(batch.batch_id + 1, marks), values)
+        record = with_brought(marks_of(batch.batch_id, marks), values)
+
+        told = results(mark([gone, record], ledger, ("rows",)))
+
+        assert [(row["words"], row["late"]) for row in told] == [
+            (2, 2),
+            (2, 2),
+            (1, 1),
+            (2, 0),
+            (2, 0),
+            (1, 0),
+        ]
+        assert ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 10}
+
+    def test_failures_bring_their_values(self, ledger: LedgerService) -> None:
+        batch = ledger.open(OpenBatch(totals=("rows",)))
+        group = ledger.add(batch.batch_id, 100)
+        record = failures_of([(batch.batch_id, 3, group[3], "torn"), (batch.batch_id, 5, None, "torn")])
+        values = pa.array([[7], [None]], pa.list_(pa.int64()))
+        record = pa.RecordBatch.from_arrays([*record.columns, values], [*record.schema.names, "values"])
+
+        (told,) = results(fail([record], ledger, ("rows",)))
+
+        assert told["first"] == 2
+        assert ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 7}
+
+
+def with_brought(record: Any, brought: list[list[list[int | None]] | None]) -> Any:
+    column = pa.array(brought, pa.list_(pa.list_(pa.int64())))
+    return pa.RecordBatch.from_arrays([*record.columns, column], [*record.schema.names, "brought"])

@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def test_each_micro_batch_has_folders_of_its_own(asked):
-    handle = stream.ack_stream(object(), work="/scratch", rejects="/rejects", batch_id=7)
+    handle = stream.ack_stream(object(), work="/scratch", rejects="/rejects", batch_id=7, totals=["rows"])
     handle(Rows(), 12)
     assert asked == [
         {
@@ -49,6 +49,7 @@ def test_each_micro_batch_has_folders_of_its_own(asked):
             "rejects": "/rejects/epoch=12",
             "batch_id": 7,
             "strategy": Strategy.PAGES,
+            "totals": ["rows"],
         }
     ]
 

@@ -51,6 +51,10 @@ def test_a_gap_larger_than_a_group_can_be_is_divided() -> None:
     assert list(sink.gaps([(0, 5)], MAX_COUNT + 10)) == [(5, MAX_COUNT), (MAX_COUNT + 5, 5)]
 
 
+def test_a_gap_is_divided_as_the_calls_need_it() -> None:
+    assert list(sink.gaps([(2, 1)], 8, most=3)) == [(0, 2), (3, 3), (6, 2)]
+
+
 def page(*bodies: str | None) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"other": [0] * len(bodies), "body": list(bodies)})
 
@@ -161,6 +165,29 @@ class TestWriting:
         stack.tracker().ack([item for item, body in stack.sqs.sent.items() if body == "a"])
 
         assert stack.tracker().status(batch).batch.state is State.COMPLETE
+
+    def test_the_commit_marks_the_other_items_of_a_batch_with_totals_in_calls_that_are_small_enough(
+        self, stack, monkeypatch
+    ):
+        # Given an attempt that died after more items than a call may mark one by one, and one that counts
+        batch = opened(stack, totals=["rows"])
+        made = writer(stack, batch)
+        made.write(iter([page("lost")]))
+        stack.tracker().add(batch, 10_500)
+        counts = made.write(iter([page("a", "b")]))
+        stack.tracker().add(batch, 1)
+
+        made.commit([counts])
+
+        # Then only its items are left, and what they bring is the total
+        tracker = stack.tracker()
+        assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(10_501, 10_503)]
+        (item,) = [item for item, body in stack.sqs.sent.items() if body == "a"]
+        tracker.ack(item, totals={"rows": 5})
+        (item,) = [item for item, body in stack.sqs.sent.items() if body == "b"]
+        tracker.ack(item, totals={"rows": 7})
+        row = tracker.status(batch).batch
+        assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 12}, True)
 
     def test_an_empty_write_completes_its_batch(self, stack):
         batch = opened(stack)

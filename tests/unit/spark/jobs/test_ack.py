@@ -45,3 +45,15 @@ def test_there_are_no_other_strategies(option, capsys):
 )
 def test_only_spark_knows_the_files_of_a_pattern(path, pattern):
     assert _is_pattern(path) is pattern
+
+
+def test_totals_are_names_divided_by_commas():
+    assert parsed().totals == ()
+    assert parsed("--totals", "rows, cents").totals == ("rows", "cents")
+
+
+@pytest.mark.parametrize("text", ["", "Rows", "a,b,c,d,e", "rows,rows"])
+def test_totals_that_no_batch_can_have_are_refused(text, capsys):
+    with pytest.raises(SystemExit):
+        parsed("--totals", text)
+    assert "argument --totals" in capsys.readouterr().err

@@ -57,6 +57,7 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> Non
         ),
         *("--deadline", "2026-11-21T18:00:00Z", "--on-deadline", "complete"),
         *("--metadata", "a=b", "--metadata", "c=d=e"),
+        *("--totals", "rows,cents"),
     )
     (plan,) = asked
     assert plan.request == OpenBatch(
@@ -68,6 +69,7 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> Non
         deadline=1_795_284_000_000,
         on_deadline=OnDeadline.COMPLETE,
         metadata={"a": "b", "c": "d=e"},
+        totals=("rows", "cents"),
     )
 
 

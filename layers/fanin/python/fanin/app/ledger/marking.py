@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.settle import Brought, Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Cleared, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.totals import Sums, check_values, in_order
 from fanin.domain.tree import Mark
 from fanin.errors import InvalidRequest
+
+Results: TypeAlias = Mapping[int, Mapping[int, Mapping[str, int]]]
+"""What items bring to the totals of their batches: batch id → ordinal → values by the names of the totals."""
+NO_RESULTS: Final[Results] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +59,23 @@ class Marking:
         self._known = known
         self._settler = settler
 
-    def mark(self, shares: Mapping[int, Sequence[Mark]]) -> list[Marked]:
+    def mark(self, shares: Mapping[int, Sequence[Mark]], *, results: Results = NO_RESULTS) -> list[Marked]:
         """Clear the bits and settle what they finish: one write a word, parents coalesced.
 
         Args:
             shares: marks of exact batches, by batch id; at most ``limits.MAX_MARKS`` in all. A word that is
                 named twice is written once.
+            results: what items bring to the totals of their batches, of items that are marked on level 0. An
+                item that was done before brings nothing.
 
         Returns:
             What it did to each batch, in order.
 
         Raises:
             BatchNotFound, BatchGone: a batch does not exist, or is gone.
-            InvalidRequest: a batch is estimated, or a bit is past its last item. Nothing
-                was written.
+            InvalidRequest: a batch is estimated, or a bit is past its last item; or a value is not a whole
+                number within ±2⁵³, its batch has no such total, or its item is not marked. Nothing was
+                written.
             Throttled: some words may have been written; repeat the whole call.
         """
         limits.at_most("marks", [mark for marks in shares.values() for mark in marks], limits.MAX_MARKS)
@@ -81,11 +91,35 @@ class Marking:
             for level, number, mask in marks:
                 key = WordKey(batch_id, level, number)
                 words[key] = words.get(key, 0) | mask
+        brought = self._brought(results, batches, masks)
         live: dict[WordKey, int] = {}
         for batch_id, words in masks.items():
             live |= {} if batches[batch_id].state.terminal else words
-        outcomes = self._settler.settle(live) if live else {}
+        outcomes = self._settler.settle(live, brought=brought) if live else {}
         return [self._marked(batches[batch_id], words, outcomes) for batch_id, words in masks.items()]
+
+    def _brought(
+        self,
+        results: Results,
+        batches: Mapping[int, Batch],
+        masks: Mapping[int, Mapping[WordKey, int]],
+    ) -> Brought:
+        """Check the values, and give each word of level 0 those of its items."""
+        brought: dict[WordKey, dict[int, Sums]] = {}
+        for batch_id, values in results.items():
+            names = tuple(batches[batch_id].totals) if batch_id in batches else ()
+            words = masks.get(batch_id, {})
+            for ordinal, one in values.items():
+                number, position = divmod(ordinal, self._ports.tree.width)
+                key = WordKey(batch_id, 0, number)
+                if not words.get(key, 0) >> position & 1:
+                    raise InvalidRequest(
+                        f"item {ordinal} of batch {batch_id} brings something to the totals, but is not among"
+                        " the items that are marked on level 0; nothing was done"
+                    )
+                sums = in_order(check_values(one), names, batch_id=batch_id)
+                brought.setdefault(key, {})[position] = sums
+        return brought
 
     def _marked(
         self, before: Batch, masks: Mapping[WordKey, int], outcomes: Mapping[WordKey, Cleared]

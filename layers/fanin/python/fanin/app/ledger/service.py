@@ -12,7 +12,7 @@ from fanin.app.ledger.failure_listing import FailureListing
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
-from fanin.app.ledger.marking import Marked, Marking
+from fanin.app.ledger.marking import NO_RESULTS, Marked, Marking, Results
 from fanin.app.ledger.notices import announce, event_of
 from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reading import Reading
@@ -167,9 +167,11 @@ class LedgerService:
         """Those ordinals of an exact batch that were marked as failed; reads their words."""
         return self._failed.among(batch_id, ordinals)
 
-    def mark(self, shares: Mapping[int, Sequence[Mark]]) -> Sequence[Marked]:
+    def mark(
+        self, shares: Mapping[int, Sequence[Mark]], *, results: Results = NO_RESULTS
+    ) -> Sequence[Marked]:
         """Clear bits that the caller has coalesced itself; see ``Marking.mark``."""
-        return self._marking.mark(shares)
+        return self._marking.mark(shares, results=results)
 
     def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Read batches as they are now; from here on this process uses no older rows of them.

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.domain.limits import MAX_REASON
-from fanin.spark.ack import steps
-from fanin.spark.ack.coalescer import REPEATED
+from fanin.errors import InvalidRequest
+from fanin.spark.ack import steps, values
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.ledger_writes import (
     RESULTS,
     partition_marks,
-    totals,
+    sum_results,
     write_failures_task,
     write_marks_task,
 )
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.schemas import MERGED
-from fanin.spark.ack.sql_items import normalize, resolve
+from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.sql_words import pages_from_words
+from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
-from fanin.spark.runtime.rejects import Reason, write_rejects
+from fanin.spark.runtime.rejects import write_rejects
 from fanin.spark.runtime.service import Service
-
-_FAILURES: Final = (
-    "batch_id long, ordinal long, item string, raw string, value string, why string, reason string,"
-    " detail string"
-)
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,7 @@ class Acknowledged:
         writes: rows of the tables that were written, those of failures, parents and batches among them.
             Writes of attempts that were lost are not counted.
         completed: batches that are complete now, of those that the input names.
+        totals: of a run with totals, the sums of what the items bring, those that were done before included.
     """
 
     strategy: Strategy
@@ -66,6 +63,7 @@ class Acknowledged:
     words: int = 0
     writes: int = 0
     completed: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -76,7 +74,8 @@ class Acknowledged:
         """The summary of the job, ready for JSON. ``way`` is the former name of ``strategy``."""
         done = self.distinct + self.failed
         each = round(done / self.writes, 3) if self.writes else None
-        return {"ok": self.ok, **asdict(self), "way": self.strategy, "acks_per_write": each}
+        told = {"ok": self.ok, **asdict(self), "way": self.strategy, "acks_per_write": each}
+        return told if self.totals else {name: value for name, value in told.items() if name != "totals"}
 
 
 def acknowledge(
@@ -89,6 +88,7 @@ def acknowledge(
     strategy: Strategy | None = None,
     rejects: str | None = None,
     writers: int | None = None,
+    totals: Sequence[str] = (),
 ) -> Acknowledged:
     """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
 
@@ -102,18 +102,35 @@ def acknowledge(
         strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
         writers: tasks that write at the same time; as many as Spark runs if None.
+        totals: names of totals of the batches; each is a column with what the items bring to it, whole
+            numbers within ±2⁵³, or null for nothing. Values count with the first acknowledgement of their
+            item. Rows with other values are rejects, and their items are left alone.
 
     Raises:
-        InvalidRequest: the columns name no items.
+        InvalidRequest: the columns name no items, a total has no column, or it is of another type.
     """
     spark, batches = rows.sparkSession, StoredBatches(service)
+    totals = values.check_columns(totals, rows.schema)
+    if totals and strategy is Strategy.PARQUET:
+        raise InvalidRequest(
+            "tasks cannot read the files of a run with totals themselves; choose the strategy pages or sql"
+        )
     schema = InputSchema.of(rows.columns, batch_id)
     reasons = "reason" in rows.columns
-    rows = rows.select(*schema.columns, *(["reason"] if reasons else []))
-    failures = _failures(rows, schema, batches, f"{work}/failures") if reasons else _no_failures(spark)
-    bad, good = failures.where("reason IS NOT NULL"), failures.where("reason IS NULL")
+    rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
+    staged = no_rows(rows)
+    if totals:
+        files = None
+        staged = stage_rows(rows, schema, batches, f"{work}/rows", totals=totals)
+    elif reasons:
+        staged = stage_rows(rows.where("reason IS NOT NULL"), schema, batches, f"{work}/failures")
+    bad, valid = staged.where("reason IS NOT NULL"), staged.where("reason IS NULL")
+    good, done_well = valid.where("why IS NOT NULL"), valid.where("why IS NULL")
     failed = good.count() if reasons else 0
-    acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
+    if totals:
+        acks = done_well.select(*schema.columns)
+    else:
+        acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
     chosen = strategy or choose_strategy(acks, schema, files)
     merged = _merged(
         acks,
@@ -130,11 +147,14 @@ def acknowledge(
     left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(bad.select(columns))
     counted = write_rejects(left_out, rejects or f"{work}/rejects")
     at_once = writers or spark.sparkContext.defaultParallelism
-    marks = partition_marks(steps.lift(merged, batches), at_once)
-    results = marks.mapInArrow(write_marks_task(service), RESULTS)
+    lifted = steps.lift(merged, batches)
+    if totals:
+        lifted = values.with_brought(lifted, done_well)
+    marks = partition_marks(lifted, at_once)
+    results = marks.mapInArrow(write_marks_task(service, totals), RESULTS)
     if failed:
-        results = results.unionByName(_fail(good, service, at_once, f"{work}/failed"))
-    done = totals(results)
+        results = results.unionByName(_fail(good, service, at_once, f"{work}/failed", totals))
+    done = sum_results(results)
     read = merged.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0]
     named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
     return Acknowledged(
@@ -144,14 +164,19 @@ def acknowledge(
         failed=failed,
         rejects=counted,
         **done,
+        totals=values.sums(valid, totals),
     )
 
 
-def _fail(failures: DataFrame, service: Service, writers: int, folder: str) -> DataFrame:
+def _fail(
+    failures: DataFrame, service: Service, writers: int, folder: str, totals: Sequence[str]
+) -> DataFrame:
     """Fail items at once, before any item is acknowledged, and keep the results."""
     spread = failures.repartition(writers, "batch_id", F.shiftright("ordinal", 18))
-    ordered = spread.sortWithinPartitions("batch_id", "ordinal").select("batch_id", "ordinal", "item", "why")
-    ordered.mapInArrow(write_failures_task(service), RESULTS).write.mode("overwrite").parquet(folder)
+    columns = ["batch_id", "ordinal", "item", "why", "values"]
+    ordered = spread.sortWithinPartitions("batch_id", "ordinal").select(*columns)
+    task = write_failures_task(service, totals)
+    ordered.mapInArrow(task, RESULTS).write.mode("overwrite").parquet(folder)
     return failures.sparkSession.read.schema(RESULTS).parquet(folder)
 
 
@@ -175,27 +200,3 @@ def _merged(
     if failures is not None:
         pages = pages.unionByName(steps.pages_from_rows(failures, schema, batches, failed=True))
     return steps.merge(pages, schema, batches)
-
-
-def _failures(rows: DataFrame, schema: InputSchema, batches: BatchReader, folder: str) -> DataFrame:
-    """The rows that fail items, each item once; staged, since four steps read them."""
-    why = F.substring(F.col("reason").cast("string"), 1, MAX_REASON)
-    named = normalize(rows.where("reason IS NOT NULL").withColumn("why", why).drop("reason"), schema)
-    found = resolve(named, schema, batches)
-    order = Window.partitionBy("batch_id", "ordinal").orderBy("why", "value")
-    repeated = F.col("reason").isNull() & (F.row_number().over(order) > 1)
-    judged = {
-        "detail": F.when(repeated, F.lit(REPEATED)).otherwise(F.col("detail")),
-        "reason": F.when(repeated, F.lit(Reason.DUPLICATE)).otherwise(F.col("reason")),
-    }
-    once = found.withColumns(judged)
-    empty = F.lit(None).cast("string")
-    raw, item = (empty, F.col("item")) if schema.by_id else (F.col("raw").cast("string"), empty)
-    staged = once.withColumns({"raw": raw, "item": item})
-    names = [column.split()[0] for column in _FAILURES.split(", ")]
-    staged.select(*names).write.mode("overwrite").parquet(folder)
-    return rows.sparkSession.read.schema(_FAILURES).parquet(folder)
-
-
-def _no_failures(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([], _FAILURES)

@@ -106,10 +106,18 @@ class IssuedItems:
             for batch_id, row in rows.items()
         }
 
-    def root_level(self, batch_id: int) -> int:
-        """The level of the root of a batch as large as it was when last read; 0 if the batch is gone."""
+    def top_level(self, batch_id: int) -> int:
+        """The highest level on which items of a batch may be marked: that of its root when it was last read.
+
+        It is 0 for a batch with totals, whose items are marked on level 0 only, and for one that is gone.
+        """
         row = self._rows_with({batch_id: 0})[batch_id]
-        return self._tree.root_level(row.items) if row else 0
+        return self._tree.root_level(row.items) if row and not row.totals else 0
+
+    def totals(self, batch_id: int) -> tuple[str, ...]:
+        """The names of the totals of a batch; none if the batch is gone."""
+        row = self._rows_with({batch_id: 0})[batch_id]
+        return tuple(row.totals) if row else ()
 
     def _rows_with(self, needed: Mapping[int, int]) -> dict[int, Batch | None]:
         rows = {batch_id: self._rows.get(batch_id) for batch_id in needed if batch_id in self._rows}

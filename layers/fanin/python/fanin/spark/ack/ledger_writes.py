@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -36,6 +37,12 @@ _TREE: Final = Tree()
 
 _T = TypeVar("_T")
 _Row = tuple[int | None, bool, int, int, int, int, int, int]
+_Values = Sequence[int | None]
+"""A value for each total, None where the item brings nothing to it."""
+_Word = tuple[Mark, Sequence[Any]]
+"""A mark, and of its items that bring something the ordinal, followed by the values."""
+_Failing = tuple[int, str | None, str, _Values | None]
+"""A failed item: ordinal, id, reason and values."""
 _Write = Callable[[Mapping[int, Sequence[_T]]], list[_Row]]
 
 
@@ -53,29 +60,42 @@ def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
     return spread.sortWithinPartitions("batch_id", "_window", "level").drop("_window")
 
 
-def write_marks_task(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
+def write_marks_task(
+    service: Service, totals: Sequence[str] = ()
+) -> Callable[[Iterable[Records]], Iterator[Records]]:
     """Make the function of a task that clears bits.
 
+    Args:
+        service: the stack.
+        totals: the totals that values are for.
+
     Returns:
-        A function that takes rows of ``MARKS``, partitioned by ``partition_marks``, and gives ``RESULTS``.
+        A function that takes rows of ``MARKS``, partitioned by ``partition_marks``, with ``brought`` of
+        ``values.with_brought`` if there are totals, and gives ``RESULTS``.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        yield from written(mark(records, service.ledger()), service.meter().writes.total)
+        yield from written(mark(records, service.ledger(), totals), service.meter().writes.total)
 
     return run
 
 
-def write_failures_task(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
+def write_failures_task(
+    service: Service, totals: Sequence[str] = ()
+) -> Callable[[Iterable[Records]], Iterator[Records]]:
     """Make the function of a task that fails items.
 
+    Args:
+        service: the stack.
+        totals: the totals that values are for.
+
     Returns:
-        A function that takes ``batch_id``, ``ordinal``, ``item`` and ``why``, each item once, and gives
-        ``RESULTS``.
+        A function that takes ``batch_id``, ``ordinal``, ``item``, ``why`` and, if there are totals,
+        ``values``, each item once, and gives ``RESULTS``.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        yield from written(fail(records, service.ledger()), service.meter().writes.total)
+        yield from written(fail(records, service.ledger(), totals), service.meter().writes.total)
 
     return run
 
@@ -88,36 +108,58 @@ def written(results: Iterable[list[_Row]], writes: Callable[[], int]) -> Iterato
     yield _records([(None, False, 0, 0, 0, 0, 0, writes() - before)])
 
 
-def mark(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Row]]:
-    """Clear the bits of ``MARKS``, some words at a time."""
+def mark(
+    records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
+) -> Iterator[list[_Row]]:
+    """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
 
-    def write(shares: Mapping[int, Sequence[Mark]]) -> list[_Row]:
+    def write(shares: Mapping[int, Sequence[_Word]]) -> list[_Row]:
+        marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
+        results = {
+            batch_id: {ordinal: _by_name(totals, values) for _, items in share for ordinal, *values in items}
+            for batch_id, share in shares.items()
+            if any(items for _, items in share)
+        }
         return [
             (m.batch_id, m.complete, m.first, m.ranged, m.duplicates, m.late, len(shares[m.batch_id]), 0)
-            for m in ledger.mark(shares)
+            for m in (ledger.mark(marks, results=results) if results else ledger.mark(marks))
         ]
 
-    def gone(batch_id: int, marks: Sequence[Mark]) -> _Row:
-        items = sum(_TREE.below(mark.level, mark.mask) for mark in marks)
-        return (batch_id, False, 0, 0, 0, items, len(marks), 0)
+    def gone(batch_id: int, share: Sequence[_Word]) -> _Row:
+        items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
+        return (batch_id, False, 0, 0, 0, items, len(share), 0)
 
     for record in records:
-        rows = [column.to_pylist() for column in record.columns[:4]]
-        pairs = [(b, Mark(lv, n, m & _TREE.full)) for b, lv, n, m in zip(*rows, strict=True)]
-        yield from _calls(pairs, _AT_ONCE, write, gone)
+        for first in range(0, record.num_rows, _AT_ONCE):  # what the items of a whole page bring is large
+            some = record.slice(first, _AT_ONCE)
+            columns = [column.to_pylist() for column in some.columns[:4]]
+            brought = some.column("brought").to_pylist() if totals else repeat(None)
+            pairs = [
+                (batch_id, (Mark(level, number, mask & _TREE.full), items or ()))
+                for (batch_id, level, number, mask), items in zip(
+                    zip(*columns, strict=True), brought, strict=False
+                )
+            ]
+            yield from _calls(pairs, _AT_ONCE, write, gone)
 
 
-def fail(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Row]]:
+def fail(
+    records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
+) -> Iterator[list[_Row]]:
     """Fail items, some at a time; items that have no id yet get one."""
 
-    def write(shares: Mapping[int, Sequence[tuple[int, str | None, str]]]) -> list[_Row]:
+    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[_Row]:
         rows = ledger.ports.batches.read(shares)
         if missing := shares.keys() - rows.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
         failures = [
-            Failure(item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0", why)
+            Failure(
+                item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0",
+                why,
+                totals=_by_name(totals, values or ()),
+            )
             for batch_id, share in shares.items()
-            for ordinal, item, why in share
+            for ordinal, item, why, values in share
         ]
         return [
             (r.batch_id, r.complete, r.first, 0, len(r.duplicates), r.late, 0, 0)
@@ -129,7 +171,11 @@ def fail(records: Iterable[Records], ledger: LedgerService) -> Iterator[list[_Ro
 
     for record in records:
         rows = zip(*(column.to_pylist() for column in record.columns[:4]), strict=True)
-        pairs = [(batch_id, (ordinal, item, why)) for batch_id, ordinal, item, why in rows]
+        values = record.column("values").to_pylist() if totals else repeat(None)
+        pairs = [
+            (batch_id, (ordinal, item, why, brought))
+            for (batch_id, ordinal, item, why), brought in zip(rows, values, strict=False)
+        ]
         yield from _calls(pairs, MAX_FAILURES, write, gone)
 
 
@@ -154,7 +200,12 @@ def _calls(
                     yield [gone(batch_id, share)]
 
 
-def totals(results: DataFrame) -> dict[str, int]:
+def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:
+    """What an item brings, by the names of the totals."""
+    return {name: value for name, value in zip(totals, values, strict=False) if value is not None}
+
+
+def sum_results(results: DataFrame) -> dict[str, int]:
     """Add up what all tasks did, and count the batches that are complete."""
     sums = [F.sum(name).alias(name) for name in ("first", "ranged", "duplicates", "late", "words", "writes")]
     each = results.groupBy("batch_id").agg(F.max("complete").cast("long").alias("completed"), *sums)

@@ -2,7 +2,8 @@
 
 That goes on up to the root, so what is left is the minimal cover of the items; of a range it is the same as
 ``Tree.cover``. The last word of a level may have fewer than 64 children. It is never whole, so it is written
-itself, and the ledger settles it as it settles any other word.
+itself, and the ledger settles it as it settles any other word. Words of a batch with totals are not lifted:
+its items bring something, which counts on level 0.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ LIFTED: Final = 3
 _FULL: Final = np.uint64(2**64 - 1)
 _TREE: Final = Tree()
 
-RootOf = Callable[[int], int]
+TopOf = Callable[[int], int]
 
 
-def lift_windows(batch_ids: Ints, windows: Ints, words: Words, root_of: RootOf) -> Iterator[Records]:
+def lift_windows(batch_ids: Ints, windows: Ints, words: Words, top_of: TopOf) -> Iterator[Records]:
     """Lift the whole words of some windows, as far as level 3.
 
     Args:
         batch_ids: for each window its batch.
         windows: for each window its number in its batch.
         words: for each window its 4,096 words of level 0; a bit is 1 if its item is acknowledged.
-        root_of: gives the level of a batch's root.
+        top_of: gives the highest level on which a batch's items may be marked.
 
     Yields:
         Marks as rows of ``MERGED``; those of level 3 have a bit for each window that is whole.
     """
-    levels = {batch_id: root_of(batch_id) for batch_id in np.unique(batch_ids).tolist()}
-    roots = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
+    levels = {batch_id: top_of(batch_id) for batch_id in np.unique(batch_ids).tolist()}
+    tops = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
     for level in range(LIFTED):
-        whole = (words == _FULL) & (roots > level)
+        whole = (words == _FULL) & (tops > level)
         at, column = np.nonzero((words != 0) & ~whole)
         if len(at):
             number = windows[at] * words.shape[1] + column
@@ -79,18 +80,18 @@ def lift_task(batches: BatchReader) -> Callable[[Iterable[Records]], Iterator[Re
         for record in records:
             for other, number, mask in zip(*(c.to_pylist() for c in record.columns[:3]), strict=True):
                 if other != batch_id:
-                    yield from _upper(batch_id, words, issued.root_level)
+                    yield from _upper(batch_id, words, issued.top_level)
                     batch_id, words = other, {}
                 words[number] = mask & _TREE.full
-        yield from _upper(batch_id, words, issued.root_level)
+        yield from _upper(batch_id, words, issued.top_level)
 
     return run
 
 
-def _upper(batch_id: int, words: Mapping[int, int], root_of: RootOf) -> Iterator[Records]:
+def _upper(batch_id: int, words: Mapping[int, int], top_of: TopOf) -> Iterator[Records]:
     if not words:
         return
-    marks = list(lift(words, LIFTED, root_of(batch_id)))
+    marks = list(lift(words, LIFTED, top_of(batch_id)))
     signed = [mark.mask - (mark.mask >> 63 << 64) for mark in marks]
     yield mark_records(
         len(marks),
@@ -101,12 +102,12 @@ def _upper(batch_id: int, words: Mapping[int, int], root_of: RootOf) -> Iterator
     )
 
 
-def lift(words: Mapping[int, int], level: int, root: int) -> Iterator[Mark]:
-    """Replace one batch's whole words of a level by their bits in the words above, up to the root."""
+def lift(words: Mapping[int, int], level: int, top: int) -> Iterator[Mark]:
+    """Replace one batch's whole words of a level by their bits in the words above, as far as the top."""
     while words:
         above: dict[int, int] = {}
         for number, mask in words.items():
-            if mask == _TREE.full and level < root:
+            if mask == _TREE.full and level < top:
                 parent, bit = divmod(number, _TREE.width)
                 above[parent] = above.get(parent, 0) | 1 << bit
             else:

@@ -21,7 +21,9 @@ from fanin.spark.runtime.rejects import Reason
 
 _WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
 _INDEXED: Final = r"\A(?s:.*):(?:0|[1-9][0-9]{0,9})\z"
-_BLOCKS: Final = "name string, batch_id long, first long, size long, reason string, detail string"
+_BLOCKS: Final = (
+    "name string, batch_id long, first long, size long, reason string, detail string, totals array<string>"
+)
 _SCHEMA: Final = pa.schema(
     [
         ("name", pa.string()),
@@ -30,6 +32,7 @@ _SCHEMA: Final = pa.schema(
         ("size", pa.int64()),
         ("reason", pa.string()),
         ("detail", pa.string()),
+        ("totals", pa.list_(pa.string())),
     ]
 )
 
@@ -90,7 +93,7 @@ def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataF
 
     Returns:
         The rows with ``batch_id`` and ``ordinal``, or with a ``reason`` and a ``detail`` why there is no such
-        item; and with ``value``, the row as it came.
+        item; and with ``value``, the row as it came, and ``totals``, the names of the totals of the batch.
     """
     split = split_names(rows, schema).withColumn("name", F.col("name").cast("string"))
     if schema.batch_id is None:
@@ -122,8 +125,8 @@ def find_blocks_task(
     """Make the function of a task that finds the blocks of items that names stand for.
 
     Returns:
-        A function that takes ``name`` and gives ``name``, ``batch_id``, ``first`` and ``size``; or ``name``,
-        ``reason`` and ``detail`` of names that are refused.
+        A function that takes ``name`` and gives ``name``, ``batch_id``, ``first``, ``size`` and ``totals``;
+        or ``name``, ``reason`` and ``detail`` of names that are refused.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
@@ -136,16 +139,17 @@ def find_blocks_task(
                 sizes = issued.sizes({int(name): 0 for name in names})
                 counts = [(int(name), sizes[int(name)]) for name in names]
                 found = [n if isinstance(n, Refused) else Block(b, 0, n, 0) for b, n in counts]
-            rows = [{"name": name, **_row(block)} for name, block in zip(names, found, strict=True)]
+            rows = [{"name": name, **_row(block, issued)} for name, block in zip(names, found, strict=True)]
             yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
     return run
 
 
-def _row(found: Found) -> dict[str, str | int]:
+def _row(found: Found, issued: IssuedItems) -> dict[str, str | int | list[str]]:
     if isinstance(found, Refused):
         return {"reason": found.reason, "detail": found.detail}
-    return {"batch_id": found.batch_id, "first": found.first, "size": found.size}
+    totals = list(issued.totals(found.batch_id))
+    return {"batch_id": found.batch_id, "first": found.first, "size": found.size, "totals": totals}
 
 
 def _split_ids(rows: DataFrame) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -18,6 +18,7 @@ def ack_stream(
     rejects: str | None = None,
     batch_id: int | None = None,
     on_done: Callable[[int, Acknowledged], None] | None = None,
+    totals: Sequence[str] = (),
 ) -> Callable[[DataFrame, int], None]:
     """Acknowledge every micro-batch of a stream. One that comes again changes nothing.
 
@@ -32,6 +33,7 @@ def ack_stream(
             folder in ``work`` if None.
         batch_id: the batch of all rows, for a stream that has only ordinals.
         on_done: called after each micro-batch with its number and with what it did.
+        totals: names of totals of the batches, each a column; see ``acknowledge``.
     """
 
     def handle(rows: DataFrame, epoch: int) -> None:
@@ -44,6 +46,7 @@ def ack_stream(
                 batch_id=batch_id,
                 strategy=Strategy.PAGES,
                 rejects=None if rejects is None else f"{rejects}/epoch={epoch}",
+                totals=totals,
             )
         finally:
             kept.unpersist()

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
+from fanin.spark.audit import sums
 from fanin.spark.audit.rows import Fault
 from fanin.spark.audit.sql_tree import TOP
 from fanin.spark.audit.sweep import Part
@@ -31,6 +32,8 @@ class Kind(StrEnum):
         LOST_PARENT: a word is done, and its parent's bit is pending.
         STUCK: the batch is closed and every item is done, and it is not complete.
         EARLY: the batch is complete, and items are pending.
+        WRONG_TOTAL: the sums of a word are not those of the words below it, or those of a complete batch not
+            those of its root.
         ORPHAN: a word has no batch. That is not wrong: when a batch is removed, its words expire later.
     """
 
@@ -45,6 +48,7 @@ class Kind(StrEnum):
     LOST_PARENT = "lost_parent"
     STUCK = "stuck"
     EARLY = "early"
+    WRONG_TOTAL = sums.WRONG_TOTAL
     ORPHAN = "orphan"
 
 
@@ -53,6 +57,9 @@ NOTICES: Final = (Kind.ORPHAN,)
 
 MOVING: Final = (Kind.LOST_PARENT, Kind.STUCK, Kind.EARLY)
 """Kinds that a sound batch shows for a moment, between a word and the verdict; ``verify`` can judge them."""
+
+_CARRYING: Final = (*MOVING, Kind.WRONG_TOTAL)
+"""Kinds that a sound batch shows if a word was read earlier than one below it, or later than its row."""
 
 _GROWING: Final = (Kind.NO_SUCH_CHILD, Kind.OUTSIDE)
 """Kinds that an open batch shows if the words of a snapshot were read later than its batches."""
@@ -164,7 +171,7 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
         wrong: the finding is not in flux, and not a notice.
     """
     states = batches.where("fault is null").select("batch_id", "state", "active")
-    moving, growing = (F.col("kind").isin([kind.value for kind in kinds]) for kinds in (MOVING, _GROWING))
+    moving, growing = (F.col("kind").isin([kind.value for kind in kinds]) for kinds in (_CARRYING, _GROWING))
     flux = F.col("active") & (moving | (growing & (F.col("state") == State.OPEN.value)))
     notice = F.col("kind").isin([kind.value for kind in NOTICES])
     return (

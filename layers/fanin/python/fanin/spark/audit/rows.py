@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
+from fanin.adapters.dynamodb.rows import SUMS
 from fanin.domain.batch import Kind, Mode, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
+from fanin.domain.totals import MAX_TOTALS, NAME
 
 LINES: Final = StructType([StructField("value", StringType()), StructField("source", StringType())])
 """``value`` is a line of DynamoDB JSON; ``source`` the file or the segment that it came from."""
@@ -46,7 +50,10 @@ _NUMBERS: Final = (
     "closed_idle_ttl",
     "stall_after",
 )
-_TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf")
+_TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
+_TALLIES: Final = ("carried", "summed")
+_SUM: Final = "decimal(38,0)"
+_TOTALS: Final = f"^{NAME}( {NAME}){{0,{MAX_TOTALS - 1}}}$"
 
 
 def words(lines: DataFrame) -> DataFrame:
@@ -62,12 +69,16 @@ def words(lines: DataFrame) -> DataFrame:
         written: whether the row has a word.
         done_bits: the set of cleared bits as a mask; null if the row does not have it.
         failed_bits: bits cleared by a failure.
+        carried, summed: how many words below have given a tally without sums, and one with sums.
+        sums: of the totals of the batch, null for those that the row does not have; null if it has none.
         expires_at: seconds since the epoch.
         fault: a ``Fault``, or null.
         detail: the beginning of the row, if it has a fault.
         source: as in the lines.
     """
-    item = _struct(word_id="S", word="N", done="NS", failed="N", expires_at="N")
+    item = _struct(
+        word_id="S", word="N", done="NS", failed="N", expires_at="N", **dict.fromkeys((*_TALLIES, *SUMS), "N")
+    )
     rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value", "source").select(
         "line.Item.*", "value", "source"
     )
@@ -87,12 +98,15 @@ def words(lines: DataFrame) -> DataFrame:
         _mask("done.NS").alias("done_bits"),
         _bits("failed.N").alias("failed"),
         F.expr("try_cast(expires_at.N as bigint)").alias("expires_at"),
+        *(_count(name).alias(name) for name in _TALLIES),
+        *_sums(),
         *("value", "source"),
     )
     named = f"well_named and batch_id <= {MAX_BATCH_ID}"
     odd = (
         "expires_at is null or (has_word and word is null) or (has_failed and failed is null)"
-        " or (has_done and done_bits is null)"
+        " or (has_done and done_bits is null) or odd_sums"
+        " or carried < 0 or summed < 0"
     )
     fault = F.when(F.expr(f"not ({named})"), Fault.KEY).when(F.expr(odd), Fault.ROW)
     return typed.withColumn("fault", fault).select(
@@ -102,7 +116,7 @@ def words(lines: DataFrame) -> DataFrame:
         F.col("has_word").alias("written"),
         "done_bits",
         F.coalesce("failed", F.lit(0)).alias("failed_bits"),
-        *("expires_at", "fault"),
+        *(*_TALLIES, "sums", "expires_at", "fault"),
         F.when(F.col("fault").isNotNull(), F.substring("value", 1, _DETAIL)).alias("detail"),
         "source",
     )
@@ -115,14 +129,16 @@ def batches(lines: DataFrame) -> DataFrame:
         lines: rows of ``LINES``.
 
     Returns:
-        The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names; and ``shelf``,
-        ``fault`` and ``source`` as for words.
+        The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names; ``totals`` are
+        the names, null if there are none, and ``totals_exact`` is null if the row does not have it. And
+        ``sums``, ``shelf``, ``fault`` and ``source`` as for words.
     """
     item = _struct(
         batch_id="N",
         salt="B",
         partial="BOOL",
-        **dict.fromkeys(_NUMBERS, "N"),
+        totals_exact="BOOL",
+        **dict.fromkeys((*_NUMBERS, *SUMS), "N"),
         **dict.fromkeys(_TEXTS, "S"),
     )
     rows = lines.select(F.from_json("value", _line(item)).alias("line"), "source").select(
@@ -132,6 +148,11 @@ def batches(lines: DataFrame) -> DataFrame:
         *(F.expr(f"try_cast({name}.N as bigint)").alias(name) for name in ("batch_id", *_NUMBERS)),
         *(F.col(f"{name}.S").alias(name) for name in _TEXTS),
         F.col("partial.BOOL").alias("partial"),
+        F.col("totals_exact.BOOL").alias("totals_exact"),
+        (F.col("totals").isNotNull() & ~F.coalesce(F.col("totals.S").rlike(_TOTALS), F.lit(False))).alias(
+            "odd_totals"
+        ),
+        *_sums(),
         F.coalesce(F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"), F.lit(False)).alias("salted"),
         (
             (F.col("closed_at").isNotNull() & F.expr("try_cast(closed_at.N as bigint) is null"))
@@ -145,6 +166,8 @@ def batches(lines: DataFrame) -> DataFrame:
         & (F.col("acked") >= 0)
         & F.col("salted")
         & ~F.col("odd_times")
+        & ~F.col("odd_totals")
+        & ~F.col("odd_sums")
         & F.col("state").isin(_values(State))
         & F.col("mode").isin(_values(Mode))
         & F.col("kind").isin(_values(Kind))
@@ -164,8 +187,9 @@ def batches(lines: DataFrame) -> DataFrame:
     return typed.select(
         "batch_id",
         *_NUMBERS,
-        *_TEXTS,
-        "partial",
+        *(name for name in _TEXTS if name != "totals"),
+        *("partial", "totals_exact", "sums"),
+        F.split("totals", " ").alias("totals"),
         F.when(~F.coalesce(whole, F.lit(False)), Fault.ROW).alias("fault"),
         "source",
     )
@@ -173,6 +197,24 @@ def batches(lines: DataFrame) -> DataFrame:
 
 def _values(names: Iterable[StrEnum]) -> list[str]:
     return [name.value for name in names]
+
+
+def _count(name: str) -> Column:
+    """A number attribute as BIGINT, -1 if it is another; null if the row does not have it."""
+    whole = F.expr(f"case when {name}.N rlike '^[0-9]{{1,18}}$' then try_cast({name}.N as bigint) end")
+    return F.when(F.col(name).isNotNull(), F.coalesce(whole, F.lit(-1)))
+
+
+def _sums() -> tuple[Column, Column]:
+    """The sums of a row, null if it has none; and whether a sum is something else."""
+    numbers = [
+        F.expr(f"case when {name}.N rlike '^-?[0-9]{{1,28}}$' then try_cast({name}.N as {_SUM}) end")
+        for name in SUMS
+    ]
+    present = [F.col(name).isNotNull() for name in SUMS]
+    odd = [there & number.isNull() for there, number in zip(present, numbers, strict=True)]
+    sums = F.when(reduce(or_, present), F.array(*numbers))
+    return sums.alias("sums"), reduce(or_, odd).alias("odd_sums")
 
 
 def _bits(text: str) -> Column:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import LIVE, Mode, State
 from fanin.domain.batch import Kind as BatchKind
-from fanin.spark.audit import progress
+from fanin.spark.audit import progress, sums
 from fanin.spark.audit.findings import (
     Kind,
     batch_findings,
@@ -84,12 +84,14 @@ class Audit:
         Returns:
             batch_id, user_key, state, mode, kind, items, done, pending, partial, created_at, touched_at,
             closed_at, ended_at, expires_at.
+            totals: by name, what the leaves add up to, or the counts of an estimated batch; null for a batch
+                without totals.
             age: seconds from its creation to its end, or to the snapshot.
             rate: items done per second, from its creation to its end or its last activity.
             wrong, in_flux: number of findings of either sort.
             verdict: a ``Verdict``.
         """
-        sums = findings.groupBy("batch_id").agg(
+        counts = findings.groupBy("batch_id").agg(
             F.count_if("wrong").alias("wrong"),
             F.count_if("in_flux").alias("in_flux"),
             *(
@@ -111,11 +113,17 @@ class Audit:
         return (
             self._progress()
             .where("fault is null")
-            .join(sums, "batch_id", "left")
+            .join(counts, "batch_id", "left")
+            .join(sums.leaf_totals(joined(self.snapshot)), "batch_id", "left")
+            .withColumn(
+                "leaf_sums",
+                F.when(F.col("mode") == Mode.EXACT.value, F.col("leaf_sums")).otherwise(F.col("sums")),
+            )
             .fillna({"wrong": 0, "in_flux": 0, "is_early": False, "is_stuck": False})
             .select(
                 *("batch_id", "user_key", "state", "mode", "kind", "items", "done", "pending", "partial"),
                 *("created_at", "touched_at", "closed_at", "ended_at", "expires_at"),
+                sums.by_name("leaf_sums").alias("totals"),
                 age.alias("age"),
                 F.when(busy > 0, F.col("done") * 1000 / busy).alias("rate"),
                 *("wrong", "in_flux"),
@@ -136,6 +144,8 @@ class Audit:
             .unionByName(level_findings(self.measured))
             .unionByName(root_findings(words, batches))
             .unionByName(batch_findings(batches.withColumn("detail", F.lit(None).cast("string"))))
+            .unionByName(sums.word_totals(words))
+            .unionByName(sums.batch_totals(self._batches(), words))
         )
         return judge(found, batches)
 
@@ -144,13 +154,13 @@ class Audit:
 
     def _progress(self) -> DataFrame:
         """The batches with ``done``, ``pending`` and ``active``: whether they were active in the snapshot."""
-        sums = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
+        marked = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
         exact = F.col("mode") == Mode.EXACT.value
         done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
         since = self.snapshot.since - SLACK
         return (
             self._batches()
-            .join(sums, "batch_id", "left")
+            .join(marked, "batch_id", "left")
             .withColumn("done", done)
             .withColumn("pending", F.col("items") - F.col("done"))
             .withColumn("active_until", _active_until())
@@ -180,6 +190,7 @@ def joined(snapshot: Snapshot) -> DataFrame:
         *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges"),
         F.col("expires_at").alias("batch_expires_at"),
         F.col("fault").alias("batch_fault"),
+        *("totals", F.expr(sums.EXACT_END).alias("exact_end")),
         F.lit(True).alias("known"),
     )
     words = snapshot.words.withColumn("gone", ~_lives(snapshot)).join(beside, "batch_id", "left")

@@ -30,6 +30,7 @@ from fanin.domain import ids
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
+from fanin.domain.limits import MAX_IDS
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fan_out.bodies import BODY
 from fanin.spark.fan_out.sending import NOTES
@@ -163,12 +164,14 @@ class FaninWriter(DataSourceArrowWriter):
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
         ours = [block for message in messages if isinstance(message, SentBlocks) for block in message.blocks]
-        tracker.ack(
-            ranges=(
-                ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
-                for first, size in gaps(ours, batch.items)
-            )
-        )
+        # Items of a batch with totals are marked one by one, and a call marks only so many.
+        most = MAX_IDS if batch.totals else ids.MAX_COUNT
+        others = [
+            ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
+            for first, size in gaps(ours, batch.items, most=most)
+        ]
+        for ranges in ([one] for one in others) if batch.totals else [others]:
+            tracker.ack(ranges=ranges)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """Cancel the batch, unless it belongs to another write."""
@@ -217,20 +220,23 @@ def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def gaps(blocks: Iterable[tuple[int, int]], items: int) -> Iterator[tuple[int, int]]:
+def gaps(
+    blocks: Iterable[tuple[int, int]], items: int, *, most: int = ids.MAX_COUNT
+) -> Iterator[tuple[int, int]]:
     """The items of a batch that are in none of some blocks.
 
     Args:
         blocks: first ordinal and size of each; they do not overlap.
         items: of the batch.
+        most: items of a gap; a larger one is divided.
 
     Yields:
-        First ordinal and size of each gap; a gap larger than a group can be is divided.
+        First ordinal and size of each gap.
     """
     at = 0
     for first, size in [*sorted(blocks), (items, 0)]:
-        for start in range(at, first, ids.MAX_COUNT):
-            yield start, min(first - start, ids.MAX_COUNT)
+        for start in range(at, first, most):
+            yield start, min(first - start, most)
         at = first + size
 
 

@@ -15,7 +15,7 @@ from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
-from fanin.spark.jobs.running import FORMAT, Job, Summary
+from fanin.spark.jobs.running import FORMAT, Job, Summary, names_of_totals
 from fanin.spark.runtime.formats import format_of_path
 from fanin.spark.runtime.service import Service
 from fanin.wire.times import decode_time
@@ -83,6 +83,13 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="returned with the event; may be given several times",
     )
     add(
+        "--totals",
+        type=names_of_totals,
+        default=(),
+        metavar="NAMES",
+        help="totals of the batch, to which acknowledged items may bring values: rows,cents",
+    )
+    add(
         "--on-end",
         type=_target,
         action="append",
@@ -118,6 +125,7 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
             retry_of=options.retry_of,
             metadata=dict(options.metadata),
             on_end=tuple(options.on_end),
+            totals=options.totals,
         ),
         workers=options.workers,
     )

@@ -15,7 +15,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.errors import FaninError
+from fanin.domain.totals import check_names
+from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.runtime.formats import DatasetFormat
 from fanin.spark.runtime.session import session
 
@@ -34,6 +35,19 @@ FORMAT: Final[dict[str, Any]] = {
     "help": "of the input; by default the one that its suffix names, or else parquet",
 }
 """The argument ``--format``."""
+
+
+def names_of_totals(text: str) -> tuple[str, ...]:
+    """The value of ``--totals``: names of totals, divided by commas.
+
+    Raises:
+        ArgumentTypeError: they are not at most four different names of totals.
+    """
+    try:
+        return check_names([name.strip() for name in text.split(",")])
+    except InvalidRequest as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
 
 MOST_DETAIL: Final = 2_000
 """Most characters of an error in the summary; stderr has all of it."""

@@ -14,10 +14,14 @@ class Reason(StrEnum):
 
     Attributes:
         NULL: the value is null.
-        MALFORMED: the value is not an item id, or not a row of its format.
-        FOREIGN: the value looks like an item, but this service never issued it.
+        MALFORMED: the value is not an item id, or not a row of its format; or what the item brings to a total
+            is not a whole number within ±2⁵³.
+        FOREIGN: the value looks like an item, but this service never issued it; or the item brings something
+            to a total that its batch does not have.
         GONE: the item's batch is past its lifetime.
         DUPLICATE: the input names the item more than once; all of its rows but one are rejects.
+        CONFLICTING: the input names the item more than once, with different values for its totals; all of
+            its rows are rejects.
         IMPLAUSIBLE: the value looks like a measurement, but cannot be true.
         TOO_LARGE: the message is larger than SQS takes.
         UNSENT: the queue refused the message for good.
@@ -28,6 +32,7 @@ class Reason(StrEnum):
     FOREIGN = "foreign"
     GONE = "gone"
     DUPLICATE = "duplicate"
+    CONFLICTING = "conflicting"
     IMPLAUSIBLE = "implausible"
     TOO_LARGE = "too_large"
     UNSENT = "unsent"
