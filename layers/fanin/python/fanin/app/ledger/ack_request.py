@@ -258,6 +258,7 @@ def _note(failure: Failure, blocks: Mapping[str, Block]) -> tuple[int, FailureRo
         reason,
         attempts=limits.whole("attempts", failure.attempts, 0, limits.MAX_ATTEMPTS),
         source=limits.text("source", failure.source, limits.MAX_CHANNEL),
+        totals=tuple(sorted(failure.totals.items())),
     )
 
 
