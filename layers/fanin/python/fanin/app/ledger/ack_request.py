@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
@@ -109,33 +108,47 @@ class Share:
     @property
     def acks(self) -> Acks:
         """The request that names exactly this share."""
-        brought = dict(self.results)
         if self.notes:
-            return Acks(failures=[self._failure(note, brought.get(note.ordinal, {})) for note in self.notes])
-        named = [
-            (item, ordinal)
-            for named in self.named
-            for item, ordinal in zip(named.items, named.ordinals, strict=True)
-        ]
+            return Acks(failures=[self._failure(note) for note in self.notes])
+        items, results = self._items()
         return Acks(
-            items=[item for item, ordinal in named if ordinal not in brought],
+            items=items,
             ranges=[span.item_range for span in self.spans],
             counts=self._counts(),
-            results=[Result(item, brought[ordinal]) for item, ordinal in named if ordinal in brought] or (),
+            results=results or (),
         )
 
-    def _failure(self, note: FailureRow, totals: Mapping[str, int]) -> Failure:
+    def _items(self) -> tuple[list[str], list[Result]]:
+        """The items that are named, and those of them that bring something.
+
+        An estimated batch counts an item as often as it is named, each time with values of its own. Items
+        that bring something are named last.
+        """
+        brought: dict[int, list[Mapping[str, int]]] = {}
+        for ordinal, values in self.results:
+            brought.setdefault(ordinal, []).append(values)
+        items: list[str] = []
+        results: list[Result] = []
+        for named in reversed(self.named):
+            for item, ordinal in zip(reversed(named.items), reversed(named.ordinals), strict=True):
+                if left := brought.get(ordinal):
+                    results.append(Result(item, left.pop()))
+                else:
+                    items.append(item)
+        return items[::-1], results[::-1]
+
+    def _failure(self, note: FailureRow) -> Failure:
         content = self.messages.get(note.ordinal)
         message = None if content is None else unpack(content)
-        return Failure(note.item, note.reason, message, note.attempts, note.source, totals)
+        return Failure(note.item, note.reason, message, note.attempts, note.source, dict(note.totals))
 
     def _counts(self) -> Sequence[Count]:
+        """Counts of these items, each with its own values: together, these may be more than one may have."""
         if not self.counted:
             return ()
-        totals: Counter[str] = Counter()
-        for values in self.counted_totals:
-            totals.update(values)
-        return [Count(self.batch_id, self.counted, dict(totals))]
+        first, *others = self.counted_totals or ({},)
+        rest = Count(self.batch_id, self.counted - len(others), first)
+        return [rest, *(Count(self.batch_id, 1, totals) for totals in others)]
 
 
 def parse_ack(

@@ -80,8 +80,8 @@ class ReplyStore:
     def keep(self, batch: Batch, ordinal: int, reply: Reply) -> First:
         """Keep a reply if it is the recipient's first, and compare it with the first.
 
-        The values of the first are kept with it: its process may die before they are added, and then another
-        reply, which does not count, must not bring its own. A reply to a scatter that has ended is not kept, only compared.
+        A reply to a scatter that has ended is not kept, only compared. The values of the first are kept with
+        it: its process may die before they are added, and then another reply must not bring its own.
         """
         kept = self.read(batch.batch_id, [ordinal]).get(ordinal)
         if kept is None and not batch.state.terminal:
