@@ -62,6 +62,16 @@ class TestFailures:
 
         assert stores.parts.failures(8)[0] == [known, unknown]
 
+    def test_a_note_keeps_what_its_item_brings_until_a_later_failure(self, stores: Stores) -> None:
+        brings = FailureRow(3, "8:g:3", "why", failed_at=NOW, totals=(("cents", -5), ("rows", 2**53)))
+        later = FailureRow(3, "8:g:3", "why", failed_at=NOW + 1)
+        stores.parts.put_failures(8, [brings._replace(ordinal=4)], expires_at=LATER)
+        stores.parts.update_failures(8, [brings], expires_at=LATER)
+        assert stores.parts.notes(8, [3, 4]) == {3: brings, 4: brings._replace(ordinal=4)}
+
+        stores.parts.update_failures(8, [later], expires_at=LATER)
+        assert stores.parts.notes(8, [3]) == {3: later}
+
     def test_a_note_without_a_message_leaves_the_one_that_was_kept(self, stores: Stores) -> None:
         kept = FailureRow(3, "8:g:3", "why", attempts=5, failed_at=NOW, source="arn:q", kept=IN_ROW)
         stores.parts.put_failures(8, [kept], expires_at=LATER)

@@ -13,10 +13,12 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.consuming.acknowledging import ItemOutcome, LedgerAcknowledger, QueueAcknowledger
 from fanin.client.items_in_hand import IN_HAND
+from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import State
 from fanin.errors import (
     BatchClosed,
     BatchNotFound,
+    InvalidRequest,
     ItemFailed,
     ItemHasChild,
     NotConfigured,
@@ -147,6 +149,15 @@ def test_adding_to_a_closed_batch_is_the_ledgers_error(tracker):
 def test_an_ack_queue_that_is_not_known_says_so(tracker):
     with pytest.raises(NotConfigured, match="FANIN_ACK_QUEUE_URL"):
         tracker.ack_later(["1:g:0"])
+
+
+@pytest.mark.parametrize("bad", [Result("1:g:1", {"rows": 1.5}), Result("1:g:1", {"Rows": 1})])
+def test_a_value_that_would_spoil_a_message_of_the_ack_queue_is_refused_before_anything_is_sent(ledger, bad):
+    tracker = Tracker(SimpleNamespace(ledger=ledger), object, "https://sqs/acks")
+    with pytest.raises(InvalidRequest, match="total"):
+        tracker.ack_later(["1:g:0", bad])
+    with pytest.raises(InvalidRequest, match="total"):
+        tracker.ack_later(["1:g:0"], failures=[Failure("1:g:1", "why", totals=bad.totals)])
 
 
 def test_an_acknowledger_calls_the_ledger_unless_told_otherwise(tracker):

@@ -49,6 +49,9 @@ class TestValues:
             ({"rows": None}, "whole number"),
             ([("rows", 1)], "whole numbers by name"),
             (812, "whole numbers by name"),
+            ({"Rows": 1}, "the name of a total has at most 32 .* 'Rows' does not"),
+            ({"rows\n": 1}, "does not"),
+            ({7: 1}, "7 does not"),
         ],
     )
     def test_others_are_refused(self, values: Any, why: str) -> None:

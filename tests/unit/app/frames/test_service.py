@@ -14,9 +14,11 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Claim as Lease
 from fanin.app.ports.words import Claimed, Clear, WordKey
 from fanin.app.services import patterns
+from fanin.domain.acks import Result
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
 from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, RequestTooLarge
+from fanin.wire.frames import FRAME
 
 CHANNEL = "https://sqs/replies"
 
@@ -109,6 +111,20 @@ class TestStatus:
         assert len(page.missing) == 100
         assert page.missing[-1] == (198, 199)
         assert page.cursor is not None
+
+    @pytest.mark.parametrize(("size", "km", "exact"), [(200, 5, True), (1_000_000, 0, False)])
+    def test_says_whether_its_totals_are_those_of_all_envelopes(
+        self, world: World, size: int, km: int, exact: bool
+    ) -> None:
+        # Given an envelope that was handled, behind more words than a status reads
+        frame = world.frames.open(OpenFrame(size, totals=("km",)))
+        (claim,) = world.frames.claim([Ticket(frame.frame_id, size - 1)])
+        world.ledger.ack(results=[Result(claim.item, {"km": 5})])
+
+        found = world.frames.status(frame.frame_id)
+
+        assert (found.totals, found.totals_exact) == ({"km": km}, exact)
+        assert FRAME.decode(FRAME.encode(found)) == found
 
     def test_of_a_complete_frame_nothing_is_missing(self, world: World) -> None:
         frame = world.open(3)

@@ -67,6 +67,33 @@ def test_a_share_as_a_request_names_exactly_what_was_named() -> None:
     )
 
 
+def test_a_share_as_a_request_brings_exactly_what_was_brought() -> None:
+    # Given items of an estimated batch, which counts each as often as it is named
+    results = [
+        Result(item(EARLY, 0), {"rows": 5}),
+        Result(item(EARLY, 2), {"rows": 1}),
+        Result(item(EARLY, 2), {"rows": 2}),
+    ]
+    counts = [Count(7, 1, {"rows": 2**53}), Count(7, 3, {"rows": 2**53}), Count(7, 4)]
+
+    # When they are the rest of a call
+    rest = parse_ack([item(EARLY, 0), item(EARLY, 1)], [], counts, results)[7].acks
+
+    # Then a repeat of it counts the same, and is allowed
+    assert (rest.items, rest.results) == ([item(EARLY, 0), item(EARLY, 1)], results)
+    assert parse_ack([], [], rest.counts)[7].counted == 8
+    assert [count.totals for count in rest.counts] == [{"rows": 2**53}, {"rows": 2**53}]
+
+
+def test_failures_as_a_request_bring_their_own_values() -> None:
+    failures = [
+        Failure(item(EARLY, 0), "a", totals={"rows": 1}),
+        Failure(item(EARLY, 0), "b", totals={"rows": 2}),
+    ]
+
+    assert parse_failures(failures)[7].acks.failures == failures
+
+
 def test_failures_as_a_request_keep_their_reasons() -> None:
     failures = [Failure(item(LATE, 2), "first"), Failure(item(EARLY, 0), "late")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.release import Release
-from fanin.domain.acks import Failure
+from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
@@ -144,3 +144,23 @@ def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
 
     # Then nothing is left to release
     assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)
+
+
+def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) -> None:
+    # Given failures with values, of which the second of an item is the one that is held
+    batch, (group,) = world.batch(70, closed=True, on_failure=HOLD, totals=("rows", "cents"))
+    world.ledger.fail([Failure(group[0], "no price", totals={"rows": 1})])
+    world.ledger.fail([Failure(group[0], "no price", totals={"rows": 5, "cents": -2})])
+    world.ledger.fail([Failure(group[66], "no price", totals={"rows": 7}), Failure(group[67], "no")])
+    world.ledger.ack(list(group[1:66]), results=[Result(item, {"cents": 1}) for item in group[68:70]])
+    assert world.ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 0, "cents": 2}
+
+    # When an acknowledgement decides one of them, and the others are released, twice
+    world.ledger.ack(results=[Result(group[66], {"rows": 100})])
+    world.ledger.release(batch.batch_id)
+    world.ledger.release(batch.batch_id)
+
+    # Then each item has brought its values once
+    row = world.row(batch)
+    assert (row.state, row.failed) == (State.COMPLETE, 2)
+    assert (row.totals, row.totals_exact) == ({"rows": 105, "cents": 0}, True)

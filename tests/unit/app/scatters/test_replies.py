@@ -536,3 +536,30 @@ class TestTotals:
         )
 
         assert inbox.ledger.status(inbox.batch_id, exact=True).batch.totals == {"km": 5}
+
+    @pytest.mark.parametrize("payload", ["one", "two"])
+    def test_the_reply_that_was_stored_brings_its_values_whoever_sets_the_bit(
+        self, inbox: Inbox, payload: str
+    ) -> None:
+        # Given a process that died after it stored a payload with values
+        inbox.ask(1, totals=("km",))
+        inbox.crash_at("words.clear", "before")
+        with pytest.raises(Crash):
+            inbox.process().reply([Reply(inbox.nth(0), "one", totals={"km": 5})])
+
+        # When the recipient replies once more, with other values
+        inbox.receiver.reply([Reply(inbox.nth(0), payload, totals={"km": 70})])
+
+        # Then payload and values are of the same reply
+        assert inbox.listed() == {0: "one"}
+        assert inbox.ledger.status(inbox.batch_id, exact=True).batch.totals == {"km": 5}
+
+    def test_a_stored_reply_without_values_brings_none(self, inbox: Inbox) -> None:
+        inbox.ask(1, totals=("km",))
+        inbox.crash_at("words.clear", "before")
+        with pytest.raises(Crash):
+            inbox.process().reply([Reply(inbox.nth(0), "one")])
+
+        inbox.receiver.reply([Reply(inbox.nth(0), "two", totals={"km": 70})])
+
+        assert inbox.ledger.status(inbox.batch_id, exact=True).batch.totals == {"km": 0}

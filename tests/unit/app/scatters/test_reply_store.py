@@ -53,7 +53,7 @@ def store(memory: Memory) -> ReplyStore:
 
 
 def keep(store: ReplyStore, ordinal: int, payload: Any) -> bool:
-    return store.keep(BATCH, ordinal, Reply("", payload))
+    return store.keep(BATCH, ordinal, Reply("", payload)).same
 
 
 def payloads(store: ReplyStore, *ordinals: int) -> dict[int, Any]:
@@ -122,9 +122,9 @@ class TestFirst:
         ended = replace(BATCH, state=State.COMPLETE)
         before = memory.accesses.writes.total()
 
-        assert store.keep(ended, 0, Reply("", "a"))
-        assert not store.keep(ended, 0, Reply("", "b"))
-        assert store.keep(ended, 1, Reply("", LARGE))
+        assert store.keep(ended, 0, Reply("", "a")).same
+        assert not store.keep(ended, 0, Reply("", "b")).same
+        assert store.keep(ended, 1, Reply("", LARGE)).same
         assert memory.accesses.writes.total() == before
         assert memory.claims.objects == {}
 

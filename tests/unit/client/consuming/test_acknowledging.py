@@ -429,6 +429,23 @@ class TestQueueAcknowledger:
             outcome.item for outcome in outcomes if outcome.failure
         }
 
+    def test_a_message_names_no_item_twice_with_different_totals(self, sqs, ack_queue):
+        # Given a window with three deliveries of an item, of which two have found the same
+        first, other = {"rows": 5}, {"rows": 0}
+        outcomes = [
+            ItemOutcome("1:g:0", totals=first),
+            ItemOutcome("1:g:1", totals=first),
+            ItemOutcome("1:g:0", totals=other),
+            ItemOutcome("1:g:0", totals=first),
+        ]
+        # When
+        QueueAcknowledger(sqs, ack_queue)(outcomes)
+        # Then no message would be refused, and each delivery is acknowledged with its own values
+        told = [json.loads(message["Body"])["results"] for message in received(sqs, ack_queue)]
+        values = [{(one["item"], one["totals"]["rows"]) for one in results} for results in told]
+        assert sorted(values, key=len) == [{("1:g:0", 0)}, {("1:g:0", 5), ("1:g:1", 5)}]
+        assert sum(map(len, told)) == len(outcomes)
+
     def test_nothing_to_say_sends_nothing(self, sqs, ack_queue):
         QueueAcknowledger(sqs, ack_queue)([])
         assert received(sqs, ack_queue) == []

@@ -125,6 +125,23 @@ def test_an_item_that_its_handler_left_to_a_child_is_not_marked_unless_it_failed
     assert again == set()
 
 
+def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_counts_nowhere(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def handle(message: ReceivedMessage) -> None:
+        IN_HAND.leave_to_child(message.item or "")
+        if message.message_id == "m1":
+            message.add(rows=812)
+
+    window = MessageWindow(handle, Acknowledged())
+    window.handle(message("m1", "1:g:0"))
+    window.handle(message("m2", "1:g:1"))
+
+    (logged,) = caplog.messages
+    assert "item 1:g:0 counts nowhere" in logged
+    assert "{'rows': 812}" in logged
+
+
 def test_messages_of_a_refused_item_come_again_all_of_them() -> None:
     # Given two messages of one forged item, and one of a genuine item
     acknowledged = Acknowledged("1:g:9")

@@ -34,6 +34,7 @@ from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
 from fanin.domain.redrives import Redrive, Redriving
 from fanin.domain.selection import OrdinalRange
+from fanin.domain.totals import check_values
 from fanin.errors import FaninError, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -320,6 +321,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
 
         Raises:
             NotConfigured: the ack queue is not known.
+            InvalidRequest: a value is not a whole number within ±2⁵³, or no total can have its name; nothing
+                was sent.
             PartlyMarked: the message of a failure is larger than the queue takes; all others were sent.
         """
         outcomes = [
@@ -327,6 +330,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             for item in ([items] if isinstance(items, str | Result) else items)
         ]
         outcomes += map(ItemOutcome.of, failures)
+        for outcome in outcomes:
+            check_values(outcome.totals)
         self.acknowledger("queue")(outcomes)
 
     def acknowledger(self, via: AckPath = "api") -> Acknowledger:

@@ -72,6 +72,8 @@ class Frame:
         missing: half-open ranges of indices, ascending; empty once the frame is complete.
         cursor: ask with it for the next page of ``missing``; None at the end.
         totals: sums of what its envelopes have brought, by the names of its totals.
+        totals_exact: whether these are the sums of every envelope that was handled; of a large frame of which
+            much is missing, some parts are not read.
     """
 
     frame_id: int
@@ -83,6 +85,7 @@ class Frame:
     missing: tuple[tuple[int, int], ...] = ()
     cursor: str | None = None
     totals: Mapping[str, int] = field(default_factory=dict)
+    totals_exact: bool = False
 
     @classmethod
     def of(cls, batch: Batch) -> Frame:
@@ -95,6 +98,7 @@ class Frame:
             batch.metadata,
             batch.user_key,
             totals=batch.totals,
+            totals_exact=batch.totals_exact,
         )
 
     def lacking(self, missing: tuple[tuple[int, int], ...], cursor: str | None) -> Frame:

@@ -25,6 +25,7 @@ A sum of 2⁴⁰ such values has 28 digits; DynamoDB adds numbers of 38 digits e
 MAX_CHILD_SUM: Final = 2**80
 """The largest sum that a batch hands to its parent item: 2⁴⁰ of them are still added exactly."""
 NAME: Final = "[a-z][a-z0-9_]{0,31}"
+_NAME: Final = re.compile(NAME)
 
 
 def check_names(names: object) -> tuple[str, ...]:
@@ -38,18 +39,25 @@ def check_names(names: object) -> tuple[str, ...]:
     if len(names) > MAX_TOTALS:
         raise InvalidRequest(f"a batch has at most {MAX_TOTALS} totals, not {len(names)}: leave some out")
     for name in names:
-        if not isinstance(name, str) or not re.fullmatch(NAME, name):
-            raise InvalidRequest(
-                "the name of a total has at most 32 lower-case letters, digits and underscores, and begins"
-                f" with a letter, such as rows; {limits.shown(name)} does not"
-            )
+        _check_name(name)
     if len(set(names)) < len(names):
         raise InvalidRequest(f"each total needs a name of its own: {', '.join(names)}")
     return tuple(names)
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            "the name of a total has at most 32 lower-case letters, digits and underscores, and begins with a"
+            f" letter, such as rows; {limits.shown(name)} does not"
+        )
+
+
 def check_values(values: object, most: int = MAX_VALUE) -> Mapping[str, int]:
     """Return what an item brings, if it is a whole number within ± ``most`` for each of its totals.
+
+    Whether its batch has these totals is not known here. But a name that no batch can have is refused, since
+    a queue would take the message with it, and other items of the message would suffer.
 
     Raises:
         InvalidRequest: it is anything else.
@@ -60,6 +68,7 @@ def check_values(values: object, most: int = MAX_VALUE) -> Mapping[str, int]:
             f" {limits.shown(values)}"
         )
     for name, value in values.items():
+        _check_name(name)
         limits.whole(f"total {limits.shown(name)}", value, -most, most)
     return values
 

@@ -18,6 +18,7 @@ from fanin.domain.ids import MAX_COUNT
 from fanin.wire.batches import STATE, TOTAL_NAMES, TOTALS
 from fanin.wire.json_types import (
     BATCH_ID,
+    BOOLEAN,
     CURSOR,
     ITEM_ID,
     NATURAL,
@@ -55,6 +56,9 @@ FRAME: Final = answer(
     missing=many(many(NATURAL, 2).with_keywords(description="half-open range of indices")),
     cursor=CURSOR,
     totals=TOTALS.left_out_if_empty(),
+    totals_exact=BOOLEAN.with_keywords(
+        description="whether the totals are the sums of all envelopes that were handled"
+    ).left_out_if_empty(),
 )
 TICKET: Final = request("Ticket", Ticket, frame_id=BATCH_ID, index=whole(0, MAX_COUNT))
 CLAIM_ENVELOPES: Final = request(

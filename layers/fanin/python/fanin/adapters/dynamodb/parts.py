@@ -9,7 +9,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, attribute
+from fanin.adapters.dynamodb.rows import Item, Value, attribute
 from fanin.app.ports.parts import FailureRow, Redriven, RetryRow, SentRow, shard
 
 _FAILURE: Final = "failure/"
@@ -19,9 +19,9 @@ _RETRY: Final = "retry/"
 _SENT: Final = "sent/"
 _LAST: Final = "~"
 """Sorts behind all that follows a slash in these keys."""
-_OPTIONAL: Final = ("attempts", "failed_at", "source", "kept")
+_OPTIONAL: Final = ("attempts", "failed_at", "source", "kept", "totals")
 """Attributes that a note has only where they are known."""
-_NOTED: Final = ("item", "reason", "attempts", "failed_at", "source")
+_NOTED: Final = ("item", "reason", "attempts", "failed_at", "source", "totals")
 """Attributes of a note that do not say where its message is."""
 _NOT_LATER: Final = "attribute_not_exists(#failed_at) OR #failed_at <= :failed_at"
 
@@ -50,7 +50,7 @@ class DynamoParts:
                     **_key(batch_id, _FAILURE, row.ordinal),
                     "item": attribute(row.item),
                     "reason": attribute(row.reason),
-                    **{name: attribute(value) for name in _OPTIONAL if (value := getattr(row, name))},
+                    **{name: attribute(value) for name in _OPTIONAL if (value := _value(row, name))},
                     names.EXPIRES_AT: attribute(expires_at),
                 }
                 for row in last.values()
@@ -62,7 +62,7 @@ class DynamoParts:
             known = {
                 name: value
                 for name in (*_NOTED, "kept")
-                if (value := getattr(row, name)) or name not in _OPTIONAL
+                if (value := _value(row, name)) or name not in _OPTIONAL
             } | {names.EXPIRES_AT: expires_at}
             absent = [f"#{name}" for name in _NOTED if name not in known]
             settings = ", ".join(f"#{name} = :{name}" for name in known)
@@ -255,7 +255,18 @@ def _note(row: Item) -> FailureRow:
         failed_at=int(row.get("failed_at", {}).get("N", 0)),
         source=row.get("source", {}).get("S", ""),
         kept=row.get("kept", {}).get("S", ""),
+        totals=tuple(
+            sorted((name, int(number["S"])) for name, number in row.get("totals", {}).get("M", {}).items())
+        ),
     )
+
+
+def _value(row: FailureRow, name: str) -> Value:
+    """An attribute of a note; its totals as texts, the form of all maps in rows."""
+    if name == "totals":
+        return {total: str(number) for total, number in row.totals}
+    value: Value = getattr(row, name)
+    return value
 
 
 def _key(partition: int, prefix: str, ordinal: int) -> dict[str, Any]:

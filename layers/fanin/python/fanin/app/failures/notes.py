@@ -65,6 +65,7 @@ class FailureNotes:
                 note._replace(
                     failed_at=max(now, latest.get(note.ordinal, 0) + 1),
                     kept=kept.get(Place(batch.batch_id, note.ordinal), ""),
+                    totals=note.totals if batch.holds else (),
                 )
                 for note in notes
             ]

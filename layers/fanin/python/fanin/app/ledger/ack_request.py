@@ -108,19 +108,9 @@ class Share:
     @property
     def acks(self) -> Acks:
         """The request that names exactly this share."""
-        brought: dict[int, list[Mapping[str, int]]] = {}
-        for ordinal, values in self.results:
-            brought.setdefault(ordinal, []).append(values)
         if self.notes:
-            return Acks(failures=[self._failure(note, brought) for note in self.notes])
-        items: list[str] = []
-        results: list[Result] = []
-        for named in self.named:
-            for item, ordinal in zip(named.items, named.ordinals, strict=True):
-                if left := brought.get(ordinal):
-                    results.append(Result(item, left.pop(0)))
-                else:
-                    items.append(item)
+            return Acks(failures=[self._failure(note) for note in self.notes])
+        items, results = self._items()
         return Acks(
             items=items,
             ranges=[span.item_range for span in self.spans],
@@ -128,20 +118,37 @@ class Share:
             results=results or (),
         )
 
-    def _failure(self, note: FailureRow, brought: Mapping[int, list[Mapping[str, int]]]) -> Failure:
+    def _items(self) -> tuple[list[str], list[Result]]:
+        """The items that are named, and those of them that bring something.
+
+        An estimated batch counts an item as often as it is named, each time with values of its own. Items
+        that bring something are named last.
+        """
+        brought: dict[int, list[Mapping[str, int]]] = {}
+        for ordinal, values in self.results:
+            brought.setdefault(ordinal, []).append(values)
+        items: list[str] = []
+        results: list[Result] = []
+        for named in reversed(self.named):
+            for item, ordinal in zip(reversed(named.items), reversed(named.ordinals), strict=True):
+                if left := brought.get(ordinal):
+                    results.append(Result(item, left.pop()))
+                else:
+                    items.append(item)
+        return items[::-1], results[::-1]
+
+    def _failure(self, note: FailureRow) -> Failure:
         content = self.messages.get(note.ordinal)
         message = None if content is None else unpack(content)
-        left = brought.get(note.ordinal)
-        totals = left.pop(0) if left else {}
-        return Failure(note.item, note.reason, message, note.attempts, note.source, totals)
+        return Failure(note.item, note.reason, message, note.attempts, note.source, dict(note.totals))
 
     def _counts(self) -> Sequence[Count]:
-        """The counts; of several with values, each with its own, since their sum may be over the bound."""
+        """Counts of these items, each with its own values: together, these may be more than one may have."""
         if not self.counted:
             return ()
         first, *others = self.counted_totals or ({},)
-        rest = [Count(self.batch_id, 1, values) for values in others]
-        return [Count(self.batch_id, self.counted - len(rest), first), *rest]
+        rest = Count(self.batch_id, self.counted - len(others), first)
+        return [rest, *(Count(self.batch_id, 1, totals) for totals in others)]
 
 
 def parse_ack(
@@ -269,6 +276,7 @@ def _note(failure: Failure, blocks: Mapping[str, Block]) -> tuple[int, FailureRo
         reason,
         attempts=limits.whole("attempts", failure.attempts, 0, limits.MAX_ATTEMPTS),
         source=limits.text("source", failure.source, limits.MAX_CHANNEL),
+        totals=tuple(sorted(failure.totals.items())),
     )
 
 

@@ -8,10 +8,12 @@ from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
+from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch
 from fanin.domain.reports import ReleasedItems
 from fanin.domain.selection import Selection
+from fanin.domain.totals import Sums, in_order
 from fanin.errors import InvalidRequest
 
 PAGE: Final = 1_000
@@ -56,14 +58,21 @@ class Release:
             return ReleasedItems(self._held.counted(batch))
         notes, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=self._page)
         chosen = [note for note in notes if selection.takes(note.ordinal, note.reason)]
-        released = self._fail(batch, [note.ordinal for note in self._held.among(batch, chosen)])
+        released = self._fail(batch, self._held.among(batch, chosen))
         batch = self._held.counted(self._known.cached(batch_id) or batch)
         return ReleasedItems(batch, released, None if batch.state.terminal else after)
 
-    def _fail(self, batch: Batch, ordinals: list[int]) -> int:
-        named = self._ports.tree.marks(ordinals)
+    def _fail(self, batch: Batch, notes: list[FailureRow]) -> int:
+        """Mark items as failed; each brings to the totals what its failure brought when it was held."""
+        tree, names = self._ports.tree, tuple(batch.totals)
+        named = tree.marks([note.ordinal for note in notes])
         marks = {WordKey(batch.batch_id, 0, number): mask for number, mask in named.items()}
-        cleared = self._settler.settle(marks, failed=marks)
+        brought: dict[WordKey, dict[int, Sums]] = {}
+        for note in notes:
+            number, position = divmod(note.ordinal, tree.width)
+            sums = in_order(dict(note.totals), names, batch_id=batch.batch_id)
+            brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = sums
+        cleared = self._settler.settle(marks, failed=marks, brought=brought)
         if marks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)
         return sum((marks[key] & found.first).bit_count() for key, found in cleared.items())

@@ -33,6 +33,8 @@ class FailureRow(NamedTuple):
         failed_at: when the note was made, ms; 0 in notes of the release before.
         source: URL or ARN of the queue that the message was received from; empty if that is not known.
         kept: where its message is: ``IN_ROW``, a key in the bucket, or empty if it was not kept.
+        totals: what the item brings to the totals of its batch when it is released, by name; only of items
+            that are held, since those of others are added at once.
     """
 
     ordinal: int
@@ -42,6 +44,7 @@ class FailureRow(NamedTuple):
     failed_at: int = 0
     source: str = ""
     kept: str = ""
+    totals: tuple[tuple[str, int], ...] = ()
 
 
 class Redriven(NamedTuple):

@@ -62,9 +62,11 @@ class Replies:
                     f"no payload was uploaded under claim {reply.claim!r}; upload it first, then reply"
                 )
         said: list[bool] = []
+        results: dict[str, Mapping[str, int]] = {}
         for reply, (block, ordinal) in zip(replies, places, strict=True):
-            said.append(self._kept.keep(batches[block.batch_id], ordinal, reply))
-        results = {reply.item: reply.totals for reply in reversed(replies)}  # the first of an item counts
+            first = self._kept.keep(batches[block.batch_id], ordinal, reply)
+            said.append(first.same)
+            results.setdefault(reply.item, first.totals)
         acked = self._ledger.ack(results=[Result(*result) for result in results.items()]) if results else []
         receipts = {receipt.batch_id: receipt for receipt in acked}
         for receipt in receipts.values():
@@ -76,14 +78,14 @@ class Replies:
             late = receipt.late > 0 and self._is_pending(block.batch_id, ordinal)
             if receipt.late and not late:  # it had replied or failed before the end
                 done.add(reply.item)
-            first = not late and reply.item not in done
+            counts = not late and reply.item not in done
             done.add(reply.item)
             answers.append(
                 ReplyReceipt(
                     reply.item,
                     block.batch_id,
                     receipt.state,
-                    first=first and same,
+                    first=counts and same,
                     different=not same,
                     late=late,
                 )

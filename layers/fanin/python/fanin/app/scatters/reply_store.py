@@ -26,6 +26,7 @@ INLINE: Final = 4 * 1024
 PAGE_BYTES: Final = 1024 * 1024
 """Bytes of payloads after which a page ends."""
 _AT: Final = "at"
+_TOTALS: Final = "totals"
 _PREFIXES: Final = "|".join(re.escape(names.CLAIM_PREFIX.format(days)) for days in names.CLAIM_DAYS)
 
 
@@ -37,12 +38,14 @@ class Kept(NamedTuple):
         payload: its JSON value; None if it is in the bucket.
         claim: key of its payload in the bucket; None if it is not there.
         size: bytes of a payload that this service itself put into the bucket; else 0.
+        totals: what it brings to the totals of its scatter.
     """
 
     at: int
     payload: Any
     claim: str | None
     size: int
+    totals: Mapping[str, int]
 
     @property
     def says(self) -> str:
@@ -50,6 +53,18 @@ class Kept(NamedTuple):
         if self.claim is None:
             return _digest(_canonical(self.payload))
         return self.claim.rpartition("/")[2] if self.size else self.claim
+
+
+class First(NamedTuple):
+    """What a reply has in common with the first of its recipient, which may be the reply itself.
+
+    Attributes:
+        same: whether both say the same.
+        totals: what the first brings to the totals of its scatter.
+    """
+
+    same: bool
+    totals: Mapping[str, int]
 
 
 class ReplyStore:
@@ -62,14 +77,16 @@ class ReplyStore:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def keep(self, batch: Batch, ordinal: int, reply: Reply) -> bool:
-        """Keep a reply if it is the recipient's first; return whether the kept one says the same.
+    def keep(self, batch: Batch, ordinal: int, reply: Reply) -> First:
+        """Keep a reply if it is the recipient's first, and compare it with the first.
 
-        A reply to a scatter that has ended is not kept, only compared.
+        A reply to a scatter that has ended is not kept, only compared. The values of the first are kept with
+        it: its process may die before they are added, and then another reply must not bring its own.
         """
         kept = self.read(batch.batch_id, [ordinal]).get(ordinal)
         if kept is None and not batch.state.terminal:
-            value = {_AT: self._ports.clock.now(), **self._said(batch, ordinal, reply)}
+            totals = {_TOTALS: dict(reply.totals)} if reply.totals else {}
+            value = {_AT: self._ports.clock.now(), **totals, **self._said(batch, ordinal, reply)}
             record, written = self._ports.records.put(
                 namespace(batch.batch_id, ordinal),
                 reply_name(ordinal),
@@ -78,7 +95,9 @@ class ReplyStore:
                 if_version=0,
             )
             kept = None if written or record is None else _kept(record.value)
-        return kept is None or kept.says == _says(reply)
+        if kept is None:
+            return First(same=True, totals=reply.totals)
+        return First(kept.says == _says(reply), kept.totals)
 
     def read(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Kept]:
         """Read the replies of recipients, by their ordinals."""
@@ -146,7 +165,8 @@ def is_claim_of(key: str, batch_id: int, ordinal: int) -> bool:
 
 
 def _kept(value: Mapping[str, Any]) -> Kept:
-    return Kept(value[_AT], value.get("payload"), value.get("claim"), value.get("size", 0))
+    totals = value.get(_TOTALS, {})
+    return Kept(value[_AT], value.get("payload"), value.get("claim"), value.get("size", 0), totals)
 
 
 def _says(reply: Reply) -> str:

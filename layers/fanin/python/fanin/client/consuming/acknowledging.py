@@ -270,8 +270,22 @@ class QueueAcknowledger:
 
     def _messages(self, outcomes: Sequence[ItemOutcome]) -> Iterator[Acks]:
         room = self._message_bytes - _ENVELOPE
-        for chunk in chunks(outcomes, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=room):
-            yield acks_of(chunk)
+        for some in _agreeing(outcomes):
+            for chunk in chunks(some, max_items=MAX_FAILURES, size_of=_wire_bytes, max_bytes=room):
+                yield acks_of(chunk)
+
+
+def _agreeing(outcomes: Sequence[ItemOutcome]) -> Iterator[Sequence[ItemOutcome]]:
+    """Divide outcomes so that no part names an item twice with different totals.
+
+    Two deliveries of an item may be handled in one window. The ledger refuses a call that names both values,
+    and with it a message, in which other items are. In messages of their own, the first decides.
+    """
+    while outcomes:
+        totals: dict[str, Mapping[str, int]] = {}
+        later = [one for one in outcomes if totals.setdefault(one.item, one.totals) != one.totals]
+        yield [one for one in outcomes if one.totals == totals[one.item]] if later else outcomes
+        outcomes = later
 
 
 def _wire_bytes(outcome: ItemOutcome) -> int:

@@ -115,6 +115,13 @@ class MessageWindow:
         # The reply may still come: marking its recipient done now would end the scatter without it. So it is
         # with a child batch, whose end marks the item.
         waits = (message.expects_reply or handling.left_to_child) and failure is None
+        if handling.left_to_child and waits and message.totals:
+            logger.warning(
+                "what was added to the message of item %s counts nowhere, because its child batch marks it:"
+                " %s; add it to the items of the child, whose totals go to the item",
+                message.item,
+                message.totals,
+            )
         if message.item is not None and not waits:
             self._outcomes[message.message_id] = self._outcome(message, message.item, failure)
             self._ask(message)
