@@ -134,7 +134,7 @@ def _fanin_totals(items: int) -> Cost:
         writes += min(words + calls - 1, children)
         children = words
     note = (
-        "marked word by word, a write for 64 items, so that what items below have brought is kept; a call takes"
-        f" {limits.MAX_IDS:,} items by ranges"
+        "marked word by word, a write for 64 items, so that what items below have brought is kept;"
+        f" a call takes {limits.MAX_IDS:,} items by ranges"
     )
     return Cost("fanin, ranges of a batch with totals", 17 + writes, reads=20, note=note)
