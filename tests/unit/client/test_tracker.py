@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin import Tracker
+from fanin import Failure, Result, Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
@@ -17,6 +17,7 @@ from fanin.domain.batch import State
 from fanin.errors import (
     BatchClosed,
     BatchNotFound,
+    InvalidRequest,
     ItemFailed,
     ItemHasChild,
     NotConfigured,
@@ -147,6 +148,14 @@ def test_adding_to_a_closed_batch_is_the_ledgers_error(tracker):
 def test_an_ack_queue_that_is_not_known_says_so(tracker):
     with pytest.raises(NotConfigured, match="FANIN_ACK_QUEUE_URL"):
         tracker.ack_later(["1:g:0"])
+
+
+@pytest.mark.parametrize("totals", [{"rows": 1.5}, {"rows": "1"}, {"rows": 2**53 + 1}, ["rows"]])
+def test_values_that_the_ack_queue_would_refuse_are_not_sent(tracker, totals):
+    with pytest.raises(InvalidRequest, match="whole number"):
+        tracker.ack_later(["1:g:0", Result("1:g:1", totals)])
+    with pytest.raises(InvalidRequest, match="whole number"):
+        tracker.ack_later([], failures=[Failure("1:g:1", totals=totals)])
 
 
 def test_an_acknowledger_calls_the_ledger_unless_told_otherwise(tracker):

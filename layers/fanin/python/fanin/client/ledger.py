@@ -31,7 +31,7 @@ from fanin.domain.reports import Expired, ReleasedItems, Verdict
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
-from fanin.domain.totals import check_names
+from fanin.domain.totals import check_names, check_values
 from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
 from fanin.wire.messages import pack
 
@@ -126,7 +126,7 @@ class LedgerCalls(ReadingCalls):
             on_failure=member(OnFailure, on_failure),
             tolerated_failures=_tolerance(tolerated_failures),
             on_end=targets(on_end),
-            totals=check_names(totals if isinstance(totals, str) else list(totals)),
+            totals=check_names(totals),
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -210,7 +210,7 @@ class LedgerCalls(ReadingCalls):
                 raise InvalidRequest(
                     "totals go with a single item id; give several items as Result(item, totals)"
                 )
-            items = Result(items, totals)
+            items = Result(items, check_values(totals))
         if isinstance(items, Group):
             ranges, items = [ItemRange(items.prefix), *ranges], ()
         if not isinstance(items, Iterable | Result):
@@ -268,9 +268,10 @@ class LedgerCalls(ReadingCalls):
             raise InvalidRequest(
                 "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
             )
+        brought = check_values(totals or {})
         kept_message = KeptMessage(message) if isinstance(message, str) else message
         failures = (
-            Failure(item, reason, kept_message, totals=totals or {}) if isinstance(item, str) else item
+            Failure(item, reason, kept_message, totals=brought) if isinstance(item, str) else item
             for item in several("items", named, (str, Failure), example)
         )
         kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)

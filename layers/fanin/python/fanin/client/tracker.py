@@ -34,6 +34,7 @@ from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
 from fanin.domain.redrives import Redrive, Redriving
 from fanin.domain.selection import OrdinalRange
+from fanin.domain.totals import check_values
 from fanin.errors import FaninError, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -320,6 +321,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             failures: items that failed, with their messages.
 
         Raises:
+            InvalidRequest: a value for a total is not a whole number within ±2⁵³; nothing was sent.
             NotConfigured: the ack queue is not known.
             PartlyMarked: the message of a failure is larger than the queue takes; all others were sent.
         """
@@ -328,6 +330,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             for item in ([items] if isinstance(items, str | Result) else items)
         ]
         outcomes += map(ItemOutcome.of, failures)
+        for outcome in outcomes:
+            check_values(outcome.totals)
         self.acknowledger("queue")(outcomes)
 
     def acknowledger(self, via: AckPath = "api") -> Acknowledger:
