@@ -81,6 +81,10 @@ class TestTotals:
         [
             ("rows", "write NAME=NUMBER"),
             ("rows=1.5", "write NAME=NUMBER"),
+            ("rows=1.5", "is not a whole number"),
+            ("rows=1e3", "is not a whole number"),
+            ("rows=9007199254740993", "from -9007199254740992 to 9007199254740992"),
+            ("rows=99999999999999999999", "from -9007199254740992 to 9007199254740992"),
             ("Rows=1", "write NAME=NUMBER"),
             ("=1", "write NAME=NUMBER"),
         ],
@@ -95,6 +99,21 @@ class TestTotals:
             assert run("ack", *items, "--total", "rows=1").exit_code == ExitCode.USAGE
         twice = run("ack", group[0], "--total", "rows=1", "--total", "rows=2")
         assert "named twice" in " ".join(twice.stderr.split())
+
+    def test_lines_of_failures_bring_their_own_after_the_reason(self, run, tracker, group):
+        lines = f"{group[0]}\ttorn\trows=3 cents=4\n{group[1]}\t\trows=10\n{group[2]}\n"
+        assert run("fail", "-", "--reason", "lost", stdin=lines).exit_code == 0
+        assert self.totals(tracker, group) == ({"rows": 13, "cents": 4}, True)
+        reasons = [failure.reason for failure in tracker.failures(group.batch_id).failures]
+        assert reasons == ["torn", "lost", "lost"]
+
+    def test_lines_of_failures_with_what_is_not_a_total_are_wrong_usage(self, run, tracker, group):
+        assert run("fail", "-", stdin=f"{group[0]}\ttorn\trows=1.5\n").exit_code == ExitCode.USAGE
+        assert tracker.status(group.batch_id, exact=True).done_min == 0
+
+    def test_who_fails_several_is_told_where_totals_go(self, run, group):
+        said = " ".join(run("fail", group[0], group[1], "--total", "rows=1").stderr.split())
+        assert "a tab, a reason, a tab and rows=812" in said.replace("│ ", "").replace(" │", "")
 
     def test_a_total_that_the_batch_does_not_have_is_refused(self, run, tracker, group):
         result = run("ack", group[0], "--total", "row=1")

@@ -23,6 +23,12 @@ def test_people_see_the_prices_and_since_when(run):
     assert "your prices" in run("plan", 10, "--read-price", 1).stdout
 
 
+def test_ranges_of_a_batch_with_totals_are_said_to_take_a_write_for_64_items(run):
+    way = run("plan", 6_400_000, "--json").document["ways"][-1]
+    assert 100_000 < way["writes"] < 104_000
+    assert "a write for 64 items" in " ".join(run("plan", 6_400_000).stdout.split())
+
+
 @pytest.mark.parametrize("args", [("0",), ("-5",), ("10", "--together", "65"), ("ten",)])
 def test_nonsense_is_wrong_usage(run, args):
     assert run("plan", *args).exit_code == 2

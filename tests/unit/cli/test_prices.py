@@ -8,6 +8,9 @@ from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.cli.prices import BLOCK, costs, parents
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import State
+from fanin.domain.limits import MAX_IDS
 
 
 def written(memory):
@@ -40,6 +43,27 @@ def test_the_plan_of_one_range_is_no_lower_than_what_the_ledger_writes(items):
     tracker.ack(group)
     planned = costs(items)[1].writes
     assert written(memory) <= planned <= written(memory) + 32
+
+
+@pytest.mark.parametrize("items", [1, 64, 65, 10_000, 70_000, 300_000])
+def test_the_plan_of_ranges_of_a_batch_with_totals_is_no_lower_than_what_the_ledger_writes(items):
+    # Given
+    memory = Memory()
+    tracker = Tracker(Services(memory.ports()))
+    with tracker.batch(totals=["rows"]) as batch:
+        group = batch.add(items)
+    # When each call names as many items by a range as it may
+    for start in range(0, items, MAX_IDS):
+        tracker.ack(ranges=[ItemRange(group.prefix, start, min(start + MAX_IDS, items))])
+    # Then
+    assert tracker.status(batch.id).batch.state is State.COMPLETE
+    planned = costs(items)[-1].writes
+    assert written(memory) <= planned <= written(memory) + 32
+
+
+@pytest.mark.parametrize("items", [10**6, 10**9, 2**40])
+def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items(items):
+    assert costs(items)[-1].writes == pytest.approx(items / 64, rel=0.04)
 
 
 def test_parents_are_one_63rd_of_the_words():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from fanin.cli.tables import batch_facts, batches_table, done, facts, progress_facts, receipts_table, table
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Progress
 
 
@@ -56,8 +57,6 @@ def test_a_batch_has_its_facts_with_thousands_set_apart(batch):
 
 
 def test_a_batch_that_ended_with_something_missing_is_partial(tracker):
-    from dataclasses import replace
-
     row = tracker.cancel(tracker.open().batch_id)
     assert dict(batch_facts(row))["state"] == "cancelled"
     assert dict(batch_facts(replace(row, partial=True)))["state"] == "cancelled, partial"
@@ -95,9 +94,22 @@ def test_batches_have_a_row_each(tracker, batch):
     assert rows[1].endswith("other")
 
 
-def test_batches_with_failures_fit_80_columns(batch):
-    from dataclasses import replace
+def test_batches_show_their_totals_where_the_list_knows_them(batch):
+    # Given
+    brought = replace(batch, totals={"rows": 1_635, "cents": -10}, totals_exact=True)
+    estimated = replace(brought, mode=Mode.ESTIMATED, totals_exact=False)
+    running = replace(brought, totals={"rows": 0, "cents": 0}, totals_exact=False)
+    # When
+    head, *rows = shown(batches_table([brought, estimated, running]))
+    # Then
+    assert head.split()[-1] == "totals"
+    assert rows[0].endswith("catalog   1,635 rows, -10 cents")
+    assert rows[1].endswith("1,635 rows, -10 cents, repeats included")
+    assert rows[2].endswith("catalog")  # zeros would look like sums
+    assert "totals" not in shown(batches_table([batch]))[0]
 
+
+def test_batches_with_failures_fit_80_columns(batch):
     row = replace(batch, batch_id=245_218_792_084_582, items=5_000, failed=40, state=State.CANCELLED)
     screen = io.StringIO()
     Console(file=screen, width=80).print(batches_table([row]))

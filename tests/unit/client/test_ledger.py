@@ -141,3 +141,18 @@ def test_cancel_ends_a_batch_and_leaves_an_ended_one_alone(tracker):
     assert tracker.cancel(batch_id).state is State.CANCELLED
     done = tracker.close(tracker.open().batch_id)
     assert tracker.cancel(done.batch_id).state is State.COMPLETE
+
+
+@pytest.mark.parametrize("totals", [["rows"], "rows=1", 5, {"rows": 1.5}, {"rows": None}])
+def test_what_is_no_set_of_values_is_refused(tracker, totals):
+    group = tracker.add(tracker.open(totals=["rows"]).batch_id, 2)
+    for mark in (tracker.ack, tracker.fail):
+        with pytest.raises(InvalidRequest, match="whole number"):
+            mark(group[0], totals=totals)
+    assert tracker.status(group.batch_id, exact=True).done_min == 0
+
+
+@pytest.mark.parametrize("totals", [None, 5, "rows"])
+def test_what_is_no_list_of_names_is_refused(tracker, totals):
+    with pytest.raises(InvalidRequest, match="must be a list of names"):
+        tracker.open(totals=totals)

@@ -160,6 +160,14 @@ def test_a_value_that_would_spoil_a_message_of_the_ack_queue_is_refused_before_a
         tracker.ack_later(["1:g:0"], failures=[Failure("1:g:1", "why", totals=bad.totals)])
 
 
+@pytest.mark.parametrize("totals", [{"rows": 1.5}, {"rows": "1"}, {"rows": 2**53 + 1}, ["rows"]])
+def test_values_that_the_ack_queue_would_refuse_are_not_sent(tracker, totals):
+    with pytest.raises(InvalidRequest, match="whole number"):
+        tracker.ack_later(["1:g:0", Result("1:g:1", totals)])
+    with pytest.raises(InvalidRequest, match="whole number"):
+        tracker.ack_later([], failures=[Failure("1:g:1", totals=totals)])
+
+
 def test_an_acknowledger_calls_the_ledger_unless_told_otherwise(tracker):
     group = tracker.add(tracker.open().batch_id, 2)
     tracker.acknowledger()([ItemOutcome(group[0])])

@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, dead_letter_reason, join
+from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result, dead_letter_reason, each, join
 from fanin.domain.batch import State
 
 
@@ -93,3 +93,10 @@ def test_equal_ranges_counts_and_failures_are_one_in_a_set() -> None:
     twice = [ItemRange("1:g", 0, 3), Count(1, 2), Failure("1:g:0", "broken")] * 2
 
     assert len(set(twice)) == 3
+
+
+def test_a_request_is_taken_apart_and_joined_again() -> None:
+    acks = Acks(["1:g:0", "1:g:1"], [ItemRange("1:g")], [Count(1, 2)], [Failure("1:g:0")], [Result("1:g:2")])
+    parts = each(acks)
+    assert len(parts) == 6
+    assert join(parts) == acks

@@ -12,12 +12,14 @@ class TestNames:
     def test_are_up_to_four_different_words(self) -> None:
         assert check_names(["rows", "cents", "b_2", "x" * 32]) == ("rows", "cents", "b_2", "x" * 32)
         assert check_names(()) == ()
+        assert check_names(name for name in ["rows"]) == ("rows",)
 
     @pytest.mark.parametrize(
         ("names", "why"),
         [
             ("rows", "must be a list of names"),
             (7, "must be a list of names"),
+            (None, "must be a list of names"),
             (["a", "b", "c", "d", "e"], "at most 4 totals, not 5"),
             (["rows", "rows"], "a name of its own: rows, rows"),
             (["Rows"], "'Rows' does not"),

@@ -18,7 +18,7 @@ from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.ids import Group
 from fanin.entry import queues, unhandled
-from fanin.errors import Throttled
+from fanin.errors import BatchNotFound, Throttled
 from tests.lost_answers import LostAnswers
 
 
@@ -119,6 +119,54 @@ def test_a_poison_message_spoils_no_other(
     # Then only the poison comes back
     assert failed(answer) == ["m13"]
     assert ledger.status(group.batch_id, exact=True).done_min == 32
+
+
+class TestAMessageOfWhichAPartIsRefused:
+    """What a consumer's window brings is one message: one wrong item in it must not lose the others."""
+
+    @pytest.fixture
+    def group(self, ledger: LedgerService) -> Group:
+        return ledger.add(ledger.open(OpenBatch(totals=("rows",))).batch_id, 64)
+
+    def test_is_parked_without_what_could_be_marked(self, ledger: LedgerService, group: Group) -> None:
+        # Given a handler that names a total which the batch does not have, for one item of its window
+        wrong = {"item": group[2], "totals": {"lines": 5}}
+        results = [{"item": group[1], "totals": {"rows": 7}}, wrong]
+        body = {"items": [group[0]], "results": results, "failures": [{"item": group[3]}]}
+        parked: list[Any] = []
+        # When
+        answer = acknowledged(event(body, {"items": [group[4]]}), ledger, parked.append)
+        # Then
+        assert failed(answer) == []
+        assert [json.loads(message["body"]) for message in parked] == [{"results": [wrong]}]
+        found = ledger.status(group.batch_id, exact=True)
+        assert (found.done_min, found.batch.totals) == (4, {"rows": 7})
+
+    def test_counts_in_estimated_batches_once(self, ledger: LedgerService, group: Group) -> None:
+        estimated = ledger.add(ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, 10)
+        parked: list[Any] = []
+        acknowledged(event({"items": [estimated[0], "nonsense", estimated[1]]}), ledger, parked.append)
+        assert [json.loads(message["body"]) for message in parked] == [{"items": ["nonsense"]}]
+        assert ledger.status(estimated.batch_id).batch.acked == 2
+
+    def test_comes_again_if_another_part_of_it_cannot_be_marked_now(
+        self, ledger: LedgerService, memory: Memory, group: Group
+    ) -> None:
+        throttle_word(memory, 1)
+        body = {"items": [group[0], "nonsense"]}
+        assert failed(acknowledged(event(body), ledger, lambda _: pytest.fail("parked"))) == ["m0"]
+
+    def test_is_not_halved_if_its_only_batch_is_unknown(self, group: Group) -> None:
+        calls: list[Any] = []
+
+        class Nobody:
+            def ack(self, items: Any, **_: Any) -> Any:
+                calls.append(items)
+                raise BatchNotFound("there is no such batch")
+
+        parked: list[Any] = []
+        acknowledged(event({"items": list(group)}), Nobody(), parked.append)
+        assert (len(calls), len(parked)) == (1, 1)
 
 
 class Postponed(list[tuple[str, int]]):

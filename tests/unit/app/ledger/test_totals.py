@@ -176,17 +176,17 @@ class TestEnds:
 
         assert totals(world, batch) == ({"rows": 17, "cents": -160}, True)
 
-    def test_a_held_item_brings_its_values_when_it_is_done(self, world: World) -> None:
+    def test_a_held_item_brings_values_when_it_is_done_or_given_up(self, world: World) -> None:
         # Given two items that failed with values, and are held
         batch, group = opened(world, 2, closed=True, on_failure=OnFailure.HOLD)
         world.ledger.fail([Failure(item, "no", totals={"rows": 5}) for item in group[:]])
         assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
 
-        # When one succeeds, and the other is given up, Then what was done counts
+        # When one succeeds, and the other is given up, Then each brings its own values
         world.ledger.ack(results=results(group, [0]))
         world.ledger.release(batch.batch_id, Selection())
         row = world.ledger.status(batch.batch_id).batch
-        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 1, True)
+        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 1 + 5, True)
 
 
 class TestRanges:

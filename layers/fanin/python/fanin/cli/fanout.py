@@ -188,7 +188,7 @@ def _progress(run: Session) -> Iterator[Callable[[int], None]]:
 
 
 def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
-    from fanin.cli.tables import failed, held
+    from fanin.cli.tables import failed, held, sums
 
     document = {
         "batch_id": batch.batch_id,
@@ -208,8 +208,8 @@ def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unse
     ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent"]
     ended += [f"{failed(batch)} failed"] if batch.failed else []
     ended += [f"{held(batch)} held"] if batch.held else []
-    if batch.totals_exact:
-        ended += [f"{number:,} {name}" for name, number in batch.totals.items()]
+    if brought := sums(batch):
+        ended.append(brought)
     run.answer(document, ", ".join(ended))
     if run.as_json:
         return

@@ -64,11 +64,12 @@ def fail(
 ) -> None:
     """Mark items failed; they count as done, unless their batch holds them.
 
-    A line of stdin may have an item id, a tab and a reason for this item.
+    A line of stdin may have an item id, a tab and a reason for this item; after another tab, what this item
+    adds to totals: rows=812 cents=-5.
     """
     _need(items)
     run = session(ctx)
-    totals = _for_one(items, total)
+    totals = _for_one(items, total, ", a tab, a reason")
     _answer(run, run.tracker.fail(_failures(_named(items), reason, totals)))
 
 
@@ -82,13 +83,13 @@ def _named(items: Sequence[str] | None) -> Iterator[str]:
     return chain.from_iterable(parts)
 
 
-def _for_one(items: Sequence[str] | None, total: Sequence[str] | None) -> dict[str, int]:
-    """What --total says of the only item that is named."""
+def _for_one(items: Sequence[str] | None, total: Sequence[str] | None, reason: str = "") -> dict[str, int]:
+    """What --total says of the only item; ``reason`` is named if lines have one before their totals."""
     totals = parsing.totals(total or ())
     if totals and (items is None or len(items) != 1 or items[0] == "-"):
         raise typer.BadParameter(
-            "--total goes with a single item id; for several, write lines to stdin, each of an item id, a tab"
-            " and rows=812"
+            "--total goes with a single item id; for several, pass - and write lines to stdin, each of an"
+            f" item id{reason}, a tab and rows=812"
         )
     return totals
 
@@ -103,8 +104,9 @@ def _results(lines: Iterable[str], totals: dict[str, int]) -> Iterator[str | Res
 
 def _failures(lines: Iterable[str], reason: str, totals: dict[str, int]) -> Iterator[Failure]:
     for line in lines:
-        item, _, own = line.partition("\t")
-        yield Failure(item, own or reason, totals=totals)
+        item, _, said = line.partition("\t")
+        own, _, brought = said.partition("\t")
+        yield Failure(item, own or reason, totals=parsing.totals(brought.split()) or totals)
 
 
 def _answer(run: Session, receipts: Sequence[Receipt]) -> None:

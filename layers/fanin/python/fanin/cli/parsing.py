@@ -14,7 +14,7 @@ from fanin.domain.ids import parse_batch_id, parse_item
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
 from fanin.domain.tolerance import Tolerance
-from fanin.domain.totals import NAME
+from fanin.domain.totals import NAME, check_values
 from fanin.errors import InvalidRequest
 from fanin.wire.times import decode_time
 
@@ -108,9 +108,18 @@ def count(text: str) -> Count:
 
 def total(text: str) -> tuple[str, int]:
     """Parse what an item adds to a total: ``NAME=NUMBER``, such as ``rows=812``."""
-    name, _, number = text.partition("=")
-    if not re.fullmatch(NAME, name) or not re.fullmatch(r"[+-]?\d{1,16}", number, re.ASCII):
+    name, equals, number = text.partition("=")
+    if not equals or not re.fullmatch(NAME, name):
         raise typer.BadParameter(f"{text!r} is not a total; write NAME=NUMBER, such as rows=812")
+    if not re.fullmatch(r"[+-]?\d{1,32}", number, re.ASCII):
+        raise typer.BadParameter(
+            f"the value in {text!r} is not a whole number; write NAME=NUMBER, such as rows=812, with spaces"
+            " between several"
+        )
+    try:
+        check_values({name: int(number)})
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from None
     return name, int(number)
 
 

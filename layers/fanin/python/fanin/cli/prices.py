@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fanin.domain.limits import MAX_KEPT_INLINE
+from fanin.domain import limits
 from fanin.domain.tree import Tree
 
 BLOCK: Final = 10_000
@@ -58,7 +58,7 @@ class Cost:
 
 
 def costs(items: int, *, together: int = 1) -> list[Cost]:
-    """Compare fanin with the alternatives.
+    """Compare fanin with the alternatives; the last is what ranges cost where a batch has totals.
 
     Args:
         items: number of items in the batch.
@@ -84,6 +84,7 @@ def costs(items: int, *, together: int = 1) -> list[Cost]:
             transitions=items + 1,
             note="Distributed Map, Standard workflow, one state an item; no retries",
         ),
+        _fanin_totals(items),
     ]
 
 
@@ -93,7 +94,7 @@ def failure_writes(message_bytes: int) -> int:
     Args:
         message_bytes: of its message as JSON; one of more than 8 KiB is in the bucket.
     """
-    row = 0 if message_bytes > MAX_KEPT_INLINE else -(-(message_bytes + _ROW) // 1024)
+    row = 0 if message_bytes > limits.MAX_KEPT_INLINE else -(-(message_bytes + _ROW) // 1024)
     return 1 + row  # the note, and the message
 
 
@@ -118,3 +119,22 @@ def _fanin(items: int, together: int) -> Cost:
 def _fanin_range(items: int) -> Cost:
     marks = len(list(Tree().cover(0, items, items))) if items else 0
     return Cost("fanin, one range", 17 + 2 * marks, reads=20, note="as a Spark job acknowledges")
+
+
+def _fanin_totals(items: int) -> Cost:
+    """Ranges of a batch with totals, in order: each call writes the words below its marks, a word at a time.
+
+    Where two calls meet, both write the words that lie across; and a word is written at most once for each
+    word below it.
+    """
+    tree, calls = Tree(), -(-items // limits.MAX_IDS)
+    writes, children = 0, items
+    for level in range(tree.root_level(items) + 1):
+        words = tree.last(level, items) + 1
+        writes += min(words + calls - 1, children)
+        children = words
+    note = (
+        "marked word by word, a write for 64 items, so that what items below have brought is kept;"
+        f" a call takes {limits.MAX_IDS:,} items by ranges"
+    )
+    return Cost("fanin, ranges of a batch with totals", 17 + writes, reads=20, note=note)

@@ -22,6 +22,7 @@ __all__ = [
     "held",
     "progress_facts",
     "receipts_table",
+    "sums",
     "table",
     "targets_table",
 ]
@@ -73,6 +74,15 @@ def total_facts(batch: Batch) -> list[tuple[str, object]]:
     return [*mine, *before]
 
 
+def sums(batch: Batch) -> str:
+    """The totals in a line, such as ``3 rows, 950 cents``; empty if the answer does not know them."""
+    estimated = batch.mode is Mode.ESTIMATED
+    if not batch.totals_exact and not estimated:
+        return ""
+    brought = ", ".join(f"{number:,} {name}" for name, number in batch.totals.items())
+    return f"{brought}{_inexact(batch)}" if brought and estimated else brought
+
+
 def _inexact(batch: Batch) -> str:
     return ", repeats included" if batch.mode is Mode.ESTIMATED else " in finished parts; --exact sums up all"
 
@@ -122,13 +132,21 @@ def receipts_table(receipts: Sequence[Receipt]) -> Listing:
 def batches_table(batches: Sequence[Batch]) -> Listing:
     """Batches, one row each."""
     made = table(
-        "batch", "state", "items", "failed", "held", "opened", "user key", right=("items", "failed", "held")
+        "batch",
+        "state",
+        "items",
+        "failed",
+        "held",
+        "opened",
+        "user key",
+        "totals",
+        right=("items", "failed", "held"),
     )
     for batch in batches:
         opened = f"{encode_time(batch.created_at)[:-5]}Z"  # to the second, which fits 80 columns
         items = f"{batch.items:,}"
         counts = (items, failed(batch), held(batch))
-        made.add_row(str(batch.batch_id), str(batch.state), *counts, opened, batch.user_key)
+        made.add_row(str(batch.batch_id), str(batch.state), *counts, opened, batch.user_key, sums(batch))
     return made
 
 

@@ -116,7 +116,7 @@ def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float |
 
 def describe(progress: Progress, pace: Pace) -> str:
     """Progress in words: what is done, what failed, at which rate, and how much time is left."""
-    from fanin.cli.tables import failed, held
+    from fanin.cli.tables import failed, held, sums
 
     items, row = progress.batch.items, progress.batch
     parts = [f"{progress.done_min:,} of {items:,}"]
@@ -127,8 +127,8 @@ def describe(progress: Progress, pace: Pace) -> str:
         parts.append(f"{failed(row)} failed")
     if progress.batch.held:
         parts.append(f"{held(progress.batch)} held")
-    if progress.batch.totals_exact:
-        parts += [f"{number:,} {name}" for name, number in progress.batch.totals.items()]
+    if brought := sums(progress.batch):
+        parts.append(brought)
     parts.append(str(progress.batch.state))
     if progress.batch.state.terminal:
         return ", ".join(parts)

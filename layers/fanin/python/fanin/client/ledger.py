@@ -118,7 +118,7 @@ class LedgerCalls(MarkingCalls):
             on_failure=member(OnFailure, on_failure),
             tolerated_failures=_tolerance(tolerated_failures),
             on_end=targets(on_end),
-            totals=check_names(totals if isinstance(totals, str) else list(totals)),
+            totals=check_names(totals),
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)

@@ -65,7 +65,7 @@ class MarkingCalls(ReadingCalls):
                 raise InvalidRequest(
                     "totals go with a single item id; give several items as Result(item, totals)"
                 )
-            items = Result(items, totals)
+            items = Result(items, check_values(totals))
         if isinstance(items, Group):
             ranges, items = [ItemRange(items.prefix), *ranges], ()
         if not isinstance(items, Iterable | Result):
@@ -123,9 +123,10 @@ class MarkingCalls(ReadingCalls):
             raise InvalidRequest(
                 "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
             )
+        brought = check_values(totals or {})
         kept_message = KeptMessage(message) if isinstance(message, str) else message
         failures = (
-            Failure(item, reason, kept_message, totals=totals or {}) if isinstance(item, str) else item
+            Failure(item, reason, kept_message, totals=brought) if isinstance(item, str) else item
             for item in several("items", named, (str, Failure), example)
         )
         kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)

@@ -127,7 +127,7 @@ class ScatterCalls:
                 user_key=user_key,
                 metadata=metadata or {},
                 on_end=targets(on_end),
-                totals=check_names(totals if isinstance(totals, str) else list(totals)),
+                totals=check_names(totals),
             ),
             key=key,
         )

@@ -312,7 +312,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     ) -> None:
         """Mark items done through the ack queue, which is cheaper in bulk and takes some seconds.
 
-        A bad id is not reported here; its message ends in the ack queue's dead-letter queue.
+        An id, or a total, that the ledger refuses is not reported here; it ends in the ack queue's
+        dead-letter queue, alone.
 
         Args:
             items: an item id, or several; one that brings something to the totals of its batch is a
@@ -320,6 +321,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             failures: items that failed, with their messages.
 
         Raises:
+            InvalidRequest: a value for a total is not a whole number within ±2⁵³; nothing was sent.
             NotConfigured: the ack queue is not known.
             InvalidRequest: a value is not a whole number within ±2⁵³, or no total can have its name; nothing
                 was sent.

@@ -152,6 +152,17 @@ def join(parts: Iterable[Acks]) -> Acks:
     )
 
 
+def each(acks: Acks) -> list[Acks]:
+    """A request for each thing that a request names."""
+    return [
+        *(Acks(items=[item]) for item in acks.items),
+        *(Acks(ranges=[item_range]) for item_range in acks.ranges),
+        *(Acks(counts=[count]) for count in acks.counts),
+        *(Acks(failures=[failure]) for failure in acks.failures),
+        *(Acks(results=[result]) for result in acks.results),
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What an acknowledgement did to one batch.

@@ -7,7 +7,7 @@ item's bit adds them, so a repeat adds nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from fanin.domain import limits
@@ -34,15 +34,16 @@ def check_names(names: object) -> tuple[str, ...]:
     Raises:
         InvalidRequest: they are anything else.
     """
-    if isinstance(names, str) or not isinstance(names, Sequence):
+    if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidRequest(f'totals must be a list of names such as ["rows"], not {limits.shown(names)}')
+    names = tuple(names)
     if len(names) > MAX_TOTALS:
         raise InvalidRequest(f"a batch has at most {MAX_TOTALS} totals, not {len(names)}: leave some out")
     for name in names:
         _check_name(name)
     if len(set(names)) < len(names):
         raise InvalidRequest(f"each total needs a name of its own: {', '.join(names)}")
-    return tuple(names)
+    return names
 
 
 def _check_name(name: object) -> None:

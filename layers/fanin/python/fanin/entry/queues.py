@@ -1,7 +1,8 @@
 """The ack queue and dead-letter queues: many messages become one call of the ledger.
 
 A poison message does not hold up the others: a call that is refused is halved until the bad message stands
-alone. What overload has left comes again after a pause that grows; the queue allows for a day of them.
+alone, and that message until the bad item does. What overload has left comes again after a pause that grows;
+the queue allows for a day of them.
 
 An estimated batch counts a repeat again. So of a message of which something was counted, only what is left
 comes again, as a new message, and what may have been counted waits for a person.
@@ -15,10 +16,10 @@ from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.app.api import Ledger
-from fanin.app.bisect import REFUSALS, bisect
+from fanin.app.bisect import REFUSALS, Failed, bisect
 from fanin.app.ports.parts import RetryRow
 from fanin.domain import limits
-from fanin.domain.acks import Acks, Receipt, join
+from fanin.domain.acks import Acks, Receipt, each, join
 from fanin.domain.failures import Keep
 from fanin.entry.http.validation import parse
 from fanin.entry.invocation import INVOCATION
@@ -148,14 +149,12 @@ class _Outcome:
         left: what is not, and may be asked for again.
         unknown: what may have been counted, and must not be asked for again.
         errors: why something of a message is not marked.
-        refused: messages that are at fault; nothing of their call was done.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
     left: dict[str, Acks] = field(default_factory=dict)
     unknown: dict[str, Acks] = field(default_factory=dict)
     errors: dict[str, Exception] = field(default_factory=dict)
-    refused: set[str] = field(default_factory=set)
 
     def leave(self, window: Sequence[Accepted], error: Exception, rest: Acks | None = None) -> None:
         """Note what is left of the messages; all of them if the call does not say what is."""
@@ -171,8 +170,12 @@ class _Outcome:
         for message, acks in window:
             part = acks if rest is None else _common(acks, rest)
             if not part.empty:
-                notes[message["messageId"]] = part
-                self.errors[message["messageId"]] = error
+                name = message["messageId"]
+                notes[name] = join([notes[name], part]) if name in notes else part
+                if name not in self.errors or isinstance(self.errors[name], REFUSALS):
+                    self.errors[name] = (
+                        error  # a part that is refused does not hide why the rest is not marked
+                    )
 
 
 def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: Unhandled) -> None:
@@ -202,10 +205,11 @@ def _mark(ledger: Ledger, accepted: Sequence[Accepted], unhandled: Unhandled) ->
 
 
 def _make(window: Sequence[Accepted], call: Callable[[Acks], Sequence[Receipt]]) -> _Outcome:
-    """Make one call for all messages, or as many as it takes to single out those at fault.
+    """Make one call for all messages, or as many as it takes to single out what is at fault.
 
     A call that is refused has counted nothing. So no message is counted twice, however often a window is
-    halved.
+    halved. A message that is refused is halved in turn: of what it names, only that is refused which is at
+    fault. While some of it cannot be marked now, the message is not refused, and comes again.
     """
     outcome = _Outcome()
 
@@ -223,10 +227,23 @@ def _make(window: Sequence[Accepted], call: Callable[[Acks], Sequence[Receipt]])
             outcome.doubt(part, lost)
 
     for failed in bisect(window, apply, on_defect=True):
-        outcome.leave(failed.items, failed.error)
-        if isinstance(failed.error, REFUSALS):
-            outcome.refused.add(failed.items[0][0]["messageId"])
+        parts = _parts(failed)
+        for part in bisect(parts, apply, on_defect=True) if parts else [failed]:
+            outcome.leave(part.items, part.error)
     return outcome
+
+
+def _parts(failed: Failed[Accepted]) -> list[Accepted]:
+    """What a refused message names, one by one; nothing if the message is not to be halved.
+
+    A batch that does not exist refuses all that is of it, so halving what names no other is of no use.
+    """
+    if not failed.refused:
+        return []
+    ((message, acks),) = failed.items
+    parts = [(message, one) for one in each(acks)]
+    several = len(parts) > 1 and (isinstance(failed.error, InvalidRequest) or len(acks.batches) > 1)
+    return parts if several else []
 
 
 def _settle(
@@ -249,10 +266,11 @@ def _settle(
         if not left.empty:
             unhandled.put_back(_with(accepted, left), error)
         return
+    if isinstance(error, REFUSALS):
+        unhandled.refuse(_with(accepted, left), error)
+        return
     rest = _with(accepted, left) if any(batch_id in counted for batch_id in acks.batches) else message
-    if isinstance(error, FaninError) and name in outcome.refused:
-        unhandled.refuse(rest, error)
-    elif rest is message:
+    if rest is message:
         unhandled.postpone(message, error)
     else:
         unhandled.put_back(rest, error)

@@ -232,8 +232,9 @@ class QueueAcknowledger:
     """Acknowledges by sending messages to the ack queue: when a call returns, the queue has them.
 
     One function takes a whole window of these messages and writes each word once. So this is cheaper than a
-    request for every few items, and the consumer does not depend on the ledger being up. An id that the
-    ledger refuses shows up in the ack queue's dead-letter queue only.
+    request for every few items, and the consumer does not depend on the ledger being up. What the
+    ledger refuses, such as a total that the batch does not have, shows up in the ack queue's dead-letter
+    queue only; the other items of the message are marked.
 
     A failed item whose message does not fit into one of these messages is not acknowledged: its message comes
     again until it reaches its queue's dead-letter queue, and is kept from there.
