@@ -24,6 +24,7 @@ __all__ = [
     "receipts_table",
     "table",
     "targets_table",
+    "total_facts",
 ]
 
 
