@@ -314,8 +314,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         A bad id is not reported here; its message ends in the ack queue's dead-letter queue.
 
         Args:
-            items: an item id, or several; one that brings something to the totals of its batch is a
-                ``Result``.
+            items: an item id, or several; one with values for the totals of its batch is a ``Result``.
             failures: items that failed, with their messages.
 
         Raises:
