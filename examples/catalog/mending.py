@@ -61,7 +61,7 @@ class Mended:
         )
         sums = {name: batch.totals[name] + batch.totals_before[name] for name in batch.totals}
         yield (
-            f"with those of the first batch, its rows have all {totals['bytes']:,} bytes of the catalog",
+            f"both batches together have summed up all {totals['bytes']:,} bytes of the catalog",
             sums == totals and batch.totals_exact,
         )
         status, output = self.execution

@@ -44,7 +44,7 @@ def test_it_adds_up(demo, tmp_path):
     # Then all its own checks held
     assert demo.returncode == 0, said
     assert "Batch Completed, as the subscriber received it" in said
-    assert said.count("✓") == 13
+    assert said.count("✓") == 15
     assert "✗" not in said
     # And nothing is left running
     assert status(tmp_path).state == "down"

@@ -95,7 +95,7 @@ def _for_one(items: Sequence[str] | None, total: Sequence[str] | None, reason: s
 
 
 def _results(lines: Iterable[str], totals: dict[str, int]) -> Iterator[str | Result]:
-    """The items, those that bring something to the totals of their batches with that."""
+    """The items; those with values for the totals of their batches as results."""
     for line in lines:
         item, _, said = line.partition("\t")
         brought = parsing.totals(said.split()) or totals

@@ -25,6 +25,7 @@ __all__ = [
     "sums",
     "table",
     "targets_table",
+    "total_facts",
 ]
 
 

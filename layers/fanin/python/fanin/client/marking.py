@@ -46,12 +46,12 @@ class MarkingCalls(ReadingCalls):
         anything of their request is marked; so when a later request is refused, the earlier ones are marked.
 
         Args:
-            items: an item id, several, or a whole group, which is sent as one range. An item that brings
-                something to the totals of its batch is a ``Result``.
+            items: an item id, several, or a whole group, which is sent as one range. An item with values
+                for the totals of its batch is a ``Result``.
             ranges: ranges of items.
             counts: numbers of items without ids, for estimated batches.
-            totals: what a single item id brings to the totals of its batch: whole numbers within ±2⁵³ by
-                name. Values count once, with the first acknowledgement of their item.
+            totals: the values of a single item id for the totals of its batch: whole numbers within ±2⁵³ by
+                name. They count once, with the first acknowledgement of the item.
 
         Returns:
             One receipt for each batch.
@@ -108,13 +108,14 @@ class MarkingCalls(ReadingCalls):
             items: item ids; or ``Failure``, each with a reason and a message of its own.
             reason: for the item ids. The first 1,024 characters of a reason are kept.
             message: for the item ids: the message, or its text.
-            totals: what a single item id brings to the totals of its batch all the same; see ``ack``.
+            totals: the values of a single item id, which are added all the same; see ``ack``.
 
         Returns:
             One receipt for each batch.
 
         Raises:
             InvalidItemId: an id is malformed, forged, or beyond its batch.
+            InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
             RequestTooLarge: a message has more than 4 MiB as JSON.
         """
         named = [items] if isinstance(items, str | Failure) else items

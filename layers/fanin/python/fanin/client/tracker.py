@@ -316,8 +316,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         dead-letter queue, alone.
 
         Args:
-            items: an item id, or several; one that brings something to the totals of its batch is a
-                ``Result``.
+            items: an item id, or several; one with values for the totals of its batch is a ``Result``.
             failures: items that failed, with their messages.
 
         Raises:

@@ -99,7 +99,7 @@ class Acks:
         ranges: ranges of groups.
         counts: acknowledgements without ids, for estimated batches.
         failures: items that failed; not part of the body of an acknowledgement.
-        results: items that bring something to the totals of their batches.
+        results: items with values for the totals of their batches.
     """
 
     items: Sequence[str] = ()

@@ -8,6 +8,7 @@ restarts finds out what is missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.service import LedgerService
@@ -37,16 +38,7 @@ class FrameService:
         limits.whole("size", request.size, 1, ids.MAX_COUNT)
         asked = request.batch()
         if request.reply_to:
-            url = self._ports.channels.resolve(request.reply_to)
-            asked = OpenFrame(
-                request.size,
-                request.source,
-                request.destination,
-                url,
-                request.ttl,
-                request.user_key,
-                request.totals,
-            ).batch()
+            asked = replace(request, reply_to=self._ports.channels.resolve(request.reply_to)).batch()
         return Frame.of(self._ledger.open(asked, key=key))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:

@@ -180,7 +180,7 @@ def parse_ack(
     everything = (*items, *(result.item for result in results)) if results else items
     parsed = list(_parse_items(everything))
     named = _by_batch((one.block.batch_id, one) for one in parsed)
-    brought = _by_batch(_brought(results, parsed, most))
+    brought = _by_batch(_brought(results, _blocks(parsed), most))
     spans = _by_batch((span.block.batch_id, span) for span in map(_parse_range, ranges))
     counted = _by_batch(map(_parse_count, counts))
     totals = _by_batch((count.batch_id, check_values(count.totals)) for count in counts if count.totals)
@@ -203,12 +203,13 @@ def parse_failures(failures: Sequence[Failure]) -> Mapping[int, Share]:
     Raises:
         RequestTooLarge: there are too many failures, or too many bytes of messages.
         InvalidItemId: an item id is malformed.
-        InvalidRequest: a reason is not text, or too long, or a message is not one that SQS delivers.
+        InvalidRequest: a reason is not text, or too long, a message is not one that SQS delivers, or a value
+            is out of its bounds.
     """
     limits.at_most("failures", failures, limits.MAX_FAILURES)
     parsed = list(_parse_items([failure.item for failure in failures]))
-    blocks = {one.block.prefix: one.block for one in parsed}
-    brought = _by_batch(_brought([failure for failure in failures if failure.totals], parsed))
+    blocks = _blocks(parsed)
+    brought = _by_batch(_brought([failure for failure in failures if failure.totals], blocks))
     named = _by_batch((one.block.batch_id, one) for one in parsed)
     noted = [_note(failure, blocks) for failure in failures]
     notes = _by_batch(noted)
@@ -241,15 +242,29 @@ def _parse_items(items: Iterable[str]) -> Iterator[Named]:
         yield Named(block, ids.parse_indices(block, indices))
 
 
+def _blocks(parsed: Iterable[Named]) -> dict[str, Block]:
+    """The blocks of items that have been parsed, by the prefixes of their ids."""
+    return {one.block.prefix: one.block for one in parsed}
+
+
+def _place(item: str, blocks: Mapping[str, Block]) -> tuple[int, int]:
+    """The batch id and the ordinal of an item that has been parsed."""
+    prefix, _, index = item.rpartition(":")
+    block = blocks[prefix]
+    return block.batch_id, block.first + int(index)
+
+
 def _brought(
-    results: Iterable[Result | Failure], parsed: Iterable[Named], most: int = MAX_VALUE
+    results: Iterable[Result | Failure], blocks: Mapping[str, Block], most: int = MAX_VALUE
 ) -> Iterator[tuple[int, tuple[int, Mapping[str, int]]]]:
-    """What items bring to the totals: (batch id, (ordinal, values)); their ids have been parsed."""
-    blocks = {one.block.prefix: one.block for one in parsed}
+    """What items bring to the totals: (batch id, (ordinal, values)).
+
+    Raises:
+        InvalidRequest: a value is not a whole number within ± ``most``.
+    """
     for result in results:
-        prefix, _, index = result.item.rpartition(":")
-        block = blocks[prefix]
-        yield block.batch_id, (block.first + int(index), check_values(result.totals, most))
+        batch_id, ordinal = _place(result.item, blocks)
+        yield batch_id, (ordinal, check_values(result.totals, most))
 
 
 def _parse_range(item_range: ItemRange) -> Span:
@@ -268,10 +283,9 @@ def _parse_count(count: Count) -> tuple[int, int]:
 
 def _note(failure: Failure, blocks: Mapping[str, Block]) -> tuple[int, FailureRow]:
     reason = limits.text("reason", failure.reason, limits.MAX_REASON)
-    prefix, _, index = failure.item.rpartition(":")
-    block = blocks[prefix]
-    return block.batch_id, FailureRow(
-        block.first + int(index),
+    batch_id, ordinal = _place(failure.item, blocks)
+    return batch_id, FailureRow(
+        ordinal,
         failure.item,
         reason,
         attempts=limits.whole("attempts", failure.attempts, 0, limits.MAX_ATTEMPTS),

@@ -149,7 +149,7 @@ class Acks:
 
         Raises:
             InvalidItemId: the service never issued such an id.
-            InvalidRequest: an item brings something to a total that its batch does not have.
+            InvalidRequest: an item has a value for a total that its batch does not have.
             RequestTooLarge: ranges of a batch with totals have too many items.
         """
         batches = self._known.reaching({share.batch_id: share.stop for share in shares.values()})

@@ -22,7 +22,7 @@ class Activity(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What the end of an exact batch in which every item is done adds to its row; see ``Batch``."""
+    """What the end of an exact batch in which every item is done writes into its row; see ``Batch``."""
 
     acked: int
     failed: int
