@@ -129,11 +129,11 @@ class Simulation:
         if self.former and self.drawn.random() < 0.3:
             words, batches = FormerWords(self.ports.words), FormerBatches(self.ports.batches)
             return FormerLedger(replace(self.ports, words=words, batches=batches))
-        return LedgerService(self.ports)
+        return self.values.watch_parents(LedgerService(self.ports))
 
     def threaded(self) -> LedgerService:
         """A process with threads: they may overtake each other on the way to its cache, too."""
-        service = LedgerService(self.ports)
+        service = self.values.watch_parents(LedgerService(self.ports))
         known = service._settler._known
         remember = known.remember
 

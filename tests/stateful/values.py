@@ -77,6 +77,26 @@ class ValuesModel:
         finally:
             del self._calls[self._actor()]
 
+    def watch_parents(self, service: LedgerService) -> LedgerService:
+        """Note what the service hands to the parent item of a complete child: the sums of the child."""
+        hand = service.ack_parent
+
+        def handing(item: str, totals: Values, *, exact: bool) -> None:
+            whole = [row for row in self._memory.batches._rows.values() if row.all_done and row.totals]
+            for child in (row for row in whole if exact and totals and row.parent_item == item):
+                expected = self.expected(child.batch_id)
+                require(
+                    dict(totals) == expected, f"{child}: the totals handed over are {totals}, not {expected}"
+                )
+            self._calls[self._actor()] = {item: totals}
+            try:
+                hand(item, totals, exact=exact)
+            finally:
+                del self._calls[self._actor()]
+
+        service.ack_parent = handing  # type: ignore[method-assign]
+        return service
+
     def _draw(self) -> Values:
         rng = self._rng
         values = {"net": rng.choice((rng.randint(-9, 9), LARGE, -LARGE)), "size": rng.randint(0, 5)}
@@ -144,6 +164,9 @@ class FormerLedger(LedgerService):
         results: Sequence[Result] = (),
     ) -> list[Receipt]:
         return super().ack([*items, *(result.item for result in results)], ranges=ranges, counts=counts)
+
+    def ack_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> None:
+        self.ack([item])
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return super().fail([replace(failure, totals={}) for failure in failures])

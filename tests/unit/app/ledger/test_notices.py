@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fanin.app.ledger import notices
@@ -531,3 +533,21 @@ class TestTotals:
 
         assert announced(world, child).detail["totals"] == {"rows": 5}
         assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 0})
+
+    def test_a_child_that_does_not_know_its_sums_leaves_those_of_its_parent_inexact(
+        self, world: World
+    ) -> None:
+        # Given an estimated child, and one whose sum cannot be added
+        for child_sum, options in ((20, {"mode": Mode.ESTIMATED}), (2**53, {})):
+            parent, (group,) = world.batch(1, closed=True, totals=("rows",))
+            child, (items,) = world.batch(2, closed=True, totals=("rows",), parent_item=group[0], **options)
+            world.ledger.ack(results=[Result(item, {"rows": child_sum}) for item in items])
+            ended = world.row(child)
+            if not options:
+                ended = replace(ended, totals={"rows": 2**81})
+            # When its end is announced
+            world.fresh().announce(ended)
+            # Then the parent is complete, and does not claim to know its sum
+            row = world.row(parent)
+            assert (row.state, row.totals_exact) == (State.COMPLETE, False)
+            assert row.totals == {"rows": 40 if options else 0}

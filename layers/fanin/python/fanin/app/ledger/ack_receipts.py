@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from fanin.app.ledger.ack_request import Named, Share, Span
 from fanin.app.ledger.settle import Brought
-from fanin.app.ports.words import Cleared, Outcome, WordKey
+from fanin.app.ports.words import Cleared, Outcome, Tally, WordKey
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, State
-from fanin.domain.totals import Sums, in_order
+from fanin.domain.totals import in_order
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
 
@@ -58,12 +58,14 @@ def _covered(span: Span, batch: Batch, tree: Tree) -> dict[WordKey, int]:
 
 
 def _brought(share: Share, batch: Batch, tree: Tree) -> Brought:
-    brought: dict[WordKey, dict[int, Sums]] = {}
+    brought: dict[WordKey, dict[int, Tally]] = {}
     names = tuple(batch.totals)
     for ordinal, values in share.results:
         number, position = divmod(ordinal, tree.width)
         sums = in_order(values, names, batch_id=batch.batch_id)
-        brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = sums
+        brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = Tally(
+            sums=sums, whole=share.exact_values
+        )
     return brought
 
 

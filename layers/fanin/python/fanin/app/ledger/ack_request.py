@@ -63,6 +63,7 @@ class Share:
         messages: of failed items, by ordinal, each as it is kept.
         results: what items bring to the totals, by ordinal; of an item that is named twice, both.
         counted_totals: what the counted acknowledgements bring.
+        exact_values: whether what the items bring is exact; the sums of a nested batch may not be.
     """
 
     batch_id: int
@@ -73,6 +74,7 @@ class Share:
     messages: Mapping[int, bytes] = field(default_factory=dict, repr=False)
     results: tuple[tuple[int, Mapping[str, int]], ...] = ()
     counted_totals: tuple[Mapping[str, int], ...] = ()
+    exact_values: bool = True
 
     @property
     def blocks(self) -> Iterator[Block]:

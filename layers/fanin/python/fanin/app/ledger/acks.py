@@ -108,8 +108,11 @@ class Acks:
         results: Sequence[Result] = (),
         *,
         most: int = MAX_VALUE,
+        exact_values: bool = True,
     ) -> list[Receipt]:
         shares = parse_ack(items, ranges, counts, results, most=most)
+        if not exact_values:
+            shares = {batch_id: replace(share, exact_values=False) for batch_id, share in shares.items()}
         batches = self._check(shares)
         for share in shares.values():
             if share.counted and batches[share.batch_id].mode is Mode.EXACT:

@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Brought, Settler
 from fanin.app.ports import Ports
-from fanin.app.ports.words import Cleared, WordKey
+from fanin.app.ports.words import Cleared, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.totals import Sums, check_values, in_order
+from fanin.domain.totals import check_values, in_order
 from fanin.domain.tree import Mark
 from fanin.errors import InvalidRequest
 
@@ -105,7 +105,7 @@ class Marking:
         masks: Mapping[int, Mapping[WordKey, int]],
     ) -> Brought:
         """Check the values, and give each word of level 0 those of its items."""
-        brought: dict[WordKey, dict[int, Sums]] = {}
+        brought: dict[WordKey, dict[int, Tally]] = {}
         for batch_id, values in results.items():
             names = tuple(batches[batch_id].totals) if batch_id in batches else ()
             words = masks.get(batch_id, {})
@@ -118,7 +118,7 @@ class Marking:
                         " the items that are marked on level 0; nothing was done"
                     )
                 sums = in_order(check_values(one), names, batch_id=batch_id)
-                brought.setdefault(key, {})[position] = sums
+                brought.setdefault(key, {})[position] = Tally(sums=sums)
         return brought
 
     def _marked(

@@ -42,7 +42,7 @@ class ParentMarker(Protocol):
         """Mark parent items as failed."""
         ...
 
-    def ack_parent(self, item: str, totals: Mapping[str, int]) -> object:
+    def ack_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> object:
         """Mark a parent item done, and add the sums of its child to the totals of its batch."""
         ...
 
@@ -120,22 +120,28 @@ def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: 
         if not batch.used:
             ledger.fail([Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again")])
         elif batch.state is State.COMPLETE:
-            ledger.ack_parent(item, _handed_over(ports, batch, block.batch_id))
+            totals, exact = _handed_over(ports, batch, block.batch_id)
+            ledger.ack_parent(item, totals, exact=exact)
         else:
             ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
     except (BatchNotFound, BatchGone):
         return  # the parent batch was removed
 
 
-def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> Mapping[str, int]:
-    """What a complete child brings to the totals of its parent: its own totals of the same names."""
+def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> tuple[Mapping[str, int], bool]:
+    """What a complete child brings to the totals of its parent: its own of the same names.
+
+    Returns:
+        The sums, and whether they are exact. Those of an estimated child are not, nor those of a partial one
+        that takes too many reads; one that is too large to be added is left out.
+    """
     parent = ports.batches.read([parent_id]).get(parent_id) if batch.totals else None
     if parent is None:
-        return {}
-    totals = Totals(ports).counted(batch).totals
-    return {
-        name: totals[name] for name in parent.totals if name in totals and abs(totals[name]) <= MAX_CHILD_SUM
-    }
+        return {}, True
+    child = Totals(ports).counted(batch)
+    common = {name: child.totals[name] for name in parent.totals if name in child.totals}
+    fitting = {name: total for name, total in common.items() if abs(total) <= MAX_CHILD_SUM}
+    return fitting, not common or (child.totals_exact and len(fitting) == len(common))
 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:

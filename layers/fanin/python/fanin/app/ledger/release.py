@@ -9,11 +9,11 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
-from fanin.app.ports.words import WordKey
+from fanin.app.ports.words import Tally, WordKey
 from fanin.domain.batch import Batch
 from fanin.domain.reports import ReleasedItems
 from fanin.domain.selection import Selection
-from fanin.domain.totals import Sums, in_order
+from fanin.domain.totals import in_order
 from fanin.errors import InvalidRequest
 
 PAGE: Final = 1_000
@@ -67,11 +67,11 @@ class Release:
         tree, names = self._ports.tree, tuple(batch.totals)
         named = tree.marks([note.ordinal for note in notes])
         marks = {WordKey(batch.batch_id, 0, number): mask for number, mask in named.items()}
-        brought: dict[WordKey, dict[int, Sums]] = {}
+        brought: dict[WordKey, dict[int, Tally]] = {}
         for note in notes:
             number, position = divmod(note.ordinal, tree.width)
             sums = in_order(dict(note.totals), names, batch_id=batch.batch_id)
-            brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = sums
+            brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = Tally(sums=sums)
         cleared = self._settler.settle(marks, failed=marks, brought=brought)
         if marks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)

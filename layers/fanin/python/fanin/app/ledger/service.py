@@ -104,9 +104,9 @@ class LedgerService:
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._acks.fail(failures)
 
-    def ack_parent(self, item: str, totals: Mapping[str, int]) -> None:
+    def ack_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> None:
         """Mark the parent item of a complete batch done, with sums that may be larger than other values."""
-        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_CHILD_SUM)
+        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_CHILD_SUM, exact_values=exact)
 
     def close(self, batch_id: int) -> Batch:
         return self._lifecycle.close(batch_id)

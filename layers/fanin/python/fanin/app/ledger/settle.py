@@ -20,12 +20,15 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.totals import Sums, by_name
+from fanin.domain.totals import by_name
 from fanin.domain.tree import positions
 from fanin.errors import BatchGone, BatchNotFound, FaninError
 
-Brought: TypeAlias = Mapping[WordKey, Mapping[int, Sums]]
-"""What items bring to the totals of their batches: word of level 0 → position → values."""
+Brought: TypeAlias = Mapping[WordKey, Mapping[int, Tally]]
+"""What items bring to the totals of their batches: word of level 0 → position → values.
+
+Values that are not whole leave the totals of the batch inexact: a nested batch may not know its own.
+"""
 NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
 
 
@@ -110,7 +113,7 @@ class Settler:
         if not totals:
             return {}
         nothing, values = Tally(sums=(0,) * len(totals)), brought.get(key, {})
-        return {at: Tally(sums=values[at]) if at in values else nothing for at in positions(mask)}
+        return {at: values.get(at, nothing) for at in positions(mask)}
 
     def _settle(
         self, marks: Mapping[WordKey, _Mark], failed: Collection[WordKey] = ()
