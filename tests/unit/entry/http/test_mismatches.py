@@ -14,6 +14,7 @@ from fanin.entry.http.validation import compiled
 from fanin.errors import InvalidRequest
 from fanin.wire.json_types import (
     BOOLEAN,
+    INDIVISIBLE,
     METADATA,
     TEXT,
     TIME,
@@ -24,6 +25,7 @@ from fanin.wire.json_types import (
     or_null,
     text,
     whole,
+    whole_map,
 )
 from fanin.wire.scatters import SCATTER
 from fanin.wire.shapes import object_schema
@@ -67,6 +69,11 @@ def refusal(kinds: dict[str, JsonType[Any]], value: Any, part: Part = BODY, *, r
         (UUID, "9", "a UUID such as 00000000-0000-8010-8000-000000000000, not '9'"),
         (many(TEXT), "x", "an array, not 'x'"),
         (many(TEXT, 2), [""] * 3, "an array of at most 2 values, not of 3; send the rest in another call"),
+        (
+            many(TEXT, 2).with_keywords(**{INDIVISIBLE: True}),
+            [""] * 3,
+            "an array of at most 2 values, not of 3",
+        ),
         (many(TEXT, 2, least=1), [], "an array of 1 to 2 values, not empty"),
         (METADATA, [], "an object, not an array"),
     ],
@@ -153,3 +160,10 @@ def test_what_came_makes_no_long_answer(name: str, value: Any) -> None:
     says = Mismatch("type", {"type": "string"}, value, ("metadata", name)).within(BODY)
     assert len(says) < 300
     assert says.startswith("/metadata/")
+
+
+def test_names_that_are_not_of_their_pattern_are_shown_with_it() -> None:
+    kind = whole_map(0, 9, names="[a-z]+")
+    assert refusal({"it": kind}, {"it": {"rows": 1, "Rows": 2}}) == (
+        "/it must have names that match ^[a-z]+$, not name 'Rows'"
+    )

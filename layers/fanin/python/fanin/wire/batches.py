@@ -16,6 +16,7 @@ from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
     CURSOR,
+    INDIVISIBLE,
     ITEM_ID,
     METADATA,
     NATURAL,
@@ -43,9 +44,11 @@ TOTALS: Final[JsonType[Mapping[str, int]]] = JsonType(
     {"type": "object", "additionalProperties": {"type": "integer"}}, dict, dict
 )
 """Sums of totals by their names."""
-TOTAL_NAMES: Final = many(
-    JsonType[str]({"type": "string", "pattern": f"^{NAME}$"}), MAX_TOTALS
-).left_out_if_empty()
+TOTAL_NAMES: Final = (
+    many(JsonType[str]({"type": "string", "pattern": f"^{NAME}$"}), MAX_TOTALS)
+    .with_keywords(**{INDIVISIBLE: True})
+    .left_out_if_empty()
+)
 """Names of the totals that a batch is opened with."""
 _KEEP: Final = one_of(Keep).with_keywords(
     description="what is kept of failed items: their messages, or their reasons alone"

@@ -141,6 +141,8 @@ def whole_map(low: int, high: int, *, names: str) -> JsonType[Mapping[str, int]]
     )
 
 
+INDIVISIBLE: Final = "x-indivisible"
+"""Keyword of a list whose values belong together, so that several calls cannot share them."""
 ANYTHING: Final[JsonType[Any]] = JsonType({})
 TEXT: Final = text()
 BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})

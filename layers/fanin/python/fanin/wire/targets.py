@@ -18,7 +18,7 @@ from fanin.domain.targets import (
     TargetType,
     When,
 )
-from fanin.wire.json_types import NATURAL, TEXT, TIME, many, one_of, or_null, text
+from fanin.wire.json_types import INDIVISIBLE, NATURAL, TEXT, TIME, many, one_of, or_null, text
 from fanin.wire.shapes import answer, request
 
 TARGET: Final = request(
@@ -37,7 +37,7 @@ TARGET: Final = request(
     ),
     url=or_null(text(MAX_URL, least=1)).with_keywords(description="with type webhook: an https URL"),
 )
-ON_END: Final = many(TARGET, MAX_TARGETS).left_out_if_empty()
+ON_END: Final = many(TARGET, MAX_TARGETS).with_keywords(**{INDIVISIBLE: True}).left_out_if_empty()
 TARGET_REPORT: Final = answer(
     "TargetReport",
     TargetReport,

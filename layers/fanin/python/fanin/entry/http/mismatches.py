@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
-from fanin.wire.json_types import Schema
+from fanin.wire.json_types import INDIVISIBLE, Schema
 
 _QUOTED: Final = 64  # characters of what came
 _POINTER: Final = 200  # characters
@@ -53,6 +54,11 @@ class Mismatch(NamedTuple):
     value: Any
     path: tuple[str, ...]
 
+    @property
+    def too_many(self) -> bool:
+        """Whether there is more than one call takes, so that several would take it."""
+        return self.rule == "maxItems" and INDIVISIBLE not in self.schema
+
     def within(self, part: Part) -> str:
         """Say what is wrong: ``/count must be a whole number from 1 to 9, not 'x'``."""
         return f"{_place(self.path, part)} {self._complaint(part.field)}"
@@ -70,12 +76,18 @@ class Mismatch(NamedTuple):
             case "minProperties" | "maxProperties":
                 return f"must have {_size(self.schema, 'Properties', 'field')}, not {len(self.value)}"
             case "propertyNames":
-                names = _size(self.schema["propertyNames"], "Length", "character")
-                return f"must have names of {names}, not of {max(map(len, self.value))}"
-            case "maxItems":
+                return f"must have names {self._misnamed()}"
+            case "maxItems" if self.too_many:
                 return f"must be {_expected(self.schema)}, not {self._came()}; send the rest in another call"
             case _:
                 return f"must be {_expected(self.schema)}, not {self._came()}"
+
+    def _misnamed(self) -> str:
+        names = self.schema["propertyNames"]
+        if pattern := names.get("pattern"):
+            bad = [name for name in self.value if not re.search(pattern, name)]
+            return f"that match {pattern}, not {_named(bad, 'name')}"
+        return f"of {_size(names, 'Length', 'character')}, not of {max(map(len, self.value))}"
 
     def _came(self) -> str:
         if self.rule in _SIZES:

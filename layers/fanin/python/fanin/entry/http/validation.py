@@ -47,7 +47,7 @@ def compiled(schema: Schema, part: Part) -> Check:
             mismatch = Mismatch(
                 str(error.rule), error.definition, error.value, path_to(str(error.name), value)
             )
-            refusal = RequestTooLarge if error.rule == "maxItems" else InvalidRequest
+            refusal = RequestTooLarge if mismatch.too_many else InvalidRequest
             raise refusal(mismatch.within(part)) from error
 
     return check
