@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from fanin.app.ledger.held import Held
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.domain.batch import Batch
 from fanin.domain.tolerance import Tolerance
@@ -56,11 +53,7 @@ def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_redrive_that_does_not_end_the_hold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def among(self: Held, batch: Any, notes: Any) -> Any:
-        pending = self.pending(batch, [note.ordinal for note in notes])
-        return [note for note in notes if note.ordinal in pending]
-
-    monkeypatch.setattr(Held, "among", among)
+    monkeypatch.setattr("fanin.app.ledger.held.not_redriven", lambda _parts, _batch_id, notes: list(notes))
     assert found_out()
 
 

@@ -10,7 +10,7 @@ import pytest
 from fanin.adapters.memory import MemoryChannels
 from fanin.app.scatters import reply_store
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.reply_store import ReplyStore
+from fanin.app.scatters.reply_store import First, ReplyStore
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import ids
 from fanin.errors import FaninError
@@ -48,14 +48,14 @@ def fails(seed: int) -> bool:
     return False
 
 
-def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> bool:
+def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> First:
     self._ports.records.put(
         reply_store.namespace(batch.batch_id, ordinal),
         reply_store.reply_name(ordinal),
         {"at": 0, "payload": reply.payload},
         expires_at=batch.expires_at,
     )
-    return True
+    return First(same=True, totals=reply.totals)
 
 
 def never_again(_self: Gather, _ledger: object, _batch: object) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fanin.app.redrives.redrive import WORK_MS, RedriveService
-from fanin.entry.partial_batch import Message, handle_each
+from fanin.entry.each_message import handle_each
+from fanin.entry.partial_batch import Message
 
 
 def redrive(event: Message, redrives: RedriveService, now: Callable[[], int]) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 from fanin import names
 from fanin.app.api import Scatters
 from fanin.app.scatters.service import ScatterService
+from fanin.entry.each_message import handle_each
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count
-from fanin.entry.partial_batch import Message, handle_each
+from fanin.entry.partial_batch import Message
 from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.scatters import REPLIES
 
