@@ -180,6 +180,8 @@ class Deployment:
     def metrics(self, function: str, since: float) -> dict[str, float]:
         """Sums of the metrics that a function wrote to its log.
 
+        The emulator may keep the last lines of a worker until its next invocation; each has its own time.
+
         Args:
             function: name of its folder.
             since: seconds since the epoch.
@@ -187,6 +189,8 @@ class Deployment:
         sums: dict[str, float] = {}
         for line in self._log(function, since):
             entry = json.loads(line) if line.startswith('{"_aws"') else {"_aws": {"CloudWatchMetrics": []}}
+            if entry["_aws"].get("Timestamp", 0) < since * 1000:
+                continue
             for group in entry["_aws"]["CloudWatchMetrics"]:
                 for metric in group["Metrics"]:
                     values = entry[metric["Name"]]
