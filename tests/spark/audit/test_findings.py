@@ -459,7 +459,7 @@ def test_totals_are_what_the_leaves_add_up_to(world: World, case: Case) -> None:
     rows = [row for row in tables.memory.batches._rows.values() if row.batch_id in tables.left]
     told = {row.batch_id: tables.ledger.status(row.batch_id, exact=True).batch for row in rows if row.totals}
     sure = [row for row in told.values() if row.totals_exact or row.mode is Mode.ESTIMATED]
-    assert len(told) - len(sure) == 2  # on which two versions have worked
+    assert len(told) - len(sure) == 1  # a word of it was carried up by a version without totals
     assert len(told) > 50
 
     # When they are audited, then theirs are the ledger's, and the others have none
