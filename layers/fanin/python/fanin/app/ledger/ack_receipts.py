@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from fanin.app.ledger.ack_request import Named, Share, Span
 from fanin.app.ledger.settle import Brought
-from fanin.app.ports.words import Cleared, Outcome, Tally, WordKey
+from fanin.app.ledger.values import brought
+from fanin.app.ports.words import Cleared, Outcome, WordKey
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, State
-from fanin.domain.totals import in_order
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
 
@@ -45,7 +45,7 @@ def plan(share: Share, batch: Batch, tree: Tree) -> Plan:
     for span in share.spans:
         for key, mask in _covered(span, batch, tree).items():
             marks[key] = marks.get(key, 0) | mask
-    return Plan(share, named, marks, brought=_brought(share, batch, tree))
+    return Plan(share, named, marks, brought=brought(batch, share.results, tree, exact=share.exact_values))
 
 
 def _covered(span: Span, batch: Batch, tree: Tree) -> dict[WordKey, int]:
@@ -55,18 +55,6 @@ def _covered(span: Span, batch: Batch, tree: Tree) -> dict[WordKey, int]:
         return {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
     cover = tree.cover(span.start, span.stop, batch.items)
     return {WordKey(batch.batch_id, mark.level, mark.number): mark.mask for mark in cover}
-
-
-def _brought(share: Share, batch: Batch, tree: Tree) -> Brought:
-    brought: dict[WordKey, dict[int, Tally]] = {}
-    names = tuple(batch.totals)
-    for ordinal, values in share.results:
-        number, position = divmod(ordinal, tree.width)
-        sums = in_order(values, names, batch_id=batch.batch_id)
-        brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = Tally(
-            sums=sums, whole=share.exact_values
-        )
-    return brought
 
 
 def split(plan: Plan, batch: Batch, outcomes: Mapping[WordKey, Outcome], tree: Tree) -> tuple[Plan, Share]:

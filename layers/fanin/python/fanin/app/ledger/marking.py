@@ -9,11 +9,12 @@ from typing import Final, TypeAlias
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Brought, Settler
+from fanin.app.ledger.values import brought
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Cleared, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.totals import check_values, in_order
+from fanin.domain.totals import check_values
 from fanin.domain.tree import Mark
 from fanin.errors import InvalidRequest
 
@@ -91,11 +92,11 @@ class Marking:
             for level, number, mask in marks:
                 key = WordKey(batch_id, level, number)
                 words[key] = words.get(key, 0) | mask
-        brought = self._brought(results, batches, masks)
+        bringing = self._brought(results, batches, masks)
         live: dict[WordKey, int] = {}
         for batch_id, words in masks.items():
             live |= {} if batches[batch_id].state.terminal else words
-        outcomes = self._settler.settle(live, brought=brought) if live else {}
+        outcomes = self._settler.settle(live, brought=bringing) if live else {}
         return [self._marked(batches[batch_id], words, outcomes) for batch_id, words in masks.items()]
 
     def _brought(
@@ -105,21 +106,20 @@ class Marking:
         masks: Mapping[int, Mapping[WordKey, int]],
     ) -> Brought:
         """Check the values, and give each word of level 0 those of its items."""
-        brought: dict[WordKey, dict[int, Tally]] = {}
+        words: dict[WordKey, Mapping[int, Tally]] = {}
         for batch_id, values in results.items():
-            names = tuple(batches[batch_id].totals) if batch_id in batches else ()
-            words = masks.get(batch_id, {})
             for ordinal, one in values.items():
                 number, position = divmod(ordinal, self._ports.tree.width)
-                key = WordKey(batch_id, 0, number)
-                if not words.get(key, 0) >> position & 1:
+                mask = masks.get(batch_id, {}).get(WordKey(batch_id, 0, number), 0)
+                if not mask >> position & 1:
                     raise InvalidRequest(
                         f"item {ordinal} of batch {batch_id} brings something to the totals, but is not among"
                         " the items that are marked on level 0; nothing was done"
                     )
-                sums = in_order(check_values(one), names, batch_id=batch_id)
-                brought.setdefault(key, {})[position] = Tally(sums=sums)
-        return brought
+                check_values(one)
+            if values:
+                words |= brought(batches[batch_id], values.items(), self._ports.tree)
+        return words
 
     def _marked(
         self, before: Batch, masks: Mapping[WordKey, int], outcomes: Mapping[WordKey, Cleared]

@@ -7,13 +7,13 @@ from typing import Final
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.values import brought
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
-from fanin.app.ports.words import Tally, WordKey
+from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch
 from fanin.domain.reports import ReleasedItems
 from fanin.domain.selection import Selection
-from fanin.domain.totals import in_order
 from fanin.errors import InvalidRequest
 
 PAGE: Final = 1_000
@@ -64,15 +64,11 @@ class Release:
 
     def _fail(self, batch: Batch, notes: list[FailureRow]) -> int:
         """Mark items as failed; each brings to the totals what its failure brought when it was held."""
-        tree, names = self._ports.tree, tuple(batch.totals)
+        tree = self._ports.tree
         named = tree.marks([note.ordinal for note in notes])
         marks = {WordKey(batch.batch_id, 0, number): mask for number, mask in named.items()}
-        brought: dict[WordKey, dict[int, Tally]] = {}
-        for note in notes:
-            number, position = divmod(note.ordinal, tree.width)
-            sums = in_order(dict(note.totals), names, batch_id=batch.batch_id)
-            brought.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = Tally(sums=sums)
-        cleared = self._settler.settle(marks, failed=marks, brought=brought)
+        values = ((note.ordinal, dict(note.totals)) for note in notes)
+        cleared = self._settler.settle(marks, failed=marks, brought=brought(batch, values, tree))
         if marks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)
         return sum((marks[key] & found.first).bit_count() for key, found in cleared.items())

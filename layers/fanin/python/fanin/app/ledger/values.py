@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 
 from fanin.app.ledger.ack_request import Share
+from fanin.app.ledger.settle import Brought
+from fanin.app.ports.words import Tally, WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.totals import Sums, in_order, plus
+from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 
@@ -43,6 +46,29 @@ def _check_values(share: Share, batch: Batch) -> None:
             )
     for values in share.counted_totals:
         in_order(values, names, batch_id=batch.batch_id)
+
+
+def brought(
+    batch: Batch, values: Iterable[tuple[int, Mapping[str, int]]], tree: Tree, *, exact: bool = True
+) -> Brought:
+    """What items of a batch bring to its totals, by the words of level 0 that hold them.
+
+    Args:
+        batch: the row; its totals give the order of the sums.
+        values: (ordinal, values by the names of totals).
+        tree: the shape.
+        exact: whether the values are; the sums of a nested batch may not be.
+
+    Raises:
+        InvalidRequest: the batch has no total of such a name.
+    """
+    names = tuple(batch.totals)
+    words: dict[WordKey, dict[int, Tally]] = {}
+    for ordinal, one in values:
+        number, position = divmod(ordinal, tree.width)
+        sums = in_order(one, names, batch_id=batch.batch_id)
+        words.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = Tally(sums=sums, whole=exact)
+    return words
 
 
 def counted_sums(share: Share, batch: Batch) -> Sums:
