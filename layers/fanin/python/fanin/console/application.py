@@ -1,0 +1,85 @@
+"""The application: its routes, and the guard in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from fanin.app.api import Fanin
+from fanin.console.live.feeds import Feeds
+from fanin.console.options import Options
+from fanin.console.pages import batches, overview
+from fanin.console.rendering import HERE
+from fanin.console.security.guard import Guard
+from fanin.console.state import Console, console_of
+from fanin.entry.http.statuses import STATUS
+from fanin.errors import FaninError
+
+ROUTES: Final[tuple[Route, ...]] = (
+    *overview.ROUTES,
+    *batches.ROUTES,
+)
+KEPT: Final = "public, max-age=31536000, immutable"
+"""Cache-Control of static files, whose addresses change with their content."""
+
+
+def console(
+    fanin: Fanin,
+    options: Options | None = None,
+    *,
+    now: Callable[[], int] | None = None,
+    feeds: Feeds | None = None,
+) -> Starlette:
+    """Make a console.
+
+    Args:
+        fanin: the eight services that it shows.
+        options: what it may do, and where it is served.
+        now: tells the time, ms since the epoch; the machine's by default.
+        feeds: the readers of live views.
+
+    Returns:
+        The application; ``state.console`` has what its pages share.
+    """
+    options = options or Options()
+    given = {} if now is None else {"now": now}
+    shared = Console(fanin, options, feeds=feeds, **given)
+    routes: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
+    app = Starlette(
+        routes=[Mount(options.root, routes=routes)] if options.root else routes,
+        middleware=[Middleware(Guard, options=options, sessions=shared.sessions)],
+        exception_handlers={FaninError: _refused, HTTPException: _not_served},
+    )
+    app.state.console = shared
+    return app
+
+
+class _Static(StaticFiles):
+    def file_response(self, *given: object, **more: object) -> Response:
+        answer = super().file_response(*given, **more)  # type: ignore[arg-type]
+        answer.headers["Cache-Control"] = KEPT
+        return answer
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """Show what the service said instead of an answer."""
+    status = next(
+        (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+    return console_of(request).page(request, "error.html", status=status, text=str(error))
+
+
+def _not_served(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    text = "There is no such page." if error.status_code == HTTPStatus.NOT_FOUND else error.detail
+    return console_of(request).page(request, "error.html", status=error.status_code, text=text)

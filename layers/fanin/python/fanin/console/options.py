@@ -1,0 +1,29 @@
+"""What a console may do, and where it is served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a console is served.
+
+    Attributes:
+        name: of the stack that it shows, for people.
+        write: whether it has buttons that change something.
+        root: path that all its addresses begin with, such as ``/console``; empty at the root of a host.
+        hosts: values of the header ``Host`` that are answered; None where whoever serves it has checked that.
+        sessions: whether only browsers that came by a launch link are answered.
+        cookie: name of the session's cookie. Cookies are shared by all ports of a host, so the port is part
+            of it.
+        streams: whether an answer may stay open. Without that, a live view gets one event for each request.
+    """
+
+    name: str = "fanin"
+    write: bool = False
+    root: str = ""
+    hosts: frozenset[str] | None = None
+    sessions: bool = True
+    cookie: str = "fanin_ui"
+    streams: bool = True

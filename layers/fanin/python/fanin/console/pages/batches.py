@@ -1,0 +1,190 @@
+"""The list of batches: by state, by user key or by metadata, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any, Final, Self, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from fanin.console.live.feeds import View
+from fanin.console.live.stream import events
+from fanin.console.pages.progress import Row, rows_of
+from fanin.console.state import Console, console_of
+from fanin.domain.batch import Batch, Kind, State
+from fanin.errors import InvalidRequest
+
+Member = TypeVar("Member", bound=StrEnum)
+SIZES: Final = (25, 50, 100)
+"""How many batches a page may have."""
+LOOKED_AT: Final = 1_000
+"""Batches that one page looks at for those that it searches."""
+_SORTS: Final[Mapping[str, Callable[[Row], Any]]] = {
+    "created": lambda row: row.batch.created_at,
+    "active": lambda row: row.batch.active_at,
+    "items": lambda row: row.batch.items,
+    "failed": lambda row: row.batch.failed + row.batch.held,
+    "progress": lambda row: -1 if row.done is None else row.done / max(row.batch.items, 1),
+}
+"""How a page can be sorted. The service has an order of its own, so only what is on the page is sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a list shows.
+
+    Attributes:
+        state: only batches in this state; None with a user key shows all states.
+        search: a batch id, a user key, or ``name=value`` of the metadata.
+        kind: only batches of this kind.
+        sort: a key of the sorts; empty keeps the service's order.
+        down: whether the largest comes first.
+        size: batches of a page.
+        cursor: of the page before.
+    """
+
+    state: State | None = State.OPEN
+    search: str = ""
+    kind: Kind | None = None
+    sort: str = ""
+    down: bool = True
+    size: int = SIZES[0]
+    cursor: str | None = None
+
+    @classmethod
+    def of(cls, asked: Mapping[str, str]) -> Self:
+        """Read the query of an address.
+
+        Raises:
+            InvalidRequest: a value is none of those that are possible.
+        """
+        search = asked.get("search", "").strip()
+        by_key = bool(search) and "=" not in search
+        state = asked.get("state", "") or ("" if by_key else State.OPEN)
+        size = asked.get("size", str(SIZES[0]))
+        sort = asked.get("sort", "")
+        if size not in map(str, SIZES) or sort not in {"", *_SORTS}:
+            raise InvalidRequest(
+                f"size is one of {', '.join(map(str, SIZES))}, and sort one of {', '.join(_SORTS)}"
+            )
+        return cls(
+            one_of(State, "state", state),
+            search,
+            one_of(Kind, "kind", asked.get("kind", "")),
+            sort,
+            asked.get("order", "down") != "up",
+            int(size),
+            asked.get("cursor") or None,
+        )
+
+    def address(self, **other: object) -> dict[str, object]:
+        """The parameters of the address of this list, or of one that differs in some."""
+        order = None if self.down else "up"
+        asked: dict[str, object] = {
+            "state": self.state,
+            "search": self.search,
+            "kind": self.kind,
+            "sort": self.sort,
+            "order": order,
+            "size": None if self.size == SIZES[0] else self.size,
+        }
+        return {**asked, **other}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of the list.
+
+    Attributes:
+        rows: what it shows.
+        cursor: of the next page; None at the end.
+        looked_at: how many batches were looked at for them.
+    """
+
+    rows: tuple[Row, ...]
+    cursor: str | None
+    looked_at: int
+
+
+def one_of(kind: type[Member], name: str, text: str) -> Member | None:
+    """The member of an enumeration that a parameter names; None for an empty text.
+
+    Raises:
+        InvalidRequest: there is no such member.
+    """
+    if not text:
+        return None
+    try:
+        return kind(text)
+    except ValueError:
+        raise InvalidRequest(f"{name} is one of {', '.join(kind)}, not {text[:32]!r}") from None
+
+
+def listing(console: Console, query: Query) -> Listing:
+    """Read one page. A search goes through pages of the service until it has enough, up to a bound."""
+    name, by_metadata, value = query.search.partition("=")
+
+    def wanted(batch: Batch) -> bool:
+        return query.kind in {None, batch.kind} and (not by_metadata or batch.metadata.get(name) == value)
+
+    user_key = None if by_metadata else query.search or None
+    narrow = bool(by_metadata) or query.kind is not None
+    found: list[Batch] = []
+    cursor, looked_at = query.cursor, 0
+    while True:
+        left = query.size - len(found)
+        some = max(left, SIZES[-1]) if narrow else left  # what is found beyond the size is shown, too
+        page = console.fanin.ledger.list(query.state, user_key=user_key, cursor=cursor, limit=some)
+        found += filter(wanted, page.batches)
+        cursor, looked_at = page.cursor, looked_at + max(len(page.batches), 1)
+        if cursor is None or len(found) >= query.size or looked_at >= LOOKED_AT:
+            break
+    rows = rows_of(console, found)
+    if query.sort:
+        rows.sort(key=_SORTS[query.sort], reverse=query.down)
+    return Listing(tuple(rows), cursor, looked_at)
+
+
+def view(console: Console, query: Query) -> View:
+    """The live part of the list."""
+    shown = listing(console, query)
+    html = console.templates.macro("batches_parts.html", "listing", shown, query)
+    facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
+    return View({"batches": html}, facts)
+
+
+def batches(request: Request) -> Response:
+    console = console_of(request)
+    query = Query.of(request.query_params)
+    if query.search.isascii() and query.search.isdigit():
+        return RedirectResponse(console.templates.url("batches", query.search), 303)
+    return console.page(
+        request,
+        "batches.html",
+        here="batches",
+        query=query,
+        listing=listing(console, query),
+        live=console.templates.url("live", "batches", **query.address(cursor=query.cursor)),
+        states=tuple(State),
+        kinds=tuple(Kind),
+        sizes=SIZES,
+        sorts=tuple(_SORTS),
+    )
+
+
+async def live(request: Request) -> Response:
+    console = console_of(request)
+    query = Query.of(request.query_params)
+    read = partial(view, console, query)
+    return events(console.feeds, ("batches", query), read, streams=console.options.streams)
+
+
+ROUTES: Final = (
+    Route("/batches", batches),
+    Route("/live/batches", live),
+)

@@ -1,0 +1,1 @@
+"""Pictures, as SVG that the server makes."""

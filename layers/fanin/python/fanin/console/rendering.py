@@ -1,0 +1,144 @@
+"""Templates, and how figures, times and addresses are written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from fanin.console.options import Options
+
+UNKNOWN: Final = "\u2013"
+"""What stands where a value is not known."""
+HERE: Final = Path(__file__).parent
+PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
+"""Kind of a batch → the part of the console that shows it."""
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+class Templates:
+    """Renders the templates of a console. Whatever is not markup of its own is escaped.
+
+    Args:
+        options: of the console.
+        now: tells the time, ms since the epoch.
+    """
+
+    def __init__(self, options: Options, now: Callable[[], int]) -> None:
+        self._options = options
+        self._now = now
+
+    def render(self, template: str, **values: Any) -> str:
+        """A page, or a part of one."""
+        return self._environment.get_template(template).render(**values)
+
+    def macro(self, template: str, name: str, *values: Any) -> str:
+        """What a macro of a template makes: the inner HTML of a fragment."""
+        macro = getattr(self._environment.get_template(template).module, name)
+        return str(macro(*values))
+
+    def url(self, *segments: object, **query: object) -> str:
+        """An address of this console.
+
+        Args:
+            segments: of the path; each is one segment, whatever characters it has.
+            query: parameters; those that are None or empty are left out.
+        """
+        path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments) or "/"
+        given = {name: value for name, value in query.items() if value is not None and value != ""}
+        return self._options.root + path + (f"?{urlencode(given)}" if given else "")
+
+    @cached_property
+    def _environment(self) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters.update(
+            number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
+        )
+        environment.globals.update(
+            url=self.url, asset=self._asset, options=self._options, places=PLACES, here=""
+        )
+        return environment
+
+    def _ago(self, at: int | None) -> Markup:
+        """How long ago a time is, as an element that the page's script keeps up to date."""
+        if at is None:
+            return Markup(UNKNOWN)
+        passed = (self._now() - at) / 1000
+        text = f"{span(passed)} ago" if passed >= 0 else f"in {span(-passed)}"
+        return Markup('<time datetime="{}" title="{}" data-at="{}">{}</time>').format(
+            _iso(at), day(at), at, text
+        )
+
+    def _asset(self, name: str) -> str:
+        """The address of a static file; it changes with its content, so browsers may keep the file."""
+        return self.url("static", name, v=_version(name))
+
+
+def number(value: float | None) -> str:
+    """A whole number with thin groups of three digits; a dash for None."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def compact(value: float) -> str:
+    """A number in few characters, for axes: 1.2 M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share; never 100 % of what is not whole, nor 0 % of what has begun."""
+    if not whole:
+        return UNKNOWN
+    share = 100 * part / whole
+    if 0 < share < 0.1:  # noqa: PLR2004
+        return "< 0.1 %"
+    if part < whole and share > 99.9:  # noqa: PLR2004
+        return "> 99.9 %"
+    return f"{share:.0f} %" if share in {0, 100} else f"{share:.1f} %"
+
+
+def span(seconds: float) -> str:
+    """A duration in its two largest units: 3 h 20 min."""
+    left = int(seconds)
+    for at, (unit, size) in enumerate(_UNITS):
+        if left >= size:
+            whole, rest = divmod(left, size)
+            below = _UNITS[at + 1 : at + 2]
+            more = f" {rest // below[0][1]} {below[0][0]}" if below and rest >= below[0][1] else ""
+            return f"{whole} {unit}{more}"
+    return "0 s"
+
+
+def day(at: int | None) -> str:
+    """A time with its date, in UTC."""
+    return UNKNOWN if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def when(at: int | None) -> Markup:
+    """A time as an element."""
+    if at is None:
+        return Markup(UNKNOWN)
+    return Markup('<time datetime="{}">{}</time>').format(_iso(at), day(at))
+
+
+def _iso(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _version(name: str) -> str:
+    return sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]

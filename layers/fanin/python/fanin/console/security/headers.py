@@ -1,0 +1,23 @@
+"""Headers of every answer: what a browser may load, run, and tell others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Nothing inline, nothing from other hosts, so that a text that slips into a page cannot run."""
+
+HEADERS: Final[dict[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+NEVER_STORED: Final = "no-store"
+"""Cache-Control of pages: they show what others must not find in a cache."""

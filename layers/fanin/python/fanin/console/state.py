@@ -1,0 +1,95 @@
+"""What all pages of one console share."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from fanin.app.api import Fanin
+from fanin.console.live.feeds import Feeds
+from fanin.console.live.samples import Samples
+from fanin.console.options import Options
+from fanin.console.rendering import Templates
+from fanin.console.security.sessions import Sessions, form_token
+
+CALLS: Final = 8
+"""Calls of fanin that one console makes at a time for pages that need several."""
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Console:
+    """One console.
+
+    Args:
+        fanin: the eight services that it shows.
+        options: what it may do, and where it is served.
+        now: tells the time, ms since the epoch.
+
+    Attributes:
+        feeds: the readers of its live views.
+        samples: progress of the batches that were looked at.
+        sessions: the browsers that may look.
+        calls: makes calls of fanin at the same time.
+    """
+
+    def __init__(
+        self,
+        fanin: Fanin,
+        options: Options,
+        *,
+        now: Callable[[], int] = _now,
+        feeds: Feeds | None = None,
+    ) -> None:
+        self.fanin = fanin
+        self.options = options
+        self.now = now
+        self.feeds = feeds or Feeds()
+        self.samples = Samples()
+        self.sessions = Sessions(lambda: secrets.token_urlsafe(32))
+        self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
+        self.templates = Templates(options, now)
+
+    def session(self, request: Request) -> str:
+        """The session of a request that the guard has let through; a new one where none is needed."""
+        found = request.cookies.get(self.options.cookie)
+        if found is None:
+            found = request.scope.setdefault("fanin.session", secrets.token_urlsafe(32))
+        return found
+
+    def page(
+        self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any
+    ) -> Response:
+        """Answer with a page.
+
+        Args:
+            request: what is answered.
+            template: file name.
+            status: of HTTP.
+            values: what the template shows; ``here`` names the part of the navigation that it belongs to.
+        """
+        session = self.session(request)
+        html = self.templates.render(
+            template, path=request.url.path, form_token=form_token(session), **values
+        )
+        answer = HTMLResponse(html, status)
+        if self.options.cookie not in request.cookies:
+            answer.set_cookie(
+                self.options.cookie, session, path=self.options.root or "/", httponly=True, samesite="strict"
+            )
+        return answer
+
+
+def console_of(request: Request) -> Console:
+    """The console that serves a request."""
+    found: Console = request.app.state.console
+    return found

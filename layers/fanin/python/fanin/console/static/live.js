@@ -1,0 +1,87 @@
+// Live views: one connection of server-sent events, closed while nobody looks at the page.
+
+const state = document.getElementById("live-state");
+
+/** Change an element into what it should be, touching only what differs: focus and hover stay. */
+export function morph(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
+    from.replaceWith(to);
+    return;
+  }
+  if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
+    return;
+  }
+  for (const { name } of [...from.attributes]) {
+    // Where the keyboard is in a picture, and what somebody has opened, is the reader's own.
+    if (!to.hasAttribute(name) && name !== "open") from.removeAttribute(name);
+  }
+  for (const { name, value } of to.attributes) {
+    if (from.getAttribute(name) !== value && name !== "tabindex") from.setAttribute(name, value);
+  }
+  morphChildren(from, to);
+}
+
+function morphChildren(from, to) {
+  const wanted = [...to.childNodes];
+  const there = [...from.childNodes];
+  wanted.forEach((node, at) => {
+    if (at < there.length) morph(there[at], node);
+    else from.append(node);
+  });
+  for (const extra of there.slice(wanted.length)) extra.remove();
+}
+
+function show(fragments, shown) {
+  for (const [id, html] of Object.entries(fragments)) {
+    const element = document.getElementById(id);
+    if (!element || shown.get(id) === html) continue;
+    shown.set(id, html);
+    const draft = document.createElement("template");
+    draft.innerHTML = html;
+    morphChildren(element, draft.content);
+    element.dispatchEvent(new CustomEvent("morphed", { bubbles: true }));
+  }
+}
+
+/** Follow a live view until it is over. */
+export function follow(address, changed) {
+  const shown = new Map();
+  let source = null;
+  let over = false;
+
+  function open() {
+    source = new EventSource(address);
+    source.addEventListener("view", (event) => {
+      show(JSON.parse(event.data), shown);
+      state.textContent = "Live.";
+      changed();
+    });
+    source.addEventListener("trouble", (event) => {
+      const { text, seconds } = JSON.parse(event.data);
+      state.textContent = `Could not be read: ${text}. Trying again in ${Math.round(seconds)} s.`;
+    });
+    source.addEventListener("over", () => {
+      over = true;
+      source.close();
+      state.textContent = "Ended: nothing here changes any more.";
+    });
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED && !over) {
+        state.textContent = "The console does not answer. Is it still running? Load the page again.";
+      }
+    });
+  }
+
+  function look() {
+    if (over) return;
+    if (document.hidden) {
+      source?.close();
+      source = null;
+    } else if (!source) open();
+  }
+
+  document.addEventListener("visibilitychange", look);
+  addEventListener("pagehide", () => source?.close());
+  look();
+}
