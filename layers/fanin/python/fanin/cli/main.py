@@ -25,6 +25,7 @@ from fanin.cli import (
     spark,
     stack,
     targets,
+    ui,
     watching,
     why,
 )
@@ -136,6 +137,7 @@ for group in (
     plan,
     spark,
     stack,
+    ui,
 ):
     app.add_typer(group.app)
 

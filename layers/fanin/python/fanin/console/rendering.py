@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from fanin.console.options import Options
 
-UNKNOWN: Final = "\u2013"
+UNKNOWN: Final = Markup("\u2013")
 """What stands where a value is not known."""
 HERE: Final = Path(__file__).parent
 PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
@@ -75,7 +75,7 @@ class Templates:
     def _ago(self, at: int | None) -> Markup:
         """How long ago a time is, as an element that the page's script keeps up to date."""
         if at is None:
-            return Markup(UNKNOWN)
+            return UNKNOWN
         passed = (self._now() - at) / 1000
         text = f"{span(passed)} ago" if passed >= 0 else f"in {span(-passed)}"
         return Markup('<time datetime="{}" title="{}" data-at="{}">{}</time>').format(
@@ -132,7 +132,7 @@ def day(at: int | None) -> str:
 def when(at: int | None) -> Markup:
     """A time as an element."""
     if at is None:
-        return Markup(UNKNOWN)
+        return UNKNOWN
     return Markup('<time datetime="{}">{}</time>').format(_iso(at), day(at))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 POINTS: Final = 240
-"""Samples of a batch; of more, every second one is dropped."""
+"""Samples of a batch; of more, the space between two of them grows."""
 BATCHES: Final = 256
 """Batches with samples; those that were not looked at for longest are forgotten."""
 
@@ -29,32 +30,48 @@ class Sample(NamedTuple):
     items: int
 
 
+@dataclass(slots=True)
+class _Series:
+    """The samples of one batch, at least ``gap`` ms apart but for the last."""
+
+    gap: int = 0
+    kept: list[Sample] = field(default_factory=list)
+
+    def add(self, sample: Sample) -> None:
+        kept = self.kept
+        if kept and sample.at <= kept[-1].at:
+            return
+        stands = len(kept) > 1 and kept[-2][1:] == kept[-1][1:] == sample[1:]
+        if stands or (len(kept) > 1 and kept[-1].at - kept[-2].at < self.gap):
+            kept.pop()
+        kept.append(sample)
+        if len(kept) > POINTS:
+            self.gap = 2 * (kept[-1].at - kept[0].at) // POINTS
+            earlier, self.kept = kept, []
+            for one in earlier:
+                self.add(one)
+
+
 class Samples:
     """Keeps samples of the batches that somebody looks at. Threads share it."""
 
     def __init__(self) -> None:
-        self._of: OrderedDict[int, list[Sample]] = OrderedDict()
+        self._of: OrderedDict[int, _Series] = OrderedDict()
         self._lock = threading.Lock()
 
     def record(self, batch_id: int, sample: Sample) -> None:
-        """Keep a sample. One that says the same as the two before it takes the place of the last."""
+        """Keep a sample. While a batch stands still, only the first and the last are kept."""
         with self._lock:
-            samples = self._of.setdefault(batch_id, [])
+            self._of.setdefault(batch_id, _Series()).add(sample)
             self._of.move_to_end(batch_id)
-            if samples and sample.at <= samples[-1].at:
-                return
-            if len(samples) > 1 and samples[-2][1:] == samples[-1][1:] == sample[1:]:
-                samples.pop()
-            samples.append(sample)
-            if len(samples) > POINTS:
-                del samples[1:-1:2]
             while len(self._of) > BATCHES:
                 self._of.popitem(last=False)
 
     def of(self, batch_id: int) -> Sequence[Sample]:
         """The samples of a batch, the oldest first."""
         with self._lock:
-            return tuple(self._of.get(batch_id, ()))
+            series = self._of.get(batch_id)
+            return () if series is None else tuple(series.kept)
 
     def rate(self, batch_id: int, *, within: int = 60_000) -> float | None:
         """Items a second over the last ``within`` ms; None if that is not known."""

@@ -20,7 +20,7 @@ from fanin.domain.batch import Batch, Kind, State
 from fanin.errors import InvalidRequest
 
 Member = TypeVar("Member", bound=StrEnum)
-SIZES: Final = (25, 50, 100)
+SIZES: Final = (25, 50, 75)
 """How many batches a page may have."""
 LOOKED_AT: Final = 1_000
 """Batches that one page looks at for those that it searches."""
@@ -138,7 +138,7 @@ def listing(console: Console, query: Query) -> Listing:
     cursor, looked_at = query.cursor, 0
     while True:
         left = query.size - len(found)
-        some = max(left, SIZES[-1]) if narrow else left  # what is found beyond the size is shown, too
+        some = max(left, SIZES[0]) if narrow else left  # what is found beyond the size is shown, too
         page = console.fanin.ledger.list(query.state, user_key=user_key, cursor=cursor, limit=some)
         found += filter(wanted, page.batches)
         cursor, looked_at = page.cursor, looked_at + max(len(page.batches), 1)

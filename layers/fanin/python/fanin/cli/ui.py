@@ -1,0 +1,87 @@
+"""The command ``fanin ui``: the console, in a browser."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+import typer
+
+from fanin.cli.session import Session, session
+from fanin.errors import NotConfigured
+
+app = typer.Typer()
+
+_LOG: Final = logging.getLogger("fanin.console")
+
+
+@app.command()
+def ui(
+    ctx: typer.Context,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_535, help="TCP port. By default the first free one from 8642 on."),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the link in a browser.")] = True,
+    write: Annotated[
+        bool, typer.Option("--write", help="Show buttons: close, cancel, redrive and more.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen on; others than the default can be reached from outside.",
+        ),
+    ] = "127.0.0.1",
+) -> None:
+    """Show batches, scatters, frames, buffers, the directory and routes in a browser.
+
+    Starts a small server on this machine and prints a link, which works once. It calls the service
+    with your own credentials. It is read-only unless --write is given. Ctrl-C stops it.
+    """
+    try:
+        from fanin.console.serve import serve
+    except ImportError as error:
+        raise NotConfigured(
+            "the console needs more packages; install them with: pip install 'fanin[ui]'"
+        ) from error
+
+    run = session(ctx)
+    _log_actions(run)
+    try:
+        serve(
+            run.tracker.services,
+            name=_name(run),
+            write=write,
+            host=host,
+            port=port,
+            browser=browser,
+            report=run.remark,
+        )
+    except KeyboardInterrupt:
+        run.remark("stopped")
+
+
+def _name(run: Session) -> str:
+    """The stack, as people call it."""
+    import os
+
+    from fanin.names import ENV_API_URL, ENV_PROFILE
+
+    if run.local or (not run.api_url and os.environ.get(ENV_PROFILE)):
+        return "local"
+    url = run.api_url or os.environ.get(ENV_API_URL)
+    return (urlsplit(url).hostname or url) if url else "tables"
+
+
+def _log_actions(run: Session) -> None:
+    """Print what the buttons do, a line for each."""
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            run.remark(record.getMessage())
+
+    _LOG.setLevel(logging.INFO)
+    _LOG.addHandler(Lines())
+    _LOG.propagate = False

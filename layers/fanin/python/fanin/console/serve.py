@@ -1,0 +1,145 @@
+"""Serves a console on this machine, to the browser that opens its launch link."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+
+from fanin.app.api import Fanin
+from fanin.console.application import console
+from fanin.console.options import Options
+from fanin.console.security.guard import LAUNCH
+from fanin.console.state import Console
+from fanin.errors import NotConfigured
+
+LOOPBACK: Final = "127.0.0.1"
+PORT: Final = 8642
+"""The port that is tried first if none is asked for; then come those after it."""
+_PORTS: Final = 20
+_SHUTDOWN_SECONDS: Final = 2
+
+
+def serve(
+    fanin: Fanin,
+    *,
+    name: str,
+    write: bool = False,
+    host: str = LOOPBACK,
+    port: int | None = None,
+    browser: bool = True,
+    report: Callable[[str], None],
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve a console until the process is interrupted.
+
+    Args:
+        fanin: the eight services that it shows.
+        name: of the stack, for people.
+        write: whether it has buttons that change something.
+        host: address to listen on. Only the loopback address cannot be reached from other machines.
+        port: TCP port; None takes a free one.
+        browser: open the launch link in a browser.
+        report: prints a line for people.
+        ready: called with the launch link once requests are answered.
+
+    Raises:
+        NotConfigured: the address cannot be listened on.
+    """
+    with _listening(host, port) as listener:
+        at = listener.getsockname()[1]
+        options = Options(name=name, write=write, hosts=frozenset(_names(host, at)), cookie=f"fanin_ui_{at}")
+        app = console(fanin, options)
+        shared: Console = app.state.console
+        address = f"http://{host}:{at}/"
+
+        def link() -> str:
+            return f"{address}?{LAUNCH}={shared.sessions.launch()}"
+
+        def started() -> None:
+            opened = link()
+            report(f"console of {name}{', with buttons' if write else ', read-only'}: {opened}")
+            if host != LOOPBACK:
+                report("other machines can reach it, and its connections are not encrypted")
+            report("Ctrl-C stops it; Enter prints another link, since each works once")
+            if browser:
+                webbrowser.open(opened)
+            if ready:
+                ready(opened)
+
+        _on_enter(lambda: report(link()))
+        server = _Server(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            ),
+            started,
+        )
+        server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it answers requests."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._when_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._when_started()
+
+
+@contextmanager
+def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
+    """A socket that listens on the port, or on the first of some that is free."""
+    ports = (port,) if port is not None else (*range(PORT, PORT + _PORTS), 0)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for one in ports:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, one))
+        except OSError as error:
+            listener.close()
+            if error.errno == errno.EADDRINUSE and one != ports[-1]:
+                continue
+            raise NotConfigured(
+                f"cannot listen on {host}, port {one}: {error.strerror}; choose another with --port"
+            ) from error
+        with listener:
+            yield listener
+        return
+
+
+def _names(host: str, port: int) -> Iterator[str]:
+    """The values of ``Host`` that browsers send which came by a name of this machine."""
+    names = {host, LOOPBACK, "localhost", "[::1]"}
+    if host not in {LOOPBACK, "::1"}:
+        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+    for name in names:
+        bracketed = f"[{name}]" if ":" in name and not name.startswith("[") else name
+        yield f"{bracketed}:{port}"
+
+
+def _on_enter(act: Callable[[], None]) -> None:
+    """Act whenever somebody presses Enter in the terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return
+
+    def follow() -> None:
+        for _ in sys.stdin:
+            act()
+
+    threading.Thread(target=follow, daemon=True).start()

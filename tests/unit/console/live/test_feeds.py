@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+
+from fanin.console.live import feeds as module
+from fanin.console.live.feeds import FEEDS, LATEST, SOONEST, Feeds, TooManyViews, Trouble, Update, View
+from fanin.errors import Throttled
+
+
+class Clock:
+    """A clock whose seconds pass at once. It notes how long each pause was."""
+
+    def __init__(self, stop_at: float = float("inf")) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self.stopped = asyncio.Event()
+        self._stop_at = stop_at
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.pauses.append(seconds)
+        if self.now >= self._stop_at:
+            self.stopped.set()
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+
+
+class Reads:
+    """A view that shows the numbers given, one after another, and then the last for ever."""
+
+    def __init__(self, *shown: int | Exception, over_at: int | None = None) -> None:
+        self._shown = shown
+        self._over_at = over_at
+        self.count = 0
+
+    def __call__(self) -> View:
+        one = self._shown[min(self.count, len(self._shown) - 1)]
+        self.count += 1
+        if isinstance(one, Exception):
+            raise one
+        return View({"at": str(one)}, one, over=one == self._over_at)
+
+
+async def take(told: AsyncIterator[Update], number: int) -> list[Update]:
+    found: list[Update] = []
+    async for update in told:
+        found.append(update)
+        if len(found) == number:
+            break
+    return found
+
+
+def texts(updates: list[Update]) -> list[str]:
+    return [update.fragments["at"] if isinstance(update, View) else "?" for update in updates]
+
+
+def test_a_viewer_gets_what_changes_until_it_is_over() -> None:
+    async def run() -> None:
+        feeds = Feeds(Clock().sleep)
+        told = [update async for update in feeds.follow("a", Reads(1, 1, 2, 3, over_at=3))]
+        assert texts(told)[-1] == "3"
+        assert texts(told) == sorted(set(texts(told)))
+        assert len(feeds) == 0
+
+    asyncio.run(run())
+
+
+def test_all_viewers_of_a_view_share_one_reader() -> None:
+    async def run() -> None:
+        # Given a view that never changes
+        clock, reads = Clock(stop_at=100), Reads(1)
+        feeds = Feeds(clock.sleep)
+        # When fifty look at it
+        viewers = [feeds.follow("a", reads) for _ in range(50)]
+        first = await asyncio.gather(*(anext(viewer) for viewer in viewers))
+        # Then it was read as often as for one
+        assert texts(list(first)) == ["1"] * 50
+        assert len(feeds) == 1
+        assert reads.count <= 1 + len(clock.pauses)
+        # And when all have left, nobody reads
+        for viewer in viewers:
+            await viewer.aclose()
+        before = reads.count
+        await asyncio.sleep(0.02)
+        assert (len(feeds), reads.count) == (0, before)
+
+    asyncio.run(run())
+
+
+def test_a_day_of_watching_neither_reads_more_nor_keeps_more(monkeypatch) -> None:
+    async def run() -> None:
+        # Given a view that changes for a minute, and then stands still
+        day = 86_400
+        clock = Clock(stop_at=day)
+        reads = Reads(*range(60))
+        feeds = Feeds(clock.sleep)
+        async with aclosing(feeds.follow("a", reads)) as told:
+            # When a page shows it for a day
+            await anext(told)
+            await clock.stopped.wait()
+        # Then it is read once in half a minute, and the reader keeps only the last view
+        assert clock.pauses[0] == SOONEST
+        assert clock.pauses[-1] == LATEST
+        assert reads.count < 60 + 20 + day / LATEST
+        assert len(feeds) == 0
+
+    asyncio.run(run())
+
+
+def test_a_change_makes_the_reader_fast_again() -> None:
+    async def run() -> None:
+        clock = Clock(stop_at=300)
+        feeds = Feeds(clock.sleep)
+        async with aclosing(feeds.follow("a", Reads(*[1] * 8, 2, 2))) as told:
+            await take(told, 2)
+        slow = max(range(8), key=lambda at: clock.pauses[at])
+        assert clock.pauses[slow] > SOONEST
+        assert SOONEST in clock.pauses[slow + 1 :]
+
+    asyncio.run(run())
+
+
+def test_trouble_is_told_and_tried_again_ever_later() -> None:
+    async def run() -> None:
+        # Given a service that is overloaded, and says how long to wait
+        busy = [Throttled("busy", retry_after=after) for after in (None, 7, None)]
+        clock = Clock(stop_at=500)
+        feeds = Feeds(clock.sleep)
+        seen: list[Update] = []
+        # When somebody looks
+        async for update in feeds.follow("a", Reads(*busy, 5, over_at=5)):
+            seen.append(update)  # noqa: PERF401 - to have them all as they come
+        # Then the last thing told is the view, and pauses grew before it
+        assert texts(seen)[-1] == "5"
+        assert any(isinstance(update, Trouble) and update.text == "busy" for update in seen)
+        assert clock.pauses[:3] == [2, 7, 8]
+
+    asyncio.run(run())
+
+
+def test_a_fault_of_the_console_ends_the_view(monkeypatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr(module, "HEARTBEAT", 0.01)
+        feeds = Feeds(Clock().sleep)
+        with pytest.raises(ZeroDivisionError):
+            await anext(feeds.follow("a", Reads(ZeroDivisionError())))
+        assert len(feeds) == 0
+
+    asyncio.run(run())
+
+
+def test_a_quiet_view_gives_signs_of_life(monkeypatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr(module, "HEARTBEAT", 0.01)
+        feeds = Feeds(Clock(stop_at=10).sleep)
+        async with aclosing(feeds.follow("a", Reads(1))) as told:
+            updates = await take(told, 6)
+        assert len([update for update in updates if isinstance(update, View)]) <= 1
+        assert None in updates
+
+    asyncio.run(run())
+
+
+def test_only_so_many_views_are_read_at_a_time() -> None:
+    async def run() -> None:
+        feeds = Feeds(Clock(stop_at=1).sleep)
+        open_views = [feeds.follow(number, Reads(number)) for number in range(FEEDS)]
+        for view in open_views:
+            await anext(view)
+        with pytest.raises(TooManyViews):
+            await anext(feeds.follow("one more", Reads(1)))
+        await open_views[0].aclose()
+        assert await anext(feeds.follow("one more", Reads(1)))
+        for view in open_views:
+            await view.aclose()
+
+    asyncio.run(run())

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+
+from fanin.console.security.guard import OPEN_AGAIN
+
+HOSTS = frozenset({"127.0.0.1:8642", "localhost:8642"})
+MINE = {"origin": "http://127.0.0.1:8642"}
+
+
+@pytest.fixture
+def guarded(browse):
+    """A browser, and a launch token, of a console that answers only who was given one."""
+    browser = browse(sessions=True, hosts=HOSTS)
+    return browser, browser.app.state.console.sessions.launch()
+
+
+def test_nobody_without_a_session_sees_anything(guarded) -> None:
+    browser, _ = guarded
+    for path in ("/", "/batches", "/live/batches", "/nowhere", "/?launch=guess", "/?launch="):
+        answer = browser.get(path)
+        assert (answer.status_code, answer.text.strip()) == (403, OPEN_AGAIN)
+
+
+def test_a_launch_link_opens_a_session_once(guarded) -> None:
+    # Given a launch link
+    browser, token = guarded
+    # When a browser opens it
+    answer = browser.get(f"/batches?launch={token}")
+    # Then it gets a cookie that no script and no other site can use, and the token leaves the address
+    cookie = answer.headers["set-cookie"].lower()
+    assert (answer.status_code, answer.headers["location"]) == (303, "/batches")
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert token.lower() not in cookie
+    assert browser.get("/").status_code == 200
+    # And another browser cannot open the same link
+    browser.cookies.clear()
+    assert browser.get(f"/?launch={token}").status_code == 403
+
+
+def test_a_browser_with_a_session_may_open_an_old_link(guarded) -> None:
+    browser, token = guarded
+    browser.get(f"/?launch={token}")
+    again = browser.get(f"/?launch={token}")
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+
+
+def test_a_link_never_leads_elsewhere(guarded) -> None:
+    browser, token = guarded
+    answer = browser.get(f"http://127.0.0.1:8642//evil.example/?launch={token}")
+    assert answer.headers["location"] == "/evil.example/"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8642", "127.0.0.1", "127.0.0.1:9", ""])
+def test_other_hosts_are_not_answered(guarded, host) -> None:
+    # Given a name that leads to this machine (DNS rebinding), and even a launch token
+    browser, token = guarded
+    # When a browser asks under that name
+    answer = browser.get(f"/?launch={token}", headers={"host": host})
+    # Then nothing is opened
+    assert answer.status_code == 421
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9"},
+        {**MINE, "sec-fetch-site": "cross-site"},
+        {**MINE, "sec-fetch-site": "same-site"},
+    ],
+)
+def test_forms_of_other_sites_are_refused(guarded, headers) -> None:
+    browser, token = guarded
+    browser.get(f"/?launch={token}")
+    assert browser.post("/batches", headers=headers).status_code == 403
+
+
+def test_forms_of_its_own_reach_the_pages(guarded) -> None:
+    browser, token = guarded
+    browser.get(f"/?launch={token}")
+    answer = browser.post("/batches", headers={**MINE, "sec-fetch-site": "same-origin"})
+    assert answer.status_code == 405  # the page takes no forms
+
+
+def test_hosts_are_not_checked_where_another_has_done_it(browse) -> None:
+    assert browse().get("/", headers={"host": "api.example"}).status_code == 200

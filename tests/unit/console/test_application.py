@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from fanin.console import Options, console
+from fanin.console.security.headers import HEADERS
+from fanin.errors import BatchGone, FaninError, ServiceUnavailable, Throttled
+
+NO_PAGE = "There is no such page."
+
+
+@pytest.mark.parametrize("path", ["/", "/batches", "/nowhere", "/static/style.css", "/batches?state=bad"])
+def test_every_answer_says_what_a_browser_may_do_with_it(browse, path) -> None:
+    # When any page is asked for
+    answer = browse().get(path)
+    # Then nothing inline, from elsewhere or in a frame is allowed
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert "unsafe" not in answer.headers["Content-Security-Policy"]
+
+
+def test_pages_are_never_stored_and_static_files_are_kept(browse) -> None:
+    # Given a page, and the style sheet that it names
+    page = browse().get("/")
+    address = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
+    # Then a cache keeps only the second, whose address changes with its content
+    assert page.headers["Cache-Control"] == "no-store"
+    assert "immutable" in browse().get(address).headers["Cache-Control"]
+    assert "?v=" in address
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/nowhere", 404, NO_PAGE),
+        ("/static/../options.py", 404, NO_PAGE),
+        ("/static/%2e%2e/options.py", 404, NO_PAGE),
+        ("/batches?state=bad", 400, "state is one of open, closed"),
+        ("/batches?size=7", 400, "size is one of 25, 50, 75"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_the_layout(browse, path, status, text) -> None:
+    answer = browse().get(path)
+    assert answer.status_code == status
+    assert text in answer.text
+    assert 'aria-label="Parts"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(Throttled("busy"), 503), (ServiceUnavailable("no answer"), 503), (BatchGone("was removed"), 410)],
+)
+def test_what_the_service_refuses_is_said_in_the_layout(service, browse, error: FaninError, status) -> None:
+    # Given a service that refuses every access to its batches
+    def refuse(access: str, when: str) -> None:
+        if access.startswith("batches.") and when == "before":
+            raise error
+
+    service.on_call = refuse
+    # When a page is asked for
+    answer = browse().get("/batches")
+    # Then it says what the service said
+    assert answer.status_code == status
+    assert str(error) in answer.text
+
+
+def test_a_console_may_be_served_below_a_path(service) -> None:
+    # Given a console below /console, as a function serves it
+    app = console(service.services, Options(root="/console", sessions=False))
+    browser = TestClient(app)
+    # When its first page is asked for
+    page = browser.get("/console/")
+    # Then all its addresses are below that path, and answered
+    assert page.status_code == 200
+    addresses = [part.partition('"')[0] for part in page.text.split('href="/')[1:]]
+    assert addresses
+    assert all(address.startswith("console/") for address in addresses)
+    assert all(browser.get(f"/{address}").status_code == 200 for address in addresses if "static" in address)
+    assert browser.get("/").status_code == 404
