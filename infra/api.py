@@ -12,6 +12,7 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from fanin import names
 from infra.findings import accept
 from infra.functions import Function, log_group
 from infra.permissions import allow
@@ -83,6 +84,18 @@ class Api(Construct):
         cfn_stage.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
             destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG)
         )
+
+    def serve_console(self, function: Function, *, write: bool) -> None:
+        """Let a function serve the console below ``/console``, behind the authorization of all routes.
+
+        Args:
+            function: the function.
+            write: whether its pages send forms.
+        """
+        integration = integrations.HttpLambdaIntegration("Console", function.function)
+        methods = [apigw.HttpMethod.GET, *([apigw.HttpMethod.POST] if write else [])]
+        for path in (names.CONSOLE_ROOT, f"{names.CONSOLE_ROOT}/{{proxy+}}"):
+            self.api.add_routes(path=path, methods=methods, integration=integration)
 
     @property
     def url(self) -> str:

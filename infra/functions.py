@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
@@ -55,6 +55,7 @@ class Function(Construct):
         memory: int = 512,
         reserved: int = 0,
         on_failure: sqs.IQueue | None = None,
+        more_layers: Sequence[lambda_.ILayerVersion] = (),
     ) -> None:
         """Create the function.
 
@@ -71,6 +72,7 @@ class Function(Construct):
             reserved: concurrency kept for the function, which is also its limit; 0 for none.
             on_failure: queue for the events of asynchronous invocations that failed for good; None drops
                 them.
+            more_layers: besides those of all functions.
         """
         super().__init__(scope, id)
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -92,7 +94,7 @@ class Function(Construct):
             handler="handler.handler",
             runtime=RUNTIME,
             architecture=architecture(settings),
-            layers=layers.both,
+            layers=[*layers.both, *more_layers],
             role=role,
             log_group=logs_here,
             tracing=lambda_.Tracing.ACTIVE,
@@ -145,6 +147,7 @@ class Functions(Construct):
         memory: int = 512,
         reserved: int = 0,
         on_failure: sqs.IQueue | None = None,
+        more_layers: Sequence[lambda_.ILayerVersion] = (),
     ) -> Function:
         """Create a function that knows the names of the tables, and whose role has exactly the given access.
 
@@ -158,6 +161,7 @@ class Functions(Construct):
             reserved: concurrency kept for the function, which is also its limit; 0 for none.
             on_failure: queue for the events of asynchronous invocations that failed for good; None drops
                 them.
+            more_layers: besides those of all functions.
         """
         function = Function(
             self,
@@ -171,6 +175,7 @@ class Functions(Construct):
             memory=memory,
             reserved=reserved,
             on_failure=on_failure,
+            more_layers=more_layers,
         )
         self._storage.grant(function.function, access)
         self.made[name] = function

@@ -49,6 +49,7 @@ class Layers(Construct):
         package: fanin without its command line, its local stack and its Spark jobs.
         runtime: pinned versions of boto3, Powertools and fastjsonschema.
         both: the two layers, in the order in which functions take them.
+        console: pinned versions of what the console needs besides; None if it is not deployed.
     """
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
@@ -64,15 +65,24 @@ class Layers(Construct):
             ),
             compatible_runtimes=[RUNTIME],
         )
-        self.runtime = lambda_.LayerVersion(
+        self.runtime = self._third_party("runtime", "third-party packages of fanin", settings)
+        self.both = [self.package, self.runtime]
+        self.console = (
+            self._third_party("console", "third-party packages of fanin's console", settings)
+            if settings.console
+            else None
+        )
+
+    def _third_party(self, name: str, description: str, settings: Settings) -> lambda_.LayerVersion:
+        """A layer of the packages that a folder of ``layers/`` names."""
+        return lambda_.LayerVersion(
             self,
-            "Runtime",
-            description="third-party packages of fanin",
-            code=_requirements(ROOT / "layers" / "runtime", settings),
+            name.title(),
+            description=description,
+            code=_requirements(ROOT / "layers" / name, settings),
             compatible_runtimes=[RUNTIME],
             compatible_architectures=[architecture(settings)],
         )
-        self.both = [self.package, self.runtime]
 
 
 def _requirements(folder: Path, settings: Settings) -> lambda_.AssetCode:

@@ -137,6 +137,8 @@ class Settings:
         table_max_reads: the same for read units.
         alarm_topic_arn: SNS topic that alarms notify; empty for none.
         webhook_hosts: hosts that webhooks may call, separated by commas; empty allows none.
+        console: whether the API serves the console, below ``/console``.
+        console_write: whether that console has buttons that change something.
         pipeline: whether to deploy the stack of the Spark jobs, ``<prefix>-pipeline``.
         pipeline_release: EMR release that runs the jobs.
         pipeline_max_vcpu: most vCPUs that all jobs together use at a time.
@@ -174,6 +176,8 @@ class Settings:
     table_max_reads: int = 0
     alarm_topic_arn: str = ""
     webhook_hosts: str = ""
+    console: bool = False
+    console_write: bool = False
     pipeline: bool = False
     pipeline_release: str = "emr-spark-8.1.0"
     pipeline_max_vcpu: int = 64

@@ -89,6 +89,15 @@ REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", 
 """The registrar: add and remove registrations."""
 DELIVER = Access(batches=(), progress=(), words=(), parts=("BatchGetItem", "UpdateItem"))
 """The function of targets: read where they are, and note how far they are."""
+READ = Access(
+    progress=(),
+    listing=True,
+    finding=True,
+    words=("BatchGetItem",),
+    parts=("BatchGetItem", "Query"),
+    directory=("BatchGetItem", "Query"),
+)
+"""A console without buttons: everything that can be read."""
 SERVE = Access(
     batches=("BatchGetItem", "PutItem", "UpdateItem"),
     progress=(),

@@ -24,7 +24,7 @@ from infra.permissions import (
 from infra.queues import RedrivenQueue, dead_end, six_runs
 from infra.schedules import Deadlines, Rate
 from infra.settings import Settings
-from infra.storage import ACK, REAP, SERVE, WAKE, Storage
+from infra.storage import ACK, READ, REAP, SERVE, WAKE, Storage
 from infra.streams import stream_readers
 from infra.targets import Targets
 from infra.tracked_queue import TrackedQueue
@@ -135,8 +135,7 @@ class FaninTracker(Construct):
         for name in ("timer", "scatter"):
             self.scatter.grant_postpone(self.functions[name], self.deadlines)
         self.api = self._api()
-        for name in ("api", "notifier"):
-            self.targets.feed_by(self.functions[name])
+        self.targets.feed_by(self.functions["notifier"])
         self.reaper_dead_letters = self._reaper()
         self.environment = {
             **self.storage.environment,
@@ -248,20 +247,50 @@ class FaninTracker(Construct):
         return acks, work, parked
 
     def _api(self) -> Api:
-        environment = {**self.deadlines.environment, **self._patterns.environment}
         function = self._functions.make(
             "api",
             "serves the HTTP API",
             SERVE,
-            environment=environment,
+            environment=self._serving,
             memory=ONE_PROCESSOR,
             reserved=self.settings.api_reserved_concurrency,
         )
+        self._grant_serve(function)
+        api = Api(self, "Api", settings=self.settings, function=function)
+        if self.settings.console:
+            api.serve_console(self._console(), write=self.settings.console_write)
+        return api
+
+    @property
+    def _serving(self) -> dict[str, str]:
+        """The variables of functions that serve all calls."""
+        return {**self.deadlines.environment, **self._patterns.environment}
+
+    def _grant_serve(self, function: Function) -> None:
+        """Let a function with access to the tables serve all calls."""
         self.deadlines.grant_set(function.function)
         self.deadlines.grant_clear(function.function)
         self._patterns.grant_serve(function.function)
         allow_inspection(function.function, settings=self.settings)
-        return Api(self, "Api", settings=self.settings, function=function)
+        self.targets.feed_by(function)
+
+    def _console(self) -> Function:
+        """The console: it may only read, unless the settings give it buttons."""
+        write = self.settings.console_write
+        function = self._functions.make(
+            "console",
+            "serves the console",
+            SERVE if write else READ,
+            environment={**self._serving, names.ENV_CONSOLE_WRITE: str(write).lower()},
+            memory=ONE_PROCESSOR,
+            more_layers=[layer for layer in (self.layers.console,) if layer],
+        )
+        if write:
+            self._grant_serve(function)
+        else:
+            self.scatter.grant_read(function.function)
+            allow_inspection(function.function, settings=self.settings)
+        return function
 
     def _reaper(self) -> sqs.Queue:
         dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)

@@ -39,6 +39,7 @@ ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
 ENV_STALL_AFTER: Final = "FANIN_STALL_AFTER"  # seconds; 0 for never
 
 # Environment of the library and the command line.
+ENV_CONSOLE_WRITE: Final = "FANIN_CONSOLE_WRITE"
 ENV_API_URL: Final = "FANIN_API_URL"
 ENV_PROFILE: Final = "FANIN_PROFILE"
 
@@ -162,6 +163,7 @@ METRIC_REFUSED: Final = "MessagesRefused"
 
 # The API.
 API_ROOT: Final = "/v1"
+CONSOLE_ROOT: Final = "/console"
 CARLYLE_ROOT: Final = "/api/v1/batch"
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 CORRELATION_HEADER: Final = "X-Correlation-Id"

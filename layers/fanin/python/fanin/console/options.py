@@ -17,6 +17,7 @@ class Options:
         sessions: whether only browsers that came by a launch link are answered.
         cookie: name of the session's cookie. Cookies are shared by all ports of a host, so the port is part
             of it.
+        secure: whether browsers must send that cookie over encrypted connections only.
         streams: whether an answer may stay open. Without that, a live view gets one event for each request.
     """
 
@@ -26,4 +27,5 @@ class Options:
     hosts: frozenset[str] | None = None
     sessions: bool = True
     cookie: str = "fanin_ui"
+    secure: bool = False
     streams: bool = True

@@ -17,7 +17,7 @@ from fanin.console.live.feeds import Feeds
 from fanin.console.live.samples import Samples
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
-from fanin.console.security.sessions import Sessions, form_token
+from fanin.console.security.sessions import Sessions, form_token, keep
 
 CALLS: Final = 8
 """Calls of fanin that one console makes at a time for pages that need several."""
@@ -83,9 +83,7 @@ class Console:
         )
         answer = HTMLResponse(html, status)
         if self.options.cookie not in request.cookies:
-            answer.set_cookie(
-                self.options.cookie, session, path=self.options.root or "/", httponly=True, samesite="strict"
-            )
+            keep(answer, session, self.options)
         return answer
 
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fanin.console.options import Options
 from fanin.console.security.headers import HEADERS, NEVER_STORED
-from fanin.console.security.sessions import Sessions
+from fanin.console.security.sessions import Sessions, keep
 
 LAUNCH: Final = "launch"
 """Query parameter of a launch link."""
@@ -81,13 +81,7 @@ class Guard:
         # Only the path: the rest of the address is the caller's.
         answer = RedirectResponse("/" + request.url.path.lstrip("/\\"), HTTPStatus.SEE_OTHER)
         if session is not None:
-            answer.set_cookie(
-                self._options.cookie,
-                session,
-                path=self._options.root or "/",
-                httponly=True,
-                samesite="strict",
-            )
+            keep(answer, session, self._options)
         return answer
 
 

@@ -11,6 +11,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
+from starlette.responses import Response
+
+from fanin.console.options import Options
+
 LAUNCHES: Final = 16
 SESSIONS: Final = 64
 """How many are known at a time; the oldest is forgotten for another."""
@@ -43,6 +47,11 @@ class Sessions:
     def known(self, session: str | None) -> bool:
         """Whether a session was opened here."""
         return session is not None and _digest(session) in self._sessions
+
+
+def keep(answer: Response, session: str, options: Options) -> None:
+    """Have the browser keep a session, out of reach of scripts and of other sites."""
+    answer.set_cookie(options.cookie, session, httponly=True, samesite="strict", secure=options.secure)
 
 
 def form_token(session: str) -> str:

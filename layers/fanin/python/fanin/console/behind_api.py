@@ -1,0 +1,43 @@
+"""The console as a function behind the API, whose authorizer decides who gets here.
+
+A function cannot keep an answer open, so live views are asked for again and again. It keeps nothing between
+two answers that matters: another process may give the next one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from mangum import Mangum
+
+from fanin import names
+from fanin.app.services import Services
+from fanin.console.application import console
+from fanin.console.options import Options
+from fanin.entry import wiring
+from fanin.entry.settings import Settings
+
+COOKIE: Final = "__Host-fanin"
+"""A browser sends it to this host only, and only encrypted (RFC 6265bis, section 4.1.3.2)."""
+
+
+def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answer a request that API Gateway hands over."""
+    answer: dict[str, Any] = _served()(event, context)
+    return answer
+
+
+@cache
+def _served() -> Mangum:
+    settings = Settings.from_env()
+    options = Options(
+        name=settings.environment.get("POWERTOOLS_SERVICE_NAME", "fanin"),
+        write=settings.environment.get(names.ENV_CONSOLE_WRITE) == "true",
+        root=names.CONSOLE_ROOT,
+        sessions=False,
+        cookie=COOKIE,
+        secure=True,
+        streams=False,
+    )
+    return Mangum(console(Services(wiring.connect(settings)), options), lifespan="off")
