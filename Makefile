@@ -5,6 +5,7 @@ PYTHON ?= python3
 ITEMS ?= 5000
 WEEK ?=
 FIGURES ?=
+UI ?=
 MINUTES ?=
 MUTATE ?=
 SINCE ?=
@@ -29,7 +30,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark test check library lint bench oracle soak model mutants load compat \
+.PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
 	synth dist clean
 
 help: ## list the targets
@@ -86,6 +87,9 @@ demo-fleet: $(READY) ## gather the weekly reports of connected cars, some slow, 
 
 demo-spark: $(JAVA) ## fan real flights out from Spark, acknowledge, audit and report on them
 	$(BIN)/python -m examples.pipeline.demo
+
+demo-ui: $(READY) ## open the console of a busy stack, with trouble to find and mend (UI=--no-browser)
+	$(BIN)/python -m examples.console.demo $(UI)
 
 # With these archived classes the JVMs of the Spark tests start in half the time.
 $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)

@@ -31,8 +31,15 @@ HOOKS = {"webhook_hosts": "hooks.example.com"}
 
 @pytest.mark.parametrize(
     "settings",
-    [JWT, {"auth": "none"}, {"local": True}, HOOKS],
-    ids=["jwt", "none", "local", "webhooks"],
+    [
+        JWT,
+        {"auth": "none"},
+        {"local": True},
+        HOOKS,
+        {"console": True},
+        {"console": True, "console_write": True},
+    ],
+    ids=["jwt", "none", "local", "webhooks", "console", "buttons"],
 )
 def test_cdk_nag_finds_nothing(tmp_path, settings):
     app, _ = checked(tmp_path, **settings)

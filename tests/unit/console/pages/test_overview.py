@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fanin import Failure
+from fanin import Failure, KeptMessage
 from fanin.console.pages.overview import COUNTED, SHOWN, overview, trouble
 from fanin.console.state import Console
 
@@ -50,7 +50,7 @@ def test_what_is_wrong_comes_first_and_says_why(service, shown, browse) -> None:
     assert why["cancelled"] == ("cancelled",)
     assert [row.batch.user_key for row in found.running] == ["well"]
     page = browse().get("/").text
-    assert page.index("no trouble" if "no trouble" in page else "Needs attention") < page.index("Running")
+    assert page.index("Needs attention") < page.index("Running")
     assert str(stalled.batch_id) in page
 
 
@@ -60,6 +60,29 @@ def test_what_ended_long_ago_needs_no_attention(service, shown) -> None:
     assert shown().attention
     service.advance(timedelta(hours=25))
     assert not shown().attention
+
+
+def test_failures_that_were_all_sent_again_need_no_attention(service, shown) -> None:
+    # Given a complete batch of which two failed, with their messages
+    queue = service.queue()
+    with service.tracker.batch(user_key="shop") as batch:
+        batch.send(queue, ["a", "b", "c"])
+    group = service.tracker.missing(batch.id).ranges[0].group
+    found = [f"{group}:{number}" for number in range(3)]
+    service.tracker.ack(found[:1])
+    service.tracker.fail([Failure(item, "x", KeptMessage("b"), source=queue) for item in found[1:]])
+    assert [one.why for one in shown().attention] == [("2 failed",)]
+    # When they are redriven, they are the business of the new batch
+    service.tracker.redrive(batch.id)
+    assert [one.row.batch.batch_id for one in shown().attention] == []
+
+
+def test_a_batch_that_its_producer_forgot_to_close_is_trouble(service, shown) -> None:
+    group = service.tracker.add(service.tracker.open(user_key="prices").batch_id, 3)
+    service.tracker.ack(group)
+    assert not shown().attention
+    service.advance(timedelta(minutes=20))
+    assert [one.why for one in shown().attention] == [("all done, but not closed",)]
 
 
 def test_a_deadline_that_passed_is_trouble(service) -> None:

@@ -14,15 +14,17 @@ from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
-from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.buffer import Level
 from fanin.domain.reports import Batches
-from fanin.errors import BufferNotFound
+from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
 
 COUNTED: Final = 100
 """Batches of a state that are counted; of more, the page says that there are more."""
 SHOWN: Final = 12
 """Batches that a list of the page shows."""
+IDLE_MS: Final = 60_000
+"""How long an open batch may have all its items done before somebody should look."""
 RECENT_MS: Final = 86_400_000
 """How long ago a batch ended that is still worth attention."""
 
@@ -52,8 +54,15 @@ class Overview:
     buffers: tuple[Level, ...]
 
 
-def trouble(batch: Batch, now: int) -> tuple[str, ...]:
-    """What is wrong with a batch as far as its row says, in words; the worst first."""
+def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 0) -> tuple[str, ...]:
+    """What is wrong with a batch, in words; the worst first.
+
+    Args:
+        batch: its row.
+        now: ms since the epoch.
+        done: how many items are done, if that is known.
+        redriven: how many of its failures were sent again.
+    """
     found: list[str] = []
     if batch.state.terminal:
         if batch.state is not State.COMPLETE:
@@ -65,10 +74,14 @@ def trouble(batch: Batch, now: int) -> tuple[str, ...]:
             found.append("stalled")
         if batch.deadline is not None and now > batch.deadline:
             found.append("past its deadline")
+        forgotten = batch.state is State.OPEN and batch.kind is Kind.BATCH and now - batch.active_at > IDLE_MS
+        if forgotten and done == batch.items > 0:
+            found.append("all done, but not closed")
     if batch.held:
-        found.append(f"{batch.held:,} held")
-    if batch.failed:
-        found.append(f"{batch.failed:,} failed")
+        found.append(f"{'at least ' if batch.may_hold_more else ''}{batch.held:,} held")
+    if batch.failed > redriven:
+        again = f", {redriven:,} of them sent again" if redriven else ""
+        found.append(f"{batch.failed:,} failed{again}")
     return tuple(found)
 
 
@@ -86,10 +99,26 @@ def overview(console: Console) -> Overview:
         if now - (batch.ended_at or 0) <= RECENT_MS
     ]
     bad = sorted((batch for batch in (*live, *ended) if trouble(batch, now)), key=_newest)[:SHOWN]
-    well = sorted((batch for batch in live if not trouble(batch, now)), key=_newest)[:SHOWN]
-    rows = rows_of(console, [*bad, *well])
-    attention = tuple(Attention(row, trouble(row.batch, now)) for row in rows[: len(bad)])
-    return Overview(counts, attention, tuple(rows[len(bad) :]), _levels(console))
+    # A buffer's batch never ends, and what is in it is shown with the buffer.
+    others = (batch for batch in live if batch.kind is not Kind.BUFFER and batch not in bad)
+    rows = rows_of(console, [*bad, *sorted(others, key=_newest)[:SHOWN]])
+    again = console.calls.map(partial(_redriven, console), [row.batch for row in rows])
+    found = [
+        Attention(row, trouble(row.batch, now, done=row.done, redriven=redriven))
+        for row, redriven in zip(rows, again, strict=True)
+    ]
+    running = tuple(one.row for one in found if not one.why and not one.row.batch.state.terminal)
+    return Overview(counts, tuple(one for one in found if one.why), running, _levels(console))
+
+
+def _redriven(console: Console, batch: Batch) -> int:
+    """How many failures of an ended batch were sent again."""
+    if not batch.state.terminal or not batch.failed:
+        return 0
+    try:
+        return sum(run.items for run in console.fanin.redrives.redrives(batch.batch_id).redrives)
+    except (BatchNotFound, BatchGone):
+        return 0  # removed since it was listed
 
 
 def _first(console: Console, state: State) -> Batches:
