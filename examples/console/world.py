@@ -2,7 +2,7 @@
 
 | what | trouble | mended by |
 | --- | --- | --- |
-| `catalog`: thousands of airports | 1 in 100 rows is malformed, and fails | Redrive: the source was corrected |
+| `catalog`: airports | 1 in 100 rows is malformed, and fails | Redrive: the source was corrected |
 | `orders`, held | 1 in 10 payments is refused at first | Redrive: the same batch completes |
 | `invoices` | nobody receives from its queue | Cancel |
 | `prices` | its producer died before it closed the batch | Close: it completes at once |
