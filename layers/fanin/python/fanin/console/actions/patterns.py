@@ -27,7 +27,7 @@ def _ask_limit(_: Press, level: Level) -> Question:
         f"The buffer drains first: puts are rejected until the {counted(level.pending, 'payload')} in it"
         f" {are(level.pending)} done."
         if level.pending
-        else "The buffer is empty, so the new limit holds at once."
+        else "The buffer is empty: the next put has the new limit."
     )
     return Question(
         (f"The limit is {buffer.limit:,} payloads now.", drains),

@@ -1,0 +1,43 @@
+"""The page of the action log."""
+
+from __future__ import annotations
+
+from fanin.console.actions.action import Result
+from fanin.console.actions.log import KEPT, MAX_TEXT, Entry
+from fanin.testing import InMemoryService
+from tests.unit.console.pressing import Person, text_of
+
+
+def entry(number: int, says: str = "done") -> Entry:
+    return Entry(
+        number,
+        "redrive",
+        "batch",
+        str(number),
+        ("batches", number),
+        Result.DONE,
+        says,
+        caller="ada",
+        asked={"error": ("<b>disk</b> full",)},
+    )
+
+
+def test_an_empty_log_says_so(service: InMemoryService) -> None:
+    assert "No button was pressed" in text_of(Person(service).look("/log"))
+    assert "it has no buttons" in text_of(Person(service, write=False).look("/log"))
+
+
+def test_it_shows_who_did_what_to_what(service: InMemoryService) -> None:
+    person = Person(service)
+    person.console.log.add(entry(service.clock.now(), "5 messages sent again."))
+    answer = person.look("/log")
+    assert f"redrive batch {service.clock.now()} error: <b>disk</b> full done 5 messages" in text_of(answer)
+    assert "<b>" not in answer.text
+    assert not person.calls
+
+
+def test_a_full_log_stays_under_100_kb(service: InMemoryService) -> None:
+    person = Person(service)
+    for number in range(KEPT):
+        person.console.log.add(entry(service.clock.now() + number, "x" * MAX_TEXT))
+    assert len(person.look("/log").content) < 200_000
