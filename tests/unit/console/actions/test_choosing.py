@@ -83,5 +83,11 @@ def test_a_choice_is_described() -> None:
     )
 
 
+def test_a_long_choice_is_described_in_short() -> None:
+    text = described(Selection(tuple(f"{number}{'x' * 400}" for number in range(9))))
+    assert "or one of 4 more." in text
+    assert len(text) < 1_600
+
+
 def test_the_queue_is_a_field() -> None:
     assert queue_field("work").value == "work"

@@ -208,7 +208,7 @@ def test_each_press_is_in_the_log_with_who_and_what(
     assert (first.result, first.numbers, first.asked) == (
         "done",
         {"items": 10, "not_done": 7},
-        {"error": ("a\nb",)},
+        {"error": "a\nb"},
     )
     assert (again.result, missing.result, missing.error) == ("nothing", "nothing", "batch-not-found")
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
+import pytest
+
 from fanin.console.actions.action import Result
-from fanin.console.actions.log import KEPT, MAX_TEXT, Entry
+from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, Entry
 from fanin.testing import InMemoryService
 from tests.unit.console.pressing import Person, text_of
 
@@ -18,7 +23,7 @@ def entry(number: int, says: str = "done") -> Entry:
         Result.DONE,
         says,
         caller="ada",
-        asked={"error": ("<b>disk</b> full",)},
+        asked={"error": "<b>disk</b> full"},
     )
 
 
@@ -39,5 +44,20 @@ def test_it_shows_who_did_what_to_what(service: InMemoryService) -> None:
 def test_a_full_log_stays_under_100_kb(service: InMemoryService) -> None:
     person = Person(service)
     for number in range(KEPT):
-        person.console.log.add(entry(service.clock.now() + number, "x" * MAX_TEXT))
-    assert len(person.look("/log").content) < 200_000
+        person.console.log.add(replace(entry(number, "'" * MAX_SAYS), asked={"error": "&" * MAX_ASKED}))
+    # When its pages are read to the end
+    address: str | None = "/log"
+    seen: list[str] = []
+    while address:
+        answer = person.look(address)
+        assert len(answer.content) < 100_000
+        seen += re.findall(r'href="/batches/(\d+)"', answer.text)
+        following = re.search(r'href="(/log\?after=\d+)"', answer.text)
+        address = following[1] if following else None
+    # Then each entry was there once
+    assert seen == [str(number) for number in reversed(range(KEPT))]
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "9" * 50, "150"])
+def test_a_place_that_does_not_exist_is_not_an_error(service: InMemoryService, after: str) -> None:
+    assert Person(service).look(f"/log?after={after}").status_code == 200

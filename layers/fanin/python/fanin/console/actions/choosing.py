@@ -17,6 +17,9 @@ from fanin.errors import InvalidRequest
 _RANGE: Final = re.compile(r"(\d{1,16})(?:\s*\.\.\s*(\d{1,16}))?", re.ASCII)
 MAX_TEXT: Final = 4_000
 """Characters of ranges that can be typed."""
+NAMED: Final = 5
+MAX_SHOWN: Final = 256
+"""How many errors a sentence names, and how many characters of each."""
 
 
 def selection_of(asked: ImmutableMultiDict[str, str]) -> Selection:
@@ -59,10 +62,16 @@ def described(chosen: Selection) -> str:
     """Which failures are meant, in a sentence; empty if all are."""
     parts = []
     if chosen.errors:
-        parts.append("whose error begins with " + " or ".join(f"\u201c{one}\u201d" for one in chosen.errors))
+        named = [f"\u201c{_short(one)}\u201d" for one in chosen.errors[:NAMED]]
+        named += [f"one of {len(chosen.errors) - NAMED:,} more"] if len(chosen.errors) > NAMED else []
+        parts.append("whose error begins with " + " or ".join(named))
     if chosen.ranges:
         parts.append("of the items " + ", ".join(map(_written, chosen.ranges)))
     return f"Only failures {' and '.join(parts)}." if parts else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}\u2026"
 
 
 def _ranges(text: str) -> Iterator[OrdinalRange]:

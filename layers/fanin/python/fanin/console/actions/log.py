@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,8 +20,9 @@ from fanin.wire.times import encode_time
 LOGGER: Final = "fanin.console"
 KEPT: Final = 200
 """Entries that a console keeps; the oldest is forgotten for another."""
-MAX_TEXT: Final = 500
-"""Characters of a sentence that an entry keeps: errors may quote what somebody has sent."""
+MAX_SAYS: Final = 300
+MAX_ASKED: Final = 100
+"""Characters that an entry keeps of a sentence, and of a choice: both may quote what somebody has sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Entry:
     says: str
     numbers: Mapping[str, int] = field(default_factory=dict)
     caller: str = ""
-    asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
 
     @property
@@ -65,7 +66,7 @@ class Entry:
             "says": self.says,
             "numbers": dict(self.numbers),
             "caller": self.caller,
-            "asked": {name: list(values) for name, values in self.asked.items()},
+            "asked": dict(self.asked),
             "error": self.error,
         }
         return {name: value for name, value in line.items() if value not in ("", {})}

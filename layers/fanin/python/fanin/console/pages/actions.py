@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.actions.action import Action, Outcome, Press, Result
-from fanin.console.actions.log import MAX_TEXT, Entry
+from fanin.console.actions.log import MAX_ASKED, MAX_SAYS, Entry
 from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
@@ -28,6 +28,9 @@ from fanin.errors import BatchGone, BatchNotFound, BufferNotFound, FaninError, N
 
 _GONE: Final = (BatchGone, BatchNotFound, BufferNotFound, NotRegistered, RouteNotFound)
 """Errors that say that there is nothing any more to do something with."""
+
+_CHOICES: Final = ("error", "range", "queue", "repair", "limit")
+"""Parameters that say what was chosen."""
 
 
 def _ask(request: Request, subject: Subject[Any]) -> Response:
@@ -114,13 +117,13 @@ def _log(
         _named(request, subject),
         subject.segments(keys),
         outcome.result,
-        outcome.says[:MAX_TEXT],
+        outcome.says[:MAX_SAYS],
         outcome.numbers,
         console.options.caller,
         {
-            name: tuple(value[:MAX_TEXT] for value in values)
-            for name in asked
-            if (values := asked.getlist(name)) != [""] and name != "cursor"
+            name: text[:MAX_ASKED]
+            for name in _CHOICES
+            if (text := ", ".join(filter(None, asked.getlist(name))))
         },
         error,
     )

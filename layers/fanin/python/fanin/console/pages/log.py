@@ -11,10 +11,24 @@ from starlette.routing import Route
 from fanin.console.actions.log import KEPT
 from fanin.console.state import console_of
 
+PAGE: Final = 25
+"""Entries of a page, which keeps it under 100 KB whatever their texts are."""
+
 
 def log(request: Request) -> Response:
     console = console_of(request)
-    return console.page(request, "log.html", here="log", entries=console.log.entries(), kept=KEPT)
+    entries = console.log.entries()
+    after = request.query_params.get("after", "")
+    first = int(after) if after.isascii() and after.isdigit() and len(after) <= len(str(KEPT)) else 0
+    stop = first + PAGE
+    return console.page(
+        request,
+        "log.html",
+        here="log",
+        entries=entries[first:stop],
+        after=stop if stop < len(entries) else None,
+        kept=KEPT,
+    )
 
 
 ROUTES: Final = (Route("/log", log),)
