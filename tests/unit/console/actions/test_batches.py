@@ -129,7 +129,7 @@ class TestCancel:
         # Then
         assert lost.status_code == 503
         assert "It is safe to press again: nothing is done twice." in text_of(lost)
-        assert person.console.log.entries()[0].error == "service-unavailable"
+        assert person.console.log.entries()[0].record.outcome.code == "service-unavailable"
         # When
         again = person.send(path(batch.batch_id, "cancel"))
         # Then

@@ -57,7 +57,7 @@ class TestRedrive:
         assert "which retries them" in text_of(again)
         assert sent(service, makes.queue) == 3
         assert buttons_of(person.look(path(batch.batch_id, "redrive"))) == ["Count again"]
-        assert [one.numbers["sent"] for one in person.console.log.entries()] == [0, 3]
+        assert [one.record.result["items"] for one in person.console.log.entries()] == [0, 3]
 
     def test_a_group_is_chosen_by_its_error(
         self, service: InMemoryService, person: Person, makes: Makes
@@ -224,7 +224,7 @@ class TestRelease:
         assert buttons_of(first) == ["Go on with the rest"]
         rest = person.send(form_of(first))
         assert "500 held items given up. The batch is open." in text_of(rest)
-        assert [entry.numbers["released"] for entry in person.console.log.entries()] == [500, 2_000]
+        assert [entry.record.result["released"] for entry in person.console.log.entries()] == [500, 2_000]
 
     def test_what_was_given_up_before_an_outage_is_said(
         self, service: InMemoryService, person: Person, makes: Makes, monkeypatch: pytest.MonkeyPatch

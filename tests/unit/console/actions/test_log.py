@@ -9,19 +9,20 @@ import pytest
 
 from fanin.console.actions.action import Result
 from fanin.console.actions.log import KEPT, LOGGER, Entry, Log
+from fanin.wire.actions import Action, Caller, CallerKind, Outcome
 
 
-def entry(number: int = 0, **other: object) -> Entry:
-    given: dict[str, object] = {
-        "at": 1_700_000_000_000 + number,
-        "action": "cancel",
-        "kind": "batch",
-        "subject": str(number),
-        "segments": ("batches", number),
-        "result": Result.DONE,
-        "says": "done",
-    }
-    return Entry(**{**given, **other})  # type: ignore[arg-type]
+def entry(number: int = 0, result: Result = Result.DONE) -> Entry:
+    record = Action(
+        "cancelBatch",
+        {"batch_id": str(number)},
+        Caller(CallerKind.LOCAL, "ada"),
+        Outcome(200),
+        1_700_000_000_000,
+        {"result": "done", "not_done": 188},
+    )
+    asked = {"error": "secret"}
+    return Entry(record, "Cancel", "batch", str(number), ("batches", number), result, "secret", asked)
 
 
 def test_it_keeps_the_last_ones_the_newest_first() -> None:
@@ -34,23 +35,21 @@ def test_it_keeps_the_last_ones_the_newest_first() -> None:
 def test_each_is_a_line_of_json(caplog: pytest.LogCaptureFixture) -> None:
     # When
     with caplog.at_level(logging.INFO, LOGGER):
-        Log().add(entry(numbers={"not_done": 188}, caller="ada", says="it's\n</script>"))
-    # Then
+        Log().add(entry(7))
+    # Then it has the fields of the API's log, and nothing that a user wrote
     (record,) = caplog.records
-    line = record.getMessage()
-    assert "\n" not in line
-    assert json.loads(line) == {
+    assert json.loads(record.getMessage()) == {
+        "message": "action",
+        "action": "cancelBatch",
         "at": "2023-11-14T22:13:20.000Z",
-        "action": "cancel",
-        "batch": "0",
-        "result": "done",
-        "says": "it's\n</script>",
-        "numbers": {"not_done": 188},
-        "caller": "ada",
+        "object": {"batch_id": "7"},
+        "caller": {"kind": "local", "id": "ada"},
+        "outcome": {"status": 200},
+        "result": {"result": "done", "not_done": 188},
     }
 
 
 def test_a_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, LOGGER):
-        Log().add(entry(result=Result.FAILED, error="throttled"))
+        Log().add(entry(result=Result.FAILED))
     assert caplog.records[0].levelno == logging.WARNING

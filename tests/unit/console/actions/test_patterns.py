@@ -49,7 +49,7 @@ class TestLimit:
         refused = person.send(self.PATH, limit=limit)
         assert refused.status_code == 400
         assert service.services.buffers.status("stage").buffer.limit == 5
-        assert person.console.log.entries()[0].error == "invalid-request"
+        assert person.console.log.entries()[0].record.outcome.code == "invalid-request"
 
     def test_a_buffer_that_is_gone_is_not_made_anew(self, service: InMemoryService, person: Person) -> None:
         # Given a question about a buffer that is deleted before the press

@@ -7,12 +7,17 @@ import logging
 import re
 
 import pytest
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from fanin.console.actions.log import LOGGER
-from fanin.console.actions.subjects import BATCH
+from fanin.console.actions.subjects import BATCH, SUBJECTS
 from fanin.console.pages.actions import ROUTES
 from fanin.domain.batch import State
+from fanin.entry.http.table import ROUTES as ALL
 from fanin.testing import InMemoryService
+from fanin.wire.actions import Caller, CallerKind
+from fanin.wire.times import encode_time
 from tests.unit.console.pressing import ORIGIN, Person, form_of, text_of
 
 USER_KEY = "</title><script>alert('x')</script>&\"k\""
@@ -199,22 +204,46 @@ def test_each_press_is_in_the_log_with_who_and_what(
         person.send("/batches/1/actions/cancel")
     # Then
     missing, again, first = person.console.log.entries()
-    assert (first.action, first.kind, first.subject, first.caller) == (
-        "cancel",
-        "batch",
-        str(batch_id),
-        "ada",
-    )
-    assert (first.result, first.numbers, first.asked) == (
-        "done",
-        {"items": 10, "not_done": 7},
-        {"error": "a\nb"},
-    )
-    assert (again.result, missing.result, missing.error) == ("nothing", "nothing", "batch-not-found")
+    assert (first.action, first.kind, first.subject) == ("Cancel", "batch", str(batch_id))
+    assert (first.result, first.asked) == ("done", {"error": "a\nb"})
+    assert (again.result, missing.result) == ("nothing", "nothing")
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER]
-    assert [line["action"] for line in lines] == ["cancel"] * 3
-    assert lines[0]["numbers"] == {"items": 10, "not_done": 7}
+    assert lines[0] == {
+        "message": "action",
+        "action": "cancelBatch",
+        "at": encode_time(service.clock.now()),
+        "object": {"batch_id": str(batch_id)},
+        "caller": {"kind": "local", "id": "ada"},
+        "outcome": {"status": 200},
+        "result": {"result": "done", "items": 10, "not_done": 7},
+    }
+    assert lines[2]["outcome"] == {"status": 404, "code": "batch-not-found"}
     assert person.token not in caplog.text
+
+
+def test_a_server_that_knows_the_caller_says_so(service: InMemoryService, batch_id: int) -> None:
+    # Given a server that puts the identity that signed a request into its scope
+    person = Person(service, caller="ada")
+    caller = Caller(CallerKind.IAM, "arn:aws:sts::1:assumed-role/ops/eve", account="1")
+    app = person.browser.app
+
+    async def server(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "fanin.caller": caller}, receive, send)
+
+    person.browser = TestClient(server, base_url=ORIGIN, follow_redirects=False)
+    # When
+    person.press(cancel(batch_id))
+    # Then
+    assert person.console.log.entries()[0].record.caller == caller
+
+
+def test_actions_have_the_names_of_the_api() -> None:
+    operations = {route.operation: route for route in ALL}
+    for subject in SUBJECTS:
+        for action in subject.actions.values():
+            route = operations[action.operation]
+            assert route.action is not None, "the API logs it, too"
+            assert re.findall(r"\{(\w+)\}", route.path) == list(subject.keys)
 
 
 def _any(path: str) -> str:

@@ -10,21 +10,16 @@ import pytest
 from fanin.console.actions.action import Result
 from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, Entry
 from fanin.testing import InMemoryService
+from fanin.wire.actions import Action, Caller, CallerKind, Outcome
 from tests.unit.console.pressing import Person, text_of
 
 
 def entry(number: int, says: str = "done") -> Entry:
-    return Entry(
-        number,
-        "redrive",
-        "batch",
-        str(number),
-        ("batches", number),
-        Result.DONE,
-        says,
-        caller="ada",
-        asked={"error": "<b>disk</b> full"},
+    record = Action(
+        "redriveBatch", {"batch_id": str(number)}, Caller(CallerKind.LOCAL, "<i>ada"), Outcome(200), number
     )
+    asked = {"error": "<b>disk</b> full"}
+    return Entry(record, "Redrive", "batch", str(number), ("batches", number), Result.DONE, says, asked)
 
 
 def test_an_empty_log_says_so(service: InMemoryService) -> None:
@@ -36,8 +31,12 @@ def test_it_shows_who_did_what_to_what(service: InMemoryService) -> None:
     person = Person(service)
     person.console.log.add(entry(service.clock.now(), "5 messages sent again."))
     answer = person.look("/log")
-    assert f"redrive batch {service.clock.now()} error: <b>disk</b> full done 5 messages" in text_of(answer)
+    assert (
+        f"Redrive batch {service.clock.now()} error: <b>disk</b> full done 5 messages sent again. <i>ada"
+        in text_of(answer)
+    )
     assert "<b>" not in answer.text
+    assert "<i>" not in answer.text
     assert not person.calls
 
 

@@ -21,6 +21,7 @@ from fanin.console.rendering import Templates
 from fanin.console.security.sessions import Sessions, form_token
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
+from fanin.wire.actions import Caller, CallerKind
 
 CALLS: Final = 8
 """Calls of fanin that one console makes at a time for pages that need several."""
@@ -70,6 +71,11 @@ class Console:
         if found is None:
             found = request.scope.setdefault("fanin.session", secrets.token_urlsafe(32))
         return found
+
+    def caller(self, request: Request) -> Caller:
+        """Who sent a request, for the action log."""
+        found: Caller | None = request.scope.get("fanin.caller")
+        return found or Caller(CallerKind.LOCAL, self.options.caller)
 
     def page(
         self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any

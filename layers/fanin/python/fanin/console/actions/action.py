@@ -108,7 +108,7 @@ class Outcome:
     Attributes:
         result: what became of it.
         says: that in one sentence, with numbers from the answer of the service.
-        numbers: the same for the log, by name.
+        numbers: the same for the log, by the names that the API's log has for them.
         facts: what else there is to know.
         lines: a list of findings.
         links: where to look at it.
@@ -138,7 +138,8 @@ class Action(Generic[T]):
     """One action on a batch, a buffer, a route or a registration.
 
     Attributes:
-        name: in addresses and in the log.
+        name: in addresses.
+        operation: what the API calls it, as in the OpenAPI document; the action log has that name.
         title: of its button.
         hint: what it does, in a few words.
         why_not: why it is not possible, in a sentence; empty if it is.
@@ -148,6 +149,7 @@ class Action(Generic[T]):
     """
 
     name: str
+    operation: str
     title: str
     hint: str
     why_not: Callable[[T], str]

@@ -157,15 +157,32 @@ def _how_far(state: TargetState, error: str | None) -> str:
     return f"{state}: {error}" if error else str(state)
 
 
-CLOSE: Final = Action("close", "Close", "It takes no more items", _not_closed, _ask_close, _close)
+CLOSE: Final = Action(
+    "close", "closeBatch", "Close", "It takes no more items", _not_closed, _ask_close, _close
+)
 CANCEL: Final = Action(
-    "cancel", "Cancel", "Give up what is not done", _not_cancelled, _ask_cancel, _cancel, danger=True
+    "cancel",
+    "cancelBatch",
+    "Cancel",
+    "Give up what is not done",
+    _not_cancelled,
+    _ask_cancel,
+    _cancel,
+    danger=True,
 )
 REMOVE: Final = Action(
-    "remove", "Remove", "It can no longer be read", _not_removed, _ask_remove, _remove, danger=True
+    "remove",
+    "removeBatch",
+    "Remove",
+    "It can no longer be read",
+    _not_removed,
+    _ask_remove,
+    _remove,
+    danger=True,
 )
 REDELIVER: Final = Action(
     "redeliver",
+    "redeliverTargets",
     "Tell targets again",
     "Those that are parked",
     _not_redelivered,

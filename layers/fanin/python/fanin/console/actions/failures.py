@@ -67,8 +67,10 @@ def _ask_redrive(press: Press, batch: Batch) -> Question:
 def _redrive(press: Press, batch: Batch) -> Outcome:
     request = _request(press, dry_run=False)
     found = press.fanin.redrives.redrive(batch.batch_id, request)
-    left = found.not_kept + sum(found.refused.values())
-    numbers = {"sent": found.items, "already": found.already, "not_kept": found.not_kept, "not_sent": left}
+    refused = sum(found.refused.values())
+    left = found.not_kept + refused
+    numbers = {"items": found.items, "already": found.already, "not_kept": found.not_kept, "refused": refused}
+    numbers |= {} if found.batch_id is None else {"batch_id": found.batch_id}
     facts = (("Sent", f"{found.items:,}"), *_left(found))
     links = _links(press, batch, found)
     if not found.finished:
@@ -184,8 +186,15 @@ def _release(press: Press, batch: Batch) -> Outcome:
 
 
 REDRIVE: Final = Action(
-    "redrive", "Redrive", "Send failed messages again", _not_redriven, _ask_redrive, _redrive
+    "redrive", "redriveBatch", "Redrive", "Send failed messages again", _not_redriven, _ask_redrive, _redrive
 )
 RELEASE: Final = Action(
-    "release", "Release", "Give up held items", _not_released, _ask_release, _release, danger=True
+    "release",
+    "releaseItems",
+    "Release",
+    "Give up held items",
+    _not_released,
+    _ask_release,
+    _release,
+    danger=True,
 )

@@ -1,7 +1,7 @@
 """The action log of a console: what its buttons did, who pressed them, and with what outcome.
 
-The last entries are kept in memory for the page; each is also written as one line of JSON to the logger
-``fanin.console``, which whoever serves the console keeps.
+The last entries are kept in memory for the page. Each is also written as one line of JSON, with the fields of
+the API's action log, to the logger ``fanin.console``; whoever serves the console decides where that goes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from fanin.console.actions.action import Result, Segments
-from fanin.wire.times import encode_time
+from fanin.wire.actions import MESSAGE, Action, log_fields
 
 LOGGER: Final = "fanin.console"
 KEPT: Final = 200
@@ -30,46 +30,24 @@ class Entry:
     """One press of a button.
 
     Attributes:
-        at: when it was over, ms since the epoch.
-        action: name of the action.
+        record: the same as the API logs it.
+        action: title of the action.
         kind: of its subject, such as ``batch``.
         subject: id or name of the subject.
         segments: path of the subject's page.
         result: what became of it.
-        says: that in a sentence.
-        numbers: the same in numbers, by name.
-        caller: who pressed, as the console's options say.
-        asked: what was chosen: errors, ranges, a queue.
-        error: code of the error that the service answered with; empty if it did not.
+        says: that in a sentence. It may quote a user's text, so only the page has it.
+        asked: what was chosen: errors, ranges, a queue. It is a user's text, too.
     """
 
-    at: int
+    record: Action
     action: str
     kind: str
     subject: str
     segments: Segments
     result: Result
     says: str
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    caller: str = ""
     asked: Mapping[str, str] = field(default_factory=dict)
-    error: str = ""
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What a line of the log has; what is empty is left out."""
-        line: dict[str, Any] = {
-            "at": encode_time(self.at),
-            "action": self.action,
-            self.kind: self.subject,
-            "result": str(self.result),
-            "says": self.says,
-            "numbers": dict(self.numbers),
-            "caller": self.caller,
-            "asked": dict(self.asked),
-            "error": self.error,
-        }
-        return {name: value for name, value in line.items() if value not in ("", {})}
 
 
 class Log:
@@ -89,7 +67,7 @@ class Log:
         with self._lock:
             self._entries.append(entry)
         level = logging.WARNING if entry.result is Result.FAILED else logging.INFO
-        self._logger.log(level, "%s", json.dumps(entry.fields))
+        self._logger.log(level, "%s", json.dumps({"message": MESSAGE, **log_fields(entry.record)}))
 
     def entries(self) -> tuple[Entry, ...]:
         """The latest entries, the newest first."""

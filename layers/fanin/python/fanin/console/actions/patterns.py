@@ -78,7 +78,7 @@ def _delete(press: Press, route: Route) -> Outcome:
     deleted = press.fanin.routing.delete(route.name)
     if not deleted:
         return Outcome(Result.NOTHING, f"Nothing was done: {route.name} was deleted before.", gone=True)
-    return Outcome(Result.DONE, f"The route {route.name} is deleted.", {"routes": 1}, gone=True)
+    return Outcome(Result.DONE, f"The route {route.name} is deleted.", {"deleted": True}, gone=True)
 
 
 def _ask_deregister(_: Press, one: Registration) -> Question:
@@ -98,16 +98,17 @@ def _deregister(press: Press, one: Registration) -> Outcome:
     ended = press.fanin.directory.deregister(one.topic, one.name)
     if not ended:
         return Outcome(Result.NOTHING, f"Nothing was done: {one.name} was not registered.", gone=True)
-    return Outcome(
-        Result.DONE, f"{one.name} is deregistered from {one.topic}.", {"registrations": 1}, gone=True
-    )
+    return Outcome(Result.DONE, f"{one.name} is deregistered from {one.topic}.", {"deleted": True}, gone=True)
 
 
-LIMIT: Final = Action("limit", "Change the limit", "It drains first", _always, _ask_limit, _limit)
+LIMIT: Final = Action(
+    "limit", "defineBuffer", "Change the limit", "It drains first", _always, _ask_limit, _limit
+)
 DELETE_ROUTE: Final = Action(
-    "delete", "Delete", "Its events go to nobody", _always, _ask_delete, _delete, danger=True
+    "delete", "deleteRoute", "Delete", "Its events go to nobody", _always, _ask_delete, _delete, danger=True
 )
 DEREGISTER: Final = Action(
+    "deregister",
     "deregister",
     "Deregister",
     "Nothing is sent to it any more",

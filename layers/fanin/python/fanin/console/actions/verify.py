@@ -54,7 +54,7 @@ def _verify(press: Press, batch: Batch) -> Outcome:
         if cursor is None:
             break
     lines = (*found[:LINES], *([f"and {len(found) - LINES:,} more"] if len(found) > LINES else []))
-    numbers = {"disagreements": len(found), "repaired": len(found) - unrepaired, "not_done": pending}
+    numbers = {"disagreements": len(found), "repaired": len(found) - unrepaired, "pending": pending}
     facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(row)))
     says = _says(len(found), unrepaired)
     if cursor is None:
@@ -80,4 +80,6 @@ def _says(found: int, unrepaired: int) -> str:
     return " ".join(parts)
 
 
-VERIFY: Final = Action("verify", "Verify", "Recompute its state from the items", _not_verified, _ask, _verify)
+VERIFY: Final = Action(
+    "verify", "verifyBatch", "Verify", "Recompute its state from the items", _not_verified, _ask, _verify
+)

@@ -25,6 +25,8 @@ from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
 from fanin.errors import BatchGone, BatchNotFound, BufferNotFound, FaninError, NotRegistered, RouteNotFound
+from fanin.wire.actions import Action as Record
+from fanin.wire.actions import Outcome as Ended
 
 _GONE: Final = (BatchGone, BatchNotFound, BufferNotFound, NotRegistered, RouteNotFound)
 """Errors that say that there is nothing any more to do something with."""
@@ -64,8 +66,8 @@ def _done(
     request: Request, subject: Subject[Any], action: Action[Any], asked: ImmutableMultiDict[str, str]
 ) -> Response:
     """Do it, write it into the log, and say it."""
-    console = console_of(request)
-    title, status, error = _named(request, subject), HTTPStatus.OK.value, ""
+    console, at = console_of(request), console_of(request).now()
+    title, ended = _named(request, subject), Ended(HTTPStatus.OK)
     try:
         found = subject.find(console.fanin, request.path_params)
         title = subject.title(found)
@@ -74,17 +76,32 @@ def _done(
         else:
             outcome = action.do(Press(console.fanin, console.now, asked), found)
     except FaninError as refusal:
-        status, error = status_of(refusal), refusal.code
-        outcome = _failure(refusal)
-    _log(request, subject, asked, outcome, error=error)
-    return console.page(
-        request,
-        "acted.html",
-        status=status,
-        outcome=outcome,
-        title=title,
-        **_shown(request, subject, action),
+        outcome, ended = _failure(refusal), Ended(status_of(refusal), refusal.code)
+    keys = {name: request.path_params[name] for name in subject.keys}
+    entry = Entry(
+        Record(
+            action.operation,
+            keys,
+            console.caller(request),
+            ended,
+            at,
+            {"result": str(outcome.result), **outcome.numbers},
+        ),
+        action.title,
+        subject.kind,
+        _named(request, subject),
+        subject.segments(keys),
+        outcome.result,
+        outcome.says[:MAX_SAYS],
+        {
+            name: text[:MAX_ASKED]
+            for name in _CHOICES
+            if (text := ", ".join(filter(None, asked.getlist(name))))
+        },
     )
+    console.log.add(entry)
+    shown = _shown(request, subject, action)
+    return console.page(request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown)
 
 
 def _named(request: Request, subject: Subject[Any]) -> str:
@@ -99,35 +116,6 @@ def _failure(error: FaninError) -> Outcome:
     if error.retryable:
         says += ". It is safe to press again: nothing is done twice"
     return Outcome(Result.FAILED, f"{says[:1].upper()}{says[1:].rstrip('.')}.")
-
-
-def _log(
-    request: Request,
-    subject: Subject[Any],
-    asked: ImmutableMultiDict[str, str],
-    outcome: Outcome,
-    *,
-    error: str,
-) -> None:
-    console, keys = console_of(request), request.path_params
-    entry = Entry(
-        console.now(),
-        keys["action"],
-        subject.kind,
-        _named(request, subject),
-        subject.segments(keys),
-        outcome.result,
-        outcome.says[:MAX_SAYS],
-        outcome.numbers,
-        console.options.caller,
-        {
-            name: text[:MAX_ASKED]
-            for name in _CHOICES
-            if (text := ", ".join(filter(None, asked.getlist(name))))
-        },
-        error,
-    )
-    console.log.add(entry)
 
 
 def _action(request: Request, subject: Subject[Any]) -> Action[Any]:
