@@ -128,6 +128,16 @@ class TestForgery:
         answer = person.browser.post(cancel(batch_id), data={"form_token": person.token}, headers=headers)
         self._refused(service, person, batch_id, answer)
 
+    def test_with_two_tokens(self, service: InMemoryService, person: Person, batch_id: int) -> None:
+        body = f"form_token={person.token}&form_token=other"
+        headers = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
+        answer = person.browser.post(cancel(batch_id), content=body, headers=headers)
+        self._refused(service, person, batch_id, answer)
+
+    def test_pages_let_browsers_name_the_origin_of_their_forms(self, person: Person, batch_id: int) -> None:
+        """Under ``no-referrer`` the Origin of a form is null (Fetch, "append a request Origin header")."""
+        assert person.look(cancel(batch_id)).headers["Referrer-Policy"] == "same-origin"
+
     def test_without_a_session(self, service: InMemoryService, batch_id: int) -> None:
         # Given a console that answers only who came by its launch link
         person = Person(service, sessions=True)
@@ -148,6 +158,16 @@ class TestForgery:
 
 
 class TestPages:
+    def test_fields_may_come_several_times_and_in_the_address(
+        self, service: InMemoryService, batch_id: int
+    ) -> None:
+        person = Person(service)
+        person.look(cancel(batch_id))
+        body = f"form_token={person.token}&range=3..5&range=7"
+        headers = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
+        person.browser.post(f"{cancel(batch_id)}?range=1", content=body, headers=headers)
+        assert person.console.log.entries()[0].asked == {"range": "1, 3..5, 7"}
+
     def test_hostile_texts_are_escaped(self, service: InMemoryService, batch_id: int) -> None:
         person = Person(service, name="<b>stack</b>", caller="<i>ada</i>")
         for page in (
