@@ -7,13 +7,13 @@ from collections import Counter
 from html import unescape
 from typing import Any
 
-from httpx2 import Response
 from starlette.testclient import TestClient
 
 from fanin.console import Options, console
 from fanin.console.state import Console
 from fanin.testing import InMemoryService
 
+Response = Any
 ORIGIN = "http://127.0.0.1:8642"
 
 

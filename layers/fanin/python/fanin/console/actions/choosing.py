@@ -53,9 +53,7 @@ def fields_of(chosen: Selection) -> tuple[Field, ...]:
 
 def queue_field(queue: str) -> Field:
     """The field for the queue to send to."""
-    return Field(
-        "queue", "Queue", queue, hint="the one each message came from; or a URL or ARN", most=MAX_CHANNEL
-    )
+    return Field("queue", "Queue", queue, hint="its own; or a URL or an ARN", most=MAX_CHANNEL)
 
 
 def described(chosen: Selection) -> str:

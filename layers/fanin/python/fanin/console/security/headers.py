@@ -11,7 +11,7 @@ POLICY: Final = (
 """Nothing inline, nothing from other hosts, so that a text that slips into a page cannot run."""
 
 REFERRER: Final = "same-origin"
-"""Tells other sites nothing. Under ``no-referrer`` browsers call the origin of this console's own forms null."""
+"""Tells other sites nothing. Under ``no-referrer``, browsers call the origin of the console's forms null."""
 
 HEADERS: Final[dict[str, str]] = {
     "Content-Security-Policy": POLICY,
