@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
+from urllib.parse import parse_qsl
 
+import pytest
+
+from fanin import PutRoute, Register
 from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS, offered
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
+from fanin.testing import InMemoryService
 from tests.unit.console.actions.conftest import Makes
+from tests.unit.console.pressing import Person
 
 
 def names(batch: Batch) -> list[str]:
@@ -43,3 +51,59 @@ def test_each_has_a_page_of_its_own() -> None:
     assert ROUTE.segments({"name": "orders"}) == ("routes", "orders")
     assert REGISTRATION.segments({"topic": "shop", "name": "a"}) == ("directory", "shop", "a")
     assert len({one.kind for one in SUBJECTS}) == len(SUBJECTS)
+
+
+class TestButtons:
+    """The parts of pages that lead to questions."""
+
+    def test_each_subject_has_a_row_of_them(
+        self, service: InMemoryService, person: Person, makes: Makes
+    ) -> None:
+        # Given
+        services = service.services
+        services.buffers.define("stage", 5)
+        services.routing.put(PutRoute("orders", {"source": ["a"]}, "shop"))
+        services.directory.register(Register("shop", "a", service.queue(channel=True)))
+        batch, _ = makes.batch(3)
+        given = {
+            "batch": {"batch": batch},
+            "buffer": {"level": services.buffers.status("stage")},
+            "route": {"route": services.routing.get("orders")},
+            "registration": {"registration": services.directory.get("shop", "a")},
+        }
+        reader = Person(service, write=False)
+        for subject in SUBJECTS:
+            # When
+            html = person.console.templates.render(f"{subject.kind}_buttons.html", **given[subject.kind])
+            # Then every link of it leads to a question
+            links = re.findall(r'href="([^"]+)"', html)
+            assert links
+            assert {person.look(link).status_code for link in links} == {200}
+            shown = reader.console.templates.render(f"{subject.kind}_buttons.html", **given[subject.kind])
+            assert "href" not in shown
+
+    @pytest.mark.parametrize("error", ["</a><script>alert(1)</script>\n&\"'", "x" * 1_024, "a b/c?d#e%20"])
+    def test_a_group_of_failures_has_its_own(self, person: Person, makes: Makes, error: str) -> None:
+        # Given a batch that holds failed items
+        batch = makes.failed(["x"], on_failure="hold")
+        for macro, action in (("redrive_group", "redrive"), ("release_group", "release")):
+            # When
+            html = person.console.templates.macro("actions_parts.html", macro, batch, error)
+            # Then
+            assert "<script>" not in html
+            (link,) = re.findall(r'href="([^"]+)"', html)
+            path, _, query = unescape(link).partition("?")
+            assert path == f"/batches/{batch.batch_id}/actions/{action}"
+            assert parse_qsl(query) == [("error", error)]
+
+    def test_failures_without_a_reason_have_none(self, person: Person, makes: Makes) -> None:
+        """No error would be an address that means all failures."""
+        batch = makes.failed(["x"], on_failure="hold")
+        for macro in ("redrive_group", "release_group"):
+            assert not person.console.templates.macro("actions_parts.html", macro, batch, "").strip()
+
+    def test_an_item_has_one(self, person: Person, makes: Makes) -> None:
+        batch = makes.failed(["x"] * 3)
+        html = person.console.templates.macro("actions_parts.html", "redrive_item", batch, 2)
+        (link,) = re.findall(r'href="([^"]+)"', html)
+        assert "Send 1 message again" in person.look(unescape(link)).text
