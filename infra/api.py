@@ -28,7 +28,9 @@ ACCESS_LOG = {
     "requestId": "$context.requestId",
     "time": "$context.requestTime",
     "sourceIp": "$context.identity.sourceIp",
-    "caller": "$context.identity.userArn",
+    "caller": "$context.identity.userArn",  # with auth=iam
+    "subject": "$context.authorizer.claims.sub",  # with auth=jwt; what is not known is "-"
+    "client": "$context.authorizer.claims.client_id",
     "method": "$context.httpMethod",
     "path": "$context.path",
     "route": "$context.routeKey",

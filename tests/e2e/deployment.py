@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import boto3
 
 from fanin.local import Stack
+from fanin.wire.actions import MESSAGE
 from tests.e2e.slow_wire import SlowWire, slow_wire
 
 T = TypeVar("T")
@@ -196,6 +197,15 @@ class Deployment:
                     values = entry[metric["Name"]]
                     sums[metric["Name"]] = sums.get(metric["Name"], 0) + sum(values)
         return sums
+
+    def actions(self, since: float) -> list[dict[str, Any]]:
+        """The lines of the action log.
+
+        Args:
+            since: seconds since the epoch.
+        """
+        lines = (line for line in self._log("api", since) if line.startswith("{"))
+        return [entry for entry in map(json.loads, lines) if entry.get("message") == MESSAGE]
 
     def _log(self, function: str, since: float) -> Iterable[str]:
         functions = self.client("lambda")

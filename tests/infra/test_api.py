@@ -64,3 +64,19 @@ def test_the_only_stage_throttles_and_writes_an_access_log(synthesize):
     log = stage["AccessLogSettings"]
     assert log["DestinationArn"]["Fn::GetAtt"][0] in fanin.of_type("AWS::Logs::LogGroup")
     assert json.loads(log["Format"])["requestId"] == "$context.requestId"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}, {"auth": "none"}],
+)
+def test_the_access_log_has_the_caller_whatever_the_authorization(synthesize, settings):
+    """These are the variables that HTTP APIs have; claims can be logged one by one only."""
+    stage = only(synthesize(**settings).of_type("AWS::ApiGatewayV2::Stage"))
+    line = json.loads(stage["AccessLogSettings"]["Format"])
+    assert {name: line[name] for name in ("caller", "subject", "client", "sourceIp")} == {
+        "caller": "$context.identity.userArn",
+        "subject": "$context.authorizer.claims.sub",
+        "client": "$context.authorizer.claims.client_id",
+        "sourceIp": "$context.identity.sourceIp",
+    }

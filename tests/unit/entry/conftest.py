@@ -44,6 +44,8 @@ class Client:
 
     app: Any
     events: list[dict[str, Any]] = field(default_factory=list)
+    authorizer: dict[str, Any] | None = None
+    """What API Gateway says of the caller; without it, the API lets everybody in."""
 
     def __call__(
         self,
@@ -63,12 +65,15 @@ class Client:
             "rawQueryString": urlencode(query),
             "headers": {"content-type": "application/json", **(headers or {})},
             "requestContext": {
-                "http": {"method": method, "path": path},
+                "http": {"method": method, "path": path, "sourceIp": "192.0.2.7"},
                 "requestId": "request-of-gateway",
                 "stage": "$default",
+                "timeEpoch": 1_700_000_000_000,
             },
             "isBase64Encoded": encoded is not None,
         }
+        if self.authorizer is not None:
+            event["requestContext"]["authorizer"] = self.authorizer
         if query:
             event["queryStringParameters"] = {name: str(value) for name, value in query.items()}
         if encoded is not None:

@@ -59,6 +59,23 @@ def test_a_status_says_whether_there_is_an_answer(route) -> None:
     assert not (route.method in {"GET", "DELETE"} and route.body)
 
 
+@pytest.mark.parametrize("route", BY_OPERATION)
+def test_a_route_that_changes_something_is_an_action_or_of_the_data_path(route) -> None:
+    """So whoever adds a route decides whether the log says who called it."""
+    action = route.action is not None
+    assert (action + route.data_path) == (route.method != "GET")
+
+
+def test_what_operators_do_is_logged() -> None:
+    assert {route.operation for route in ROUTES if route.action} == {
+        *("closeBatch", "cancelBatch", "expireBatches", "removeBatch", "verifyBatch"),
+        *("releaseItems", "redriveBatch", "redeliverTargets"),
+        *("defineBuffer", "deleteBuffer", "putRoute", "deleteRoute", "deregister"),
+        *("carlyleCloseExact", "carlyleDeleteOpen", "carlyleDeleteClosed"),
+        *("carlyleCloseEstimated", "carlyleDeleteEstimated"),
+    }
+
+
 def test_the_document_is_of_all_routes(call) -> None:
     paths = call("GET", "/openapi.json").json["paths"]
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {

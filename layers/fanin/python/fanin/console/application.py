@@ -17,16 +17,17 @@ from starlette.staticfiles import StaticFiles
 from fanin.app.api import Fanin
 from fanin.console.live.feeds import Feeds
 from fanin.console.options import Options
-from fanin.console.pages import batches, overview
+from fanin.console.pages import actions, batches, log, overview
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
-from fanin.console.state import Console, console_of
-from fanin.entry.http.statuses import STATUS
+from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
 ROUTES: Final[tuple[Route, ...]] = (
     *overview.ROUTES,
     *batches.ROUTES,
+    *actions.ROUTES,
+    *log.ROUTES,
 )
 KEPT: Final = "public, max-age=31536000, immutable"
 """Cache-Control of static files, whose addresses change with their content."""
@@ -72,10 +73,9 @@ class _Static(StaticFiles):
 
 def _refused(request: Request, error: Exception) -> Response:
     """Show what the service said instead of an answer."""
-    status = next(
-        (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
-    )
-    return console_of(request).page(request, "error.html", status=status, text=str(error))
+    if not isinstance(error, FaninError):
+        raise error
+    return console_of(request).page(request, "error.html", status=status_of(error), text=str(error))
 
 
 def _not_served(request: Request, error: Exception) -> Response:

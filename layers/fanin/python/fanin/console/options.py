@@ -12,6 +12,8 @@ class Options:
     Attributes:
         name: of the stack that it shows, for people.
         write: whether it has buttons that change something.
+        caller: who presses them, for the action log: the user of this machine. A server that knows it for
+            each request puts a ``Caller`` into the request's scope, as ``fanin.caller``.
         root: path that all its addresses begin with, such as ``/console``; empty at the root of a host.
         hosts: values of the header ``Host`` that are answered; None where whoever serves it has checked that.
         sessions: whether only browsers that came by a launch link are answered.
@@ -23,6 +25,7 @@ class Options:
 
     name: str = "fanin"
     write: bool = False
+    caller: str = ""
     root: str = ""
     hosts: frozenset[str] | None = None
     sessions: bool = True

@@ -13,6 +13,8 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from fanin.console.actions.action import Action
+from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
 
 UNKNOWN: Final = Markup("\u2013")
@@ -49,11 +51,11 @@ class Templates:
 
         Args:
             segments: of the path; each is one segment, whatever characters it has.
-            query: parameters; those that are None or empty are left out.
+            query: parameters; none if it is None or empty, several if it has several values.
         """
         path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments) or "/"
         given = {name: value for name, value in query.items() if value is not None and value != ""}
-        return self._options.root + path + (f"?{urlencode(given)}" if given else "")
+        return self._options.root + path + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     @cached_property
     def _environment(self) -> Environment:
@@ -68,7 +70,12 @@ class Templates:
             number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
         )
         environment.globals.update(
-            url=self.url, asset=self._asset, options=self._options, places=PLACES, here=""
+            url=self.url,
+            asset=self._asset,
+            options=self._options,
+            places=PLACES,
+            here="",
+            buttons=self._buttons,
         )
         return environment
 
@@ -81,6 +88,12 @@ class Templates:
         return Markup('<time datetime="{}" title="{}" data-at="{}">{}</time>').format(
             _iso(at), day(at), at, text
         )
+
+    def _buttons(self, kind: str, found: Any) -> tuple[Action[Any], ...]:
+        """The actions that are possible for a subject of a kind; none in a console that is read-only."""
+        if not self._options.write:
+            return ()
+        return next(offered(subject, found) for subject in SUBJECTS if subject.kind == kind)
 
     def _asset(self, name: str) -> str:
         """The address of a static file; it changes with its content, so browsers may keep the file."""

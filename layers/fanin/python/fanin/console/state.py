@@ -13,11 +13,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from fanin.app.api import Fanin
+from fanin.console.actions.log import Log
 from fanin.console.live.feeds import Feeds
 from fanin.console.live.samples import Samples
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.security.sessions import Sessions, form_token, keep
+from fanin.entry.http.statuses import STATUS
+from fanin.errors import FaninError
+from fanin.wire.actions import Caller, CallerKind
 
 CALLS: Final = 8
 """Calls of fanin that one console makes at a time for pages that need several."""
@@ -38,6 +42,7 @@ class Console:
     Attributes:
         feeds: the readers of its live views.
         samples: progress of the batches that were looked at.
+        log: what its buttons did.
         sessions: the browsers that may look.
         calls: makes calls of fanin at the same time.
     """
@@ -55,6 +60,7 @@ class Console:
         self.now = now
         self.feeds = feeds or Feeds()
         self.samples = Samples()
+        self.log = Log()
         self.sessions = Sessions(lambda: secrets.token_urlsafe(32))
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)
@@ -65,6 +71,11 @@ class Console:
         if found is None:
             found = request.scope.setdefault("fanin.session", secrets.token_urlsafe(32))
         return found
+
+    def caller(self, request: Request) -> Caller:
+        """Who sent a request, for the action log."""
+        found: Caller | None = request.scope.get("fanin.caller")
+        return found or Caller(CallerKind.LOCAL, self.options.caller)
 
     def page(
         self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any
@@ -91,3 +102,10 @@ def console_of(request: Request) -> Console:
     """The console that serves a request."""
     found: Console = request.app.state.console
     return found
+
+
+def status_of(error: FaninError) -> int:
+    """The status of HTTP that a page about an error has."""
+    return next(
+        (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
+    )

@@ -89,6 +89,7 @@ def test_a_buffer_whose_record_cannot_be_read_is_counted_and_the_others_listed(c
     call("PUT", "/v1/buffers/jobs", {"limit": 1})
     memory.directory.put("/buffers", "broken", {"limit": 1}, expires_at=memory.clock.now() // 1000 + 60)
     metrics.metric_set.clear()
+    caplog.clear()
 
     listed = call("GET", "/v1/buffers")
 

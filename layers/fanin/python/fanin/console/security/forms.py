@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl
 
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
 from fanin.console.security.sessions import form_token
@@ -18,8 +18,8 @@ MAX_FORM: Final = 65_536
 _MAX_FIELDS: Final = 200
 
 
-async def read_form(request: Request, session: str) -> Mapping[str, str]:
-    """Read the fields of a form, each once.
+async def read_form(request: Request, session: str) -> ImmutableMultiDict[str, str]:
+    """Read the fields of a form, without its token.
 
     Raises:
         AccessDenied: the form is not from a page of this session.
@@ -32,12 +32,13 @@ async def read_form(request: Request, session: str) -> Mapping[str, str]:
         if len(body) > MAX_FORM:
             raise RequestTooLarge(f"a form has at most {MAX_FORM:,} bytes")
     try:
-        fields = dict(
-            parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=_MAX_FIELDS)
+        fields = parse_qsl(
+            body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=_MAX_FIELDS
         )
     except ValueError as error:
         raise InvalidRequest(f"the body is not a form: {error}") from error
     # Compared as bytes: a text may have characters that compare_digest does not take.
-    if not hmac.compare_digest(fields.pop(TOKEN, "").encode(), form_token(session).encode()):
+    given = dict(fields).get(TOKEN, "")
+    if not hmac.compare_digest(given.encode(errors="surrogatepass"), form_token(session).encode()):
         raise AccessDenied("the form is from another session; go back, load the page again, and press again")
-    return fields
+    return ImmutableMultiDict([pair for pair in fields if pair[0] != TOKEN])

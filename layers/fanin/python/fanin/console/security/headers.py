@@ -10,12 +10,15 @@ POLICY: Final = (
 )
 """Nothing inline, nothing from other hosts, so that a text that slips into a page cannot run."""
 
+REFERRER: Final = "same-origin"
+"""Tells other sites nothing. Under ``no-referrer``, browsers call the origin of the console's forms null."""
+
 HEADERS: Final[dict[str, str]] = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": REFERRER,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }

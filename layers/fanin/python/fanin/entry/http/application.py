@@ -14,7 +14,7 @@ from fanin import names
 from fanin.app.api import Fanin
 from fanin.entry import wiring
 from fanin.entry.http import problems
-from fanin.entry.http.route import Decoder, Route
+from fanin.entry.http.route import Decoder, Request, Route
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.v1 import ledger
 from fanin.entry.observe import logger
@@ -88,7 +88,7 @@ def application(
     def crashed(_: Exception) -> Response[str]:
         logger.exception("request failed")
         detail = "the service failed; try again, and report the request id if it fails again"
-        return problems.problem(500, "internal-error", detail, request_id())
+        return problems.problem(500, problems.INTERNAL_ERROR, detail, request_id())
 
     for route in routes:
         rule = route.path.replace("{", "<").replace("}", ">")
@@ -110,12 +110,21 @@ def _endpoint(
 ) -> Callable[..., Response[str]]:
     decode = Decoder(route)
 
-    def endpoint(**path: str) -> Response[str]:
+    def answered(path: Mapping[str, str], act: Callable[[Fanin, Request], Any]) -> Response[str]:
         request = decode(app.current_event, path)
-        value = route.act(services(), request)
+        value = act(services(), request)
         if route.answer is None:
             return Response(route.status, body="")
         answer = json.dumps(route.answer.encode(value), separators=(",", ":"))
         return Response(route.status, "application/json", answer)
 
-    return endpoint
+    def endpoint(**path: str) -> Response[str]:
+        return answered(path, route.act)
+
+    def logged(**path: str) -> Response[str]:
+        from fanin.entry.http.actions import LoggedRequest  # noqa: PLC0415  only actions need it
+
+        with LoggedRequest(route, app.current_event, path) as request:
+            return answered(path, request.act)
+
+    return endpoint if route.action is None else logged

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fanin import names
 from fanin.app.api import Fanin
@@ -17,12 +17,15 @@ from fanin.domain.acks import Count, Receipt
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.reports import Expired
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.route import LoggedAction, Request, Route
 from fanin.entry.observe import count_receipts
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound
 from fanin.wire import carlyle as wire
 from fanin.wire.json_types import UUID, Json, text, whole
 from fanin.wire.times import decode_time
+
+if TYPE_CHECKING:  # the record of an action is imported with the first of them
+    from fanin.wire.actions import Result
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
@@ -91,6 +94,10 @@ def _removed(expired: Expired) -> Json:
     return {"batchesRemoved": expired.batches, "itemsRemoved": expired.items}
 
 
+def _counts(answer: Json) -> Result:
+    return {"batches": answer["batchesRemoved"], "items": answer["itemsRemoved"]}
+
+
 def _since(request: Request) -> int:
     since: str = request.query["since"]
     return int(since) if re.fullmatch("[0-9]{1,15}", since) else decode_time(since)
@@ -130,6 +137,10 @@ def _completion(of: Batch | Receipt, *, complete: bool) -> Json:
     return {"batchId": batch_uuid(of.batch_id), "userKey": _user_key(of), "isComplete": complete}
 
 
+def _closed(answer: Json) -> Result:
+    return {"complete": answer["isComplete"]}
+
+
 def _uuid(request: Request) -> int:
     return parse_batch_uuid(request.path["batch_id"])
 
@@ -139,6 +150,7 @@ ROUTES: Final = (
     Route(
         "POST", _EXACT, "carlyleCreateExact", "Create a batch", _create_exact, wire.CREATED,
         body=wire.CREATE,
+        data_path=True,
     ),
     Route(
         "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", "A batch", _get_exact, wire.BATCH,
@@ -147,26 +159,32 @@ ROUTES: Final = (
     Route(
         "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", "Close a batch", _close_exact,
         wire.CLOSED, errors=_GONE,
+        action=LoggedAction(_closed),
     ),
     Route(
         "POST", f"{_EXACT}/items", "carlyleAddExact", "Add items", _add_exact, wire.GROUPS,
         body=wire.ITEMS, errors=(*_GONE, BatchClosed),
+        data_path=True,
     ),
     Route(
         "POST", f"{_EXACT}/items/ack", "carlyleAckExact", "Acknowledge items", _ack_exact,
         wire.COMPLETIONS, body=wire.ACKS, errors=_GONE,
+        data_path=True,
     ),
     Route(
         "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", "Delete open batches", _delete_open,
         wire.REMOVED, required=_SINCE,
+        action=LoggedAction(_counts),
     ),
     Route(
         "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", "Delete closed batches", _delete_closed,
         wire.REMOVED, required=_SINCE,
+        action=LoggedAction(_counts),
     ),
     Route(
         "POST", _ESTIMATED, "carlyleCreateEstimated", "Create a batch", _create_estimated,
         wire.ESTIMATED_CREATED, body=wire.CREATE,
+        data_path=True,
     ),
     Route(
         "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", "A batch", _get_estimated,
@@ -175,18 +193,22 @@ ROUTES: Final = (
     Route(
         "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", "Delete a batch",
         _delete_estimated, None, 204, named=_UUID, errors=_GONE,
+        action=LoggedAction(),
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", "Close a batch",
         _close_estimated, wire.COMPLETION, named=_UUID, errors=_GONE,
+        action=LoggedAction(_closed),
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", "Add messages", _increment, None, 204,
         required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*_GONE, BatchClosed),
+        data_path=True,
     ),
     Route(
         "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", "Acknowledge messages", _decrement,
         wire.RESULTS, body=wire.DECREMENTS, errors=_GONE,
+        data_path=True,
     ),
 )
 # fmt: on

@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
@@ -19,6 +19,9 @@ from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
 from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire.json_types import Json, JsonType, Schema
 from fanin.wire.shapes import Shape, object_schema
+
+if TYPE_CHECKING:  # the record of an action is imported with the first of them
+    from fanin.wire.actions import Result
 
 MAX_BODY: Final = 1024 * 1024
 """Bytes of a request's body."""
@@ -71,8 +74,22 @@ class Request(NamedTuple):
         return self.headers.get(IDEMPOTENCY_HEADER)
 
 
+class LoggedAction(NamedTuple):
+    """That a route is an action of an operator, so that the log keeps who asked for it.
+
+    Attributes:
+        result: what it did, by the value that the route answers with.
+        unless: whether a request changes nothing, as a dry run does; such a request is not logged.
+    """
+
+    result: Callable[[Any], Result] = lambda _: {}
+    unless: Callable[[Request], bool] = lambda _: False
+
+
 class Route(NamedTuple):
     """One row of the route table: everything that the resolver and the OpenAPI document know of a route.
+
+    A route that changes something is either an action or of the data path.
 
     Attributes:
         method: of HTTP.
@@ -89,6 +106,9 @@ class Route(NamedTuple):
         headers: headers that the route reads.
         errors: what it can raise besides the errors of every route.
         most_bytes: of the body.
+        action: whether operators call it, so that each call is logged with its caller.
+        data_path: whether producers, consumers and other programs call it as they work, so that no call is
+            logged.
     """
 
     method: str
@@ -105,6 +125,8 @@ class Route(NamedTuple):
     headers: Mapping[str, JsonType[Any]] = {}
     errors: tuple[type[FaninError], ...] = ()
     most_bytes: int = MAX_BODY
+    action: LoggedAction | None = None
+    data_path: bool = False
 
     def matches(self, path: str) -> bool:
         """Whether the path is the route's; the method does not matter."""

@@ -9,7 +9,8 @@ from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.results import of_buffer
+from fanin.entry.http.route import LoggedAction, Request, Route
 from fanin.entry.http.v1.parameters import KEY, page_of, paged
 from fanin.entry.observe import count, gauge, logger
 from fanin.errors import BufferNotFound, ChannelRefused, IdempotencyKeyReused, LimitReached
@@ -68,6 +69,7 @@ ROUTES: Final = (
     Route(
         "PUT", _ONE, "defineBuffer", "Make a bounded buffer, or change its limit",
         _define, wire.BUFFER, body=wire.DEFINE_BUFFER, named=_NAME, errors=(ChannelRefused,),
+        action=LoggedAction(of_buffer),
     ),
     Route(
         "GET", _ONE, "getBuffer", "A buffer and how full it is", _status, wire.LEVEL, named=_NAME,
@@ -75,20 +77,24 @@ ROUTES: Final = (
     ),
     Route(
         "DELETE", _ONE, "deleteBuffer", "Drop a buffer with the work in it", _delete, None, 204, named=_NAME,
+        action=LoggedAction(),
     ),
     Route("GET", _ROOT, "listBuffers", "List the buffers", _list, wire.BUFFERS, optional=paged()),
     Route(
         "POST", f"{_ONE}/put", "putWork", "Put work in, if there is room for all of it",
         _put, wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY, named=_NAME,
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
+        data_path=True,
     ),
     Route(
         "POST", f"{_ONE}/take", "takeWork", "Take work out, waiting for it if there is none",
         _take, wire.TAKEN, body=wire.TAKE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
+        data_path=True,
     ),
     Route(
         "POST", f"{_ONE}/done", "doneWork", "Give back the slots of work that is done",
         _done, wire.RELEASED, body=wire.DONE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
+        data_path=True,
     ),
 )
 # fmt: on

@@ -35,10 +35,12 @@ ROUTES: Final = (
     Route(
         "POST", f"{_BATCH}/sent", "noteSent", "Note that a queue has accepted the messages of items",
         _note_sent, None, 204, body=diagnosis.SENT, errors=GONE,
+        data_path=True,
     ),
     Route(
         "POST", f"{names.API_ROOT}/retries", "noteRetries", "Note failed attempts whose messages come again",
         _note_retries, None, 204, body=diagnosis.RETRIES, errors=GONE,
+        data_path=True,
     ),
 )
 # fmt: on

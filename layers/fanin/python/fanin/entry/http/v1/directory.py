@@ -9,7 +9,8 @@ from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain import routing as domain
 from fanin.domain.directory import Registration, Registrations
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.results import of_deletion
+from fanin.entry.http.route import LoggedAction, Request, Route
 from fanin.entry.http.v1.parameters import page_of, paged
 from fanin.errors import ChannelRefused, LimitReached, NotRegistered, RouteNotFound
 from fanin.wire import directory as wire
@@ -70,6 +71,7 @@ ROUTES: Final = (
     Route(
         "PUT", _REGISTRATION, "register", "Register an instance, renew its lease, or move it", _register,
         wire.REGISTRATION, body=wire.REGISTER, named=_NAMES, errors=(ChannelRefused,),
+        data_path=True,
     ),
     Route(
         "GET", _REGISTRATION, "getRegistration", "A registration whose lease is not over", _registration,
@@ -78,6 +80,7 @@ ROUTES: Final = (
     Route(
         "DELETE", _REGISTRATION, "deregister", "End a registration, if there is one",
         _deregister, wire.DELETED, named=_NAMES,
+        action=LoggedAction(of_deletion),
     ),
     Route(
         "GET", _TOPIC, "listTopic", "The registrations of a topic, by name", _registrations,
@@ -86,6 +89,7 @@ ROUTES: Final = (
     Route(
         "PUT", _ROUTE, "putRoute", "Make or change a route", _put_route, wire.ROUTE, body=wire.PUT_ROUTE,
         named={"name": wire.ROUTE_NAME}, errors=(LimitReached,),
+        action=LoggedAction(),
     ),
     Route(
         "GET", _ROUTE, "getRoute", "A route", _route, wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,),
@@ -93,11 +97,13 @@ ROUTES: Final = (
     Route(
         "DELETE", _ROUTE, "deleteRoute", "Delete a route, if there is one", _delete_route,
         wire.DELETED, named=_ROUTE_NAME,
+        action=LoggedAction(of_deletion),
     ),
     Route("GET", _ROUTES, "listRoutes", "The routes, by name", _routes, wire.ROUTES, optional=paged()),
     Route(
         "POST", f"{names.API_ROOT}/events", "putEvent", "Put an event on the bus, to be routed", _event,
         wire.SENT, 202, body=wire.PUT_EVENT,
+        data_path=True,
     ),
 )
 # fmt: on

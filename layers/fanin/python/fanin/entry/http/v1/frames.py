@@ -38,6 +38,7 @@ ROUTES: Final = (
     Route(
         "POST", _ROOT, "openFrame", "Ask for a frame of so many envelopes", _open, wire.FRAME, 201,
         body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
+        data_path=True,
     ),
     Route(
         "GET", _ROOT + "/{frame_id}", "getFrame", "A frame and the envelopes that are missing",
@@ -46,6 +47,7 @@ ROUTES: Final = (
     Route(
         "POST", f"{names.API_ROOT}/claims", "claimEnvelopes", "Lease envelopes of any frames, to handle them",
         _claim, wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
+        data_path=True,
     ),
 )
 # fmt: on

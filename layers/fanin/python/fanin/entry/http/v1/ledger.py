@@ -22,7 +22,8 @@ from fanin.domain.reports import (
     Verdict,
 )
 from fanin.domain.targets import TargetReports
-from fanin.entry.http.route import MAX_FAILURES_BODY, Request, Route
+from fanin.entry.http import results
+from fanin.entry.http.route import MAX_FAILURES_BODY, LoggedAction, Request, Route
 from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, ordinal_in, page_of, paged
 from fanin.entry.observe import count, count_failures, count_receipts
 from fanin.errors import (
@@ -110,6 +111,10 @@ def _verify(fanin: Fanin, request: Request) -> Verdict:
     return fanin.ledger.verify(request.batch_id, **request.query)
 
 
+def _only_reads(request: Request) -> bool:
+    return not request.query.get("repair", True)
+
+
 def _ack(fanin: Fanin, request: Request) -> Sequence[Receipt]:
     acks: Acks = request.read()
     receipts = fanin.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
@@ -129,6 +134,7 @@ ROUTES: Final = (
         "POST", _ROOT, "openBatch", "Open a batch", _open, batches.BATCH, 201,
         body=batches.OPEN_BATCH, headers=KEY,
         errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild),
+        data_path=True,
     ),
     Route(
         "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both", _list, batches.BATCHES,
@@ -137,6 +143,7 @@ ROUTES: Final = (
     Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",
         _expire, batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
+        action=LoggedAction(results.of_expiry),
     ),
     Route(
         "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
@@ -148,23 +155,28 @@ ROUTES: Final = (
     ),
     Route(
         "DELETE", _BATCH, "removeBatch", "Remove an ended batch", _remove, batches.EXPIRED, errors=GONE,
+        action=LoggedAction(results.of_expiry),
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
         _add, batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
         errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
+        data_path=True,
     ),
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,
         batches.BATCH, errors=GONE,
+        action=LoggedAction(results.of_batch),
     ),
     Route(
         "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants any more", _cancel,
         batches.BATCH, errors=GONE,
+        action=LoggedAction(results.of_batch),
     ),
     Route(
         "POST", f"{_BATCH}/release", "releaseItems", "Give held items up: mark them as failed",
         _release, batches.RELEASED, body=SELECTION, optional={"cursor": CURSOR}, errors=GONE,
+        action=LoggedAction(results.of_release),
     ),
     Route(
         "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
@@ -189,20 +201,24 @@ ROUTES: Final = (
     Route(
         "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", "Tell targets again that are parked",
         _redeliver, TARGET_REPORTS, errors=GONE,
+        action=LoggedAction(results.of_targets),
     ),
     Route(
         "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute what is done from the items up, and repair it",
         _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
         errors=GONE,
+        action=LoggedAction(results.of_verdict, unless=_only_reads),
     ),
     Route(
         "POST", f"{names.API_ROOT}/acks", "ackItems", "Mark items done, of any number of batches",
         _ack, items.RECEIPTS, body=items.ACKS, errors=(*GONE, OutcomeUnknown),
+        data_path=True,
     ),
     Route(
         "POST", f"{names.API_ROOT}/failures", "failItems", "Mark items done as failed, with a reason",
         _fail, items.RECEIPTS, body=items.FAILURES, most_bytes=MAX_FAILURES_BODY,
         errors=(*GONE, OutcomeUnknown),
+        data_path=True,
     ),
 )
 # fmt: on

@@ -7,7 +7,8 @@ from typing import Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain.redrives import Redriving, Redrivings
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.results import of_redrive
+from fanin.entry.http.route import LoggedAction, Request, Route
 from fanin.entry.http.v1.parameters import GONE, page_of, paged
 from fanin.errors import ChannelRefused
 from fanin.wire import redrives as wire
@@ -19,6 +20,10 @@ def _redrive(fanin: Fanin, request: Request) -> Redriving:
     return fanin.redrives.redrive(request.batch_id, request.read())
 
 
+def _only_counts(request: Request) -> bool:
+    return bool(request.body.get("dry_run"))
+
+
 def _list(fanin: Fanin, request: Request) -> Redrivings:
     return fanin.redrives.redrives(request.batch_id, **page_of(request))
 
@@ -28,6 +33,7 @@ ROUTES: Final = (
     Route(
         "POST", f"{_BATCH}/redrive", "redriveBatch", "Send failed items again, each failure once",
         _redrive, wire.REDRIVING, body=wire.REDRIVE, errors=(*GONE, ChannelRefused),
+        action=LoggedAction(of_redrive, unless=_only_counts),
     ),
     Route(
         "GET", f"{_BATCH}/redrives", "listRedrives", "Redrives of a batch's failures, and their counts",

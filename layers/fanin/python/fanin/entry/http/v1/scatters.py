@@ -57,6 +57,7 @@ ROUTES: Final = (
         "POST", _ROOT, "startScatter", "Send a message to many, and gather their replies",
         _start, wire.SCATTERED, 201, body=wire.SCATTER, headers=KEY,
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
+        data_path=True,
     ),
     Route(
         "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, wire.SCATTERED,
@@ -77,10 +78,12 @@ ROUTES: Final = (
     Route(
         "POST", f"{names.API_ROOT}/replies", "reply", "Reply to scatters; of each recipient the first counts",
         _reply, wire.REPLY_RECEIPTS, body=wire.REPLIES, errors=GONE,
+        data_path=True,
     ),
     Route(
         "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", "Where to upload a large payload",
         _claim, wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST, errors=GONE,
+        data_path=True,
     ),
 )
 # fmt: on

@@ -1,0 +1,158 @@
+"""What an action is: when it is possible, what it asks, what it does, and what it says afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, TypeAlias, TypeVar
+
+from starlette.datastructures import ImmutableMultiDict
+
+from fanin.app.api import Fanin
+
+T = TypeVar("T")
+Facts: TypeAlias = tuple[tuple[str, str], ...]
+"""Labels and values that a page shows below each other."""
+Segments: TypeAlias = tuple[object, ...]
+"""The path of a page of the console."""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What an action has to work with.
+
+    Attributes:
+        fanin: the eight services.
+        now: tells the time, ms since the epoch.
+        asked: the parameters of the address, and the fields of the form.
+    """
+
+    fanin: Fanin
+    now: Callable[[], int]
+    asked: ImmutableMultiDict[str, str]
+
+    def text(self, name: str) -> str:
+        """What somebody has typed into a field; empty if nothing."""
+        return self.asked.get(name, "").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a form.
+
+    Attributes:
+        name: of the parameter.
+        label: for people.
+        value: at first.
+        kind: of the HTML element: ``text``, ``number``, ``checkbox`` or ``hidden``.
+        hint: what can be typed.
+        most: of a number, its maximum; of a text, its length.
+    """
+
+    name: str
+    label: str = ""
+    value: str = ""
+    kind: str = "text"
+    hint: str = ""
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a page asks once, before anything is done.
+
+    Attributes:
+        says: what will happen, in sentences with numbers.
+        button: the act in words, with its number; empty if there is nothing to do.
+        facts: the numbers as they are now.
+        warning: what cannot be undone.
+        fields: what the act needs to know.
+        narrowing: what the numbers depend on. A form of its own asks again with other values.
+        address: parameters of the address of the act. They are kept there, and not in fields, because a form
+            changes the line ends of what it sends.
+    """
+
+    says: tuple[str, ...]
+    button: str
+    facts: Facts = ()
+    warning: str = ""
+    fields: tuple[Field, ...] = ()
+    narrowing: tuple[Field, ...] = ()
+    address: Mapping[str, object] = field(default_factory=dict)
+
+
+class Result(StrEnum):
+    """What became of an action."""
+
+    DONE = "done"
+    PARTLY = "partly"
+    """Something was done, and something is left."""
+    NOTHING = "nothing"
+    """Nothing had to be done, or could be."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page that shows what was done."""
+
+    text: str
+    segments: Segments
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an action did.
+
+    Attributes:
+        result: what became of it.
+        says: that in one sentence, with numbers from the answer of the service.
+        numbers: the same for the log, by the names that the API's log has for them.
+        facts: what else there is to know.
+        lines: a list of findings.
+        links: where to look at it.
+        again: the words of a button that goes on; empty if nothing is left.
+        address: parameters with which it goes on.
+        gone: whether the subject no longer has a page.
+    """
+
+    result: Result
+    says: str
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    facts: Facts = ()
+    lines: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    again: str = ""
+    address: Mapping[str, object] = field(default_factory=dict)
+    gone: bool = False
+
+
+def nothing(says: str, **numbers: int) -> Outcome:
+    """The outcome of an action that changed nothing."""
+    return Outcome(Result.NOTHING, says, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Generic[T]):
+    """One action on a batch, a buffer, a route or a registration.
+
+    Attributes:
+        name: in addresses.
+        operation: what the API calls it, as in the OpenAPI document; the action log has that name.
+        title: of its button.
+        hint: what it does, in a few words.
+        why_not: why it is not possible, in a sentence; empty if it is.
+        ask: reads the numbers, and says what will happen.
+        do: does it. Doing it twice changes nothing more than doing it once.
+        danger: whether it cannot be undone.
+    """
+
+    name: str
+    operation: str
+    title: str
+    hint: str
+    why_not: Callable[[T], str]
+    ask: Callable[[Press, T], Question]
+    do: Callable[[Press, T], Outcome]
+    danger: bool = False

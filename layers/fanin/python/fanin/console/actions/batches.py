@@ -1,0 +1,195 @@
+"""Actions on a whole batch: close, cancel, remove, verify, and telling its targets again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fanin.console.actions.action import Action, Outcome, Press, Question, Result, nothing
+from fanin.console.actions.failures import REDRIVE, RELEASE
+from fanin.console.actions.progress import facts_of, not_done, state_of
+from fanin.console.actions.verify import VERIFY
+from fanin.console.actions.words import are, between, counted, was
+from fanin.domain.batch import Batch, Kind, State
+from fanin.domain.targets import TargetState
+
+
+def _not_closed(batch: Batch) -> str:
+    if batch.kind is not Kind.BATCH:
+        return f"A {batch.kind} is not closed by hand."
+    if batch.state is State.OPEN:
+        return ""
+    return f"The batch is {state_of(batch)}: it takes no more items anyway."
+
+
+def _ask_close(press: Press, batch: Batch) -> Question:
+    progress = press.fanin.ledger.status(batch.batch_id)
+    items, (low, high) = progress.batch.items, not_done(progress)
+    if not high:
+        then = f"{_all(items)}, so it completes at once."
+    elif low == high:
+        then = f"It completes when the {counted(high, 'item')} that {are(high)} not done {are(high)} done."
+    else:
+        then = f"It completes when the {between(low, high, 'item')} that are not done are done."
+    return Question(
+        (f"The batch takes no more items: it stays at {counted(items, 'item')}.", then),
+        f"Close the batch at {counted(items, 'item')}",
+        facts_of(progress),
+    )
+
+
+def _close(press: Press, batch: Batch) -> Outcome:
+    after = press.fanin.ledger.close(batch.batch_id)
+    if after.state is State.COMPLETE:
+        says = f"The batch is closed and complete: {_all(after.items).lower()}."
+        return Outcome(Result.DONE, says, {"items": after.items, "not_done": 0})
+    if after.state is not State.CLOSED:
+        return nothing(f"Nothing was done: the batch is {state_of(after)} meanwhile.")
+    progress = press.fanin.ledger.status(batch.batch_id)
+    low, high = not_done(progress)
+    left = f"{between(low, high, 'item')} {are(high)} not done yet"
+    says = f"The batch takes no more items. It has {after.items:,}, and {left}."
+    return Outcome(Result.DONE, says, {"items": after.items, "not_done": high})
+
+
+def _all(items: int) -> str:
+    return f"All {items:,} items are done" if items else "It has no items"
+
+
+def _not_cancelled(batch: Batch) -> str:
+    if batch.kind is Kind.BUFFER:
+        return "A buffer's batch is not cancelled by hand. Change the limit of the buffer, or delete it."
+    return f"The {batch.kind} has ended: it is {state_of(batch)}." if batch.state.terminal else ""
+
+
+def _ask_cancel(press: Press, batch: Batch) -> Question:
+    progress = press.fanin.ledger.status(batch.batch_id)
+    low, high = not_done(progress)
+    given_up = between(low, high, "item")
+    return Question(
+        (
+            f"{given_up} {are(high)} not done: nobody waits for {'it' if high == 1 else 'them'} any longer."
+            if high
+            else f"{_all(progress.batch.items)}.",
+            "Acknowledgements that come later change nothing. Consumers drop the messages once they know.",
+        ),
+        f"Cancel {given_up} that {are(high)} not done" if high else f"Cancel the {batch.kind}",
+        facts_of(progress),
+        warning="This cannot be undone.",
+    )
+
+
+def _cancel(press: Press, batch: Batch) -> Outcome:
+    after = press.fanin.ledger.cancel(batch.batch_id)
+    if after.state is not State.CANCELLED:
+        return nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} meanwhile.")
+    progress = press.fanin.ledger.status(batch.batch_id)
+    low, high = not_done(progress)
+    left = f"{between(low, high, 'item')} of {after.items:,} {was(high)} not done"
+    says = f"The {batch.kind} is cancelled: {left}."
+    return Outcome(Result.DONE, says, {"items": after.items, "not_done": high})
+
+
+def _not_removed(batch: Batch) -> str:
+    live = f"The {batch.kind} is {state_of(batch)}; only what has ended is removed."
+    return "" if batch.state.terminal else live
+
+
+def _ask_remove(_: Press, batch: Batch) -> Question:
+    what = f"the {batch.kind} and its {counted(batch.items, 'item')}"
+    says = [f"{what.capitalize()} can no longer be read or redriven."]
+    says += [f"Its {counted(batch.failed, 'failure')} and their messages go with it."] if batch.failed else []
+    says += ["Its end is announced all the same."]
+    return Question(
+        tuple(says),
+        f"Remove {what}",
+        (("State", state_of(batch)), ("Items", f"{batch.items:,}"), ("Failed", f"{batch.failed:,}")),
+        warning="This cannot be undone.",
+    )
+
+
+def _remove(press: Press, batch: Batch) -> Outcome:
+    removed = press.fanin.ledger.remove(batch.batch_id)
+    if not removed.batches:
+        return Outcome(Result.NOTHING, f"Nothing was done: the {batch.kind} was removed before.", gone=True)
+    says = f"The {batch.kind} and its {counted(removed.items, 'item')} are removed."
+    return Outcome(Result.DONE, says, {"batches": removed.batches, "items": removed.items}, gone=True)
+
+
+def _not_redelivered(batch: Batch) -> str:
+    if not batch.targets:
+        return "Nobody is to be told of its end: it was opened without targets."
+    live = f"The {batch.kind} is {state_of(batch)}; targets are told when it ends."
+    return "" if batch.state.terminal else live
+
+
+def _ask_redeliver(press: Press, batch: Batch) -> Question:
+    reports = press.fanin.ledger.targets(batch.batch_id).targets
+    parked = sum(one.state is TargetState.PARKED for one in reports)
+    untried = sum(one.state is TargetState.PENDING for one in reports)
+    told = sum(one.state is TargetState.DELIVERED for one in reports)
+    again = parked + untried
+    facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in reports)
+    if not again:
+        return Question(("No target is parked, and none waits for its first try.",), "", facts)
+    return Question(
+        (
+            f"{counted(parked, 'target')} {are(parked)} parked, {untried:,} never tried: told again.",
+            f"{counted(told, 'target')} that {are(told)} told already {are(told)} left alone.",
+        ),
+        f"Tell {counted(again, 'target')} again",
+        facts,
+    )
+
+
+def _redeliver(press: Press, batch: Batch) -> Outcome:
+    before = press.fanin.ledger.targets(batch.batch_id).targets
+    again = sum(one.state in {TargetState.PARKED, TargetState.PENDING} for one in before)
+    after = press.fanin.ledger.redeliver(batch.batch_id).targets
+    facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in after)
+    if not again:
+        return Outcome(Result.NOTHING, "Nothing was sent: no target is parked or untried.", facts=facts)
+    says = f"{counted(again, 'target')} {are(again)} told again, of {len(after):,}."
+    return Outcome(Result.DONE, says, {"told_again": again, "targets": len(after)}, facts)
+
+
+def _how_far(state: TargetState, error: str | None) -> str:
+    return f"{state}: {error}" if error else str(state)
+
+
+CLOSE: Final = Action(
+    "close", "closeBatch", "Close", "It takes no more items", _not_closed, _ask_close, _close
+)
+CANCEL: Final = Action(
+    "cancel",
+    "cancelBatch",
+    "Cancel",
+    "Give up what is not done",
+    _not_cancelled,
+    _ask_cancel,
+    _cancel,
+    danger=True,
+)
+REMOVE: Final = Action(
+    "remove",
+    "removeBatch",
+    "Remove",
+    "It can no longer be read",
+    _not_removed,
+    _ask_remove,
+    _remove,
+    danger=True,
+)
+REDELIVER: Final = Action(
+    "redeliver",
+    "redeliverTargets",
+    "Tell targets again",
+    "Those that are parked",
+    _not_redelivered,
+    _ask_redeliver,
+    _redeliver,
+)
+ACTIONS: Final[Mapping[str, Action[Batch]]] = {
+    one.name: one for one in (CLOSE, REDRIVE, RELEASE, VERIFY, REDELIVER, CANCEL, REMOVE)
+}
+"""By name, in the order of their buttons."""

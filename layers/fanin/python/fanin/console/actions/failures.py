@@ -1,0 +1,200 @@
+"""Actions on the failed items of a batch: send them again, or give up those that are held."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fanin.console.actions.action import Action, Link, Outcome, Press, Question, Result, nothing
+from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
+from fanin.console.actions.paging import pages
+from fanin.console.actions.progress import state_of
+from fanin.console.actions.words import are, counted, was
+from fanin.domain.batch import Batch, Kind, Mode
+from fanin.domain.limits import MAX_PAGE
+from fanin.domain.redrives import Redrive, Redriving
+from fanin.domain.selection import Selection
+from fanin.errors import FaninError
+
+NAMED: Final = 5
+"""Batches with redriven items that an outcome links to."""
+
+
+def _not_redriven(batch: Batch) -> str:
+    if batch.kind is not Kind.BATCH:
+        return f"The messages of a {batch.kind} mean nothing in another batch: start another {batch.kind}."
+    if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
+        return "Failures can be sent again when the batch has ended: it does not hold failed items."
+    if batch.held or batch.may_hold_more:
+        return ""
+    if not batch.state.terminal:
+        return "No item is held."
+    return "" if batch.failed or batch.failed_more else "No item has failed."
+
+
+def _request(press: Press, *, dry_run: bool) -> Redrive:
+    chosen = selection_of(press.asked)
+    return Redrive(chosen.errors, chosen.ranges, press.text("queue") or None, dry_run)
+
+
+def _ask_redrive(press: Press, batch: Batch) -> Question:
+    request = _request(press, dry_run=True)
+    found = press.fanin.redrives.redrive(batch.batch_id, request)
+    least = "" if found.finished else "at least "
+    says = [described(request)]
+    if found.items:
+        messages = counted(found.items, "message")
+        where = f"to {request.queue_url}" if request.queue_url else "to the queue that it came from"
+        says.append(f"{least.capitalize()}{messages} {are(found.items)} sent again, each {where}.")
+        says.append(
+            "They become the items of a new batch, which names this one as the one that it retries."
+            if batch.state.terminal
+            else "They keep their items, and this batch goes on waiting for them."
+        )
+        if not found.finished:
+            says.append("Counting took too long to finish: all that match are sent, in the background.")
+    else:
+        says.append(_none(found))
+    queue = request.queue_url
+    return Question(
+        tuple(filter(None, says)),
+        f"Send {least}{counted(found.items, 'message')} again" if found.items else "",
+        (("To send", f"{found.items:,}"), *_left(found)),
+        narrowing=(*fields_of(request), queue_field(queue or "")),
+        address={**address_of(request), "queue": queue},
+    )
+
+
+def _redrive(press: Press, batch: Batch) -> Outcome:
+    request = _request(press, dry_run=False)
+    found = press.fanin.redrives.redrive(batch.batch_id, request)
+    refused = sum(found.refused.values())
+    left = found.not_kept + refused
+    numbers = {"items": found.items, "already": found.already, "not_kept": found.not_kept, "refused": refused}
+    numbers |= {} if found.batch_id is None else {"batch_id": found.batch_id}
+    facts = (("Sent", f"{found.items:,}"), *_left(found))
+    links = _links(press, batch, found)
+    if not found.finished:
+        says = f"{counted(found.items, 'message')} sent so far; the service goes on with the rest by itself."
+        return Outcome(Result.PARTLY, says, numbers, facts, links=links)
+    if not found.items:
+        return Outcome(Result.NOTHING, f"Nothing was sent. {_none(found)}", numbers, facts, links=links)
+    says = f"{counted(found.items, 'message')} sent again."
+    if left:
+        says += f" {counted(left, 'failure')} could not be sent, and {are(left)} as before."
+    return Outcome(Result.PARTLY if left else Result.DONE, says, numbers, facts, links=links)
+
+
+def _none(found: Redriving) -> str:
+    """Why nothing is sent."""
+    left = found.not_kept + sum(found.refused.values())
+    if left:
+        return f"Of {counted(left, 'failure')} none can be sent."
+    if found.already:
+        return f"{counted(found.already, 'failure')} {was(found.already)} redriven before."
+    return "No failure matches." if found.finished else "Nothing to send was found so far; press again."
+
+
+def _left(found: Redriving) -> tuple[tuple[str, str], ...]:
+    """What is not sent, and why."""
+    named = ", ".join(map(str, found.not_kept_items))
+    more = ", \u2026" if found.not_kept > len(found.not_kept_items) else ""
+    which = f": items {named}{more}" if named else ""
+    facts = [("Redriven before", f"{found.already:,}")] if found.already else []
+    facts += [("Message not kept", f"{found.not_kept:,}{which}")] if found.not_kept else []
+    facts += [("Cannot be sent", f"{count:,}: {why}") for why, count in found.refused.items()]
+    return tuple(facts)
+
+
+def _links(press: Press, batch: Batch, found: Redriving) -> tuple[Link, ...]:
+    """The batches that have the items now."""
+    batches = {found.batch_id} if found.batch_id is not None and found.items else set()
+    if found.already:
+        before = press.fanin.redrives.redrives(batch.batch_id).redrives
+        batches |= {one.batch_id for one in before if one.batch_id is not None}
+    others = sorted(batches - {batch.batch_id}, reverse=True)[:NAMED]
+    return tuple(Link(f"Batch {one}, which retries them", ("batches", one)) for one in others)
+
+
+def _not_released(batch: Batch) -> str:
+    if not batch.holds:
+        return "The batch holds no items: an item that fails in it is done."
+    if batch.state.terminal:
+        return f"The batch is {state_of(batch)}: nothing is held any more."
+    return "" if batch.held or batch.may_hold_more else "No item is held."
+
+
+def _ask_release(press: Press, batch: Batch) -> Question:
+    chosen = selection_of(press.asked)
+    held, every = _held(press, batch.batch_id, chosen)
+    items = f"{'' if every else 'at least '}{counted(held, 'held item')}"
+    says, button = [described(chosen)], ""
+    if held or not every:
+        says += [
+            f"{items[0].upper()}{items[1:]} {are(held)} marked as failed, which counts as done.",
+            "When nothing else is pending, the batch completes with these failures.",
+            "Their messages stay with the batch, and can be redriven when it has ended.",
+        ]
+        button = f"Give up {items}" if held else "Look further, and give up what is held"
+    else:
+        says.append("No held item matches.")
+    return Question(
+        tuple(filter(None, says)),
+        button,
+        (("Held, of those that match", f"{'' if every else 'at least '}{held:,}"),),
+        warning="This cannot be undone." if button else "",
+        narrowing=fields_of(chosen),
+        address=address_of(chosen),
+    )
+
+
+def _held(press: Press, batch_id: int, chosen: Selection) -> tuple[int, bool]:
+    """How many held items a selection has, and whether all failures were looked at."""
+    held, cursor = 0, None
+    for _ in pages(press.now):
+        page = press.fanin.ledger.failures(batch_id, cursor=cursor, limit=MAX_PAGE)
+        held += sum(one.held and chosen.takes(one.ordinal, one.reason) for one in page.failures)
+        cursor = page.cursor
+        if cursor is None:
+            return held, True
+    return held, False
+
+
+def _release(press: Press, batch: Batch) -> Outcome:
+    chosen = selection_of(press.asked)
+    released, cursor, trouble = 0, press.text("cursor") or None, ""
+    row = batch
+    for page in pages(press.now):
+        try:
+            found = press.fanin.ledger.release(batch.batch_id, chosen, cursor=cursor)
+        except FaninError as error:
+            if not page:
+                raise
+            trouble = f" Then: {error}"  # what was released before stays so
+            break
+        released, cursor, row = released + found.released, found.cursor, found.batch
+        if cursor is None:
+            break
+    numbers = {"released": released}
+    ended = f"The batch is {state_of(row)}."
+    if cursor is not None:
+        says = f"{counted(released, 'held item')} given up so far. {trouble.strip()}".strip()
+        address = {**address_of(chosen), "cursor": cursor}
+        return Outcome(Result.PARTLY, says, numbers, again="Go on with the rest", address=address)
+    if not released:
+        return nothing(f"Nothing was given up: no held item matches. {ended}", **numbers)
+    return Outcome(Result.DONE, f"{counted(released, 'held item')} given up. {ended}", numbers)
+
+
+REDRIVE: Final = Action(
+    "redrive", "redriveBatch", "Redrive", "Send failed messages again", _not_redriven, _ask_redrive, _redrive
+)
+RELEASE: Final = Action(
+    "release",
+    "releaseItems",
+    "Release",
+    "Give up held items",
+    _not_released,
+    _ask_release,
+    _release,
+    danger=True,
+)

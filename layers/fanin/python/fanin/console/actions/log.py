@@ -1,0 +1,75 @@
+"""The action log of a console: what its buttons did, who pressed them, and with what outcome.
+
+The last entries are kept in memory for the page. Each is also written as one line of JSON, with the fields of
+the API's action log, to the logger ``fanin.console``; whoever serves the console decides where that goes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from fanin.console.actions.action import Result, Segments
+from fanin.wire.actions import MESSAGE, Action, log_fields
+
+LOGGER: Final = "fanin.console"
+KEPT: Final = 200
+"""Entries that a console keeps; the oldest is forgotten for another."""
+MAX_SAYS: Final = 300
+MAX_ASKED: Final = 100
+"""Characters that an entry keeps of a sentence, and of a choice: both may quote what somebody has sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One press of a button.
+
+    Attributes:
+        record: the same as the API logs it.
+        action: title of the action.
+        kind: of its subject, such as ``batch``.
+        subject: id or name of the subject.
+        segments: path of the subject's page.
+        result: what became of it.
+        says: that in a sentence. It may quote a user's text, so only the page has it.
+        asked: what was chosen: errors, ranges, a queue. It is a user's text, too.
+    """
+
+    record: Action
+    action: str
+    kind: str
+    subject: str
+    segments: Segments
+    result: Result
+    says: str
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+class Log:
+    """Keeps and writes entries. Threads share it.
+
+    Args:
+        logger: gets each entry as a line of JSON.
+    """
+
+    def __init__(self, logger: logging.Logger | None = None) -> None:
+        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._lock = threading.Lock()
+        self._logger = logger or logging.getLogger(LOGGER)
+
+    def add(self, entry: Entry) -> None:
+        """Keep an entry, and write it."""
+        with self._lock:
+            self._entries.append(entry)
+        level = logging.WARNING if entry.result is Result.FAILED else logging.INFO
+        self._logger.log(level, "%s", json.dumps({"message": MESSAGE, **log_fields(entry.record)}))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The latest entries, the newest first."""
+        with self._lock:
+            return tuple(reversed(self._entries))

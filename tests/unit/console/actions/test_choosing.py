@@ -1,0 +1,93 @@
+"""Which failures an action is about: errors and ranges through an address and back."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+from starlette.datastructures import ImmutableMultiDict
+
+from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
+from fanin.domain.selection import OrdinalRange, Selection
+from fanin.errors import InvalidRequest, RequestTooLarge
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "a & b=c",
+    "say \"no\"\nand 'no'\r\n",
+    "é漢\U0001f600",
+    "x" * 1_024,
+)
+
+
+def asked(**parameters: object) -> ImmutableMultiDict[str, str]:
+    return ImmutableMultiDict(parse_qsl(urlencode(parameters, doseq=True), keep_blank_values=True))
+
+
+def test_without_parameters_all_failures_are_meant() -> None:
+    assert selection_of(asked()) == Selection()
+    assert selection_of(asked(range="")) == Selection()
+    assert described(Selection()) == ""
+
+
+@pytest.mark.parametrize("error", HOSTILE)
+def test_an_error_comes_back_as_it_was(error: str) -> None:
+    chosen = Selection((error,), (OrdinalRange(0, 3), OrdinalRange(7, 8)))
+    assert selection_of(asked(**address_of(chosen))) == chosen
+
+
+@pytest.mark.parametrize("error", HOSTILE)
+def test_a_field_of_a_form_carries_an_error_without_line_ends(error: str) -> None:
+    # Given the hidden field of an error
+    hidden, ranges = fields_of(Selection((error,), (OrdinalRange(0, 3),)))
+    assert "\n" not in hidden.value
+    assert "\r" not in hidden.value
+    # When a browser sends it
+    sent = asked(**{hidden.name: hidden.value, ranges.name: ranges.value})
+    # Then it is the error
+    assert selection_of(sent) == Selection((error,), (OrdinalRange(0, 3),))
+
+
+@pytest.mark.parametrize(
+    ("text", "ranges"),
+    [
+        ("7", [(7, 8)]),
+        ("0..100", [(0, 100)]),
+        (" 0 .. 100, 250,", [(0, 100), (250, 251)]),
+    ],
+)
+def test_ranges_are_typed(text: str, ranges: list[tuple[int, int]]) -> None:
+    assert selection_of(asked(range=text)).ranges == tuple(OrdinalRange(*one) for one in ranges)
+
+
+@pytest.mark.parametrize("text", ["a", "1-2", "5..5", "9..3", "-1", "\u0661", "1..2..3", "9" * 30])
+def test_what_is_not_a_range_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        selection_of(asked(range=text))
+
+
+def test_an_empty_error_does_not_mean_all() -> None:
+    with pytest.raises(InvalidRequest):
+        selection_of(asked(error=""))
+
+
+def test_too_many_are_refused() -> None:
+    with pytest.raises(RequestTooLarge):
+        selection_of(asked(range=",".join(map(str, range(101)))))
+
+
+def test_a_choice_is_described() -> None:
+    chosen = Selection(("disk full", "no"), (OrdinalRange(0, 3),))
+    assert described(chosen) == (
+        "Only failures whose error begins with \u201cdisk full\u201d or \u201cno\u201d and of the items 0..3."
+    )
+
+
+def test_a_long_choice_is_described_in_short() -> None:
+    text = described(Selection(tuple(f"{number}{'x' * 400}" for number in range(9))))
+    assert "or one of 4 more." in text
+    assert len(text) < 1_600
+
+
+def test_the_queue_is_a_field() -> None:
+    assert queue_field("work").value == "work"

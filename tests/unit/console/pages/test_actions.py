@@ -1,0 +1,272 @@
+"""The pages of actions: who may press, what a press answers, and what is in the log afterwards."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from fanin.console.actions.log import LOGGER
+from fanin.console.actions.subjects import BATCH, SUBJECTS
+from fanin.console.pages.actions import ROUTES
+from fanin.domain.batch import State
+from fanin.entry.http.table import ROUTES as ALL
+from fanin.testing import InMemoryService
+from fanin.wire.actions import Caller, CallerKind
+from fanin.wire.times import encode_time
+from tests.unit.console.pressing import ORIGIN, Person, form_of, text_of
+
+USER_KEY = "</title><script>alert('x')</script>&\"k\""
+
+
+@pytest.fixture
+def batch_id(service: InMemoryService) -> int:
+    """An open batch with a hostile user key, in which 3 of 10 items are done."""
+    batch = service.tracker.open(user_key=USER_KEY)
+    items = list(service.tracker.add(batch.batch_id, 10))
+    service.tracker.ack(items[:3])
+    return batch.batch_id
+
+
+def state(service: InMemoryService, batch_id: int) -> State:
+    return service.services.ledger.status(batch_id).batch.state
+
+
+def cancel(batch_id: int) -> str:
+    return f"/batches/{batch_id}/actions/cancel"
+
+
+class TestReadOnly:
+    def test_no_question_and_no_press_is_answered(self, service: InMemoryService, batch_id: int) -> None:
+        # Given somebody who knows a token, since the console once had buttons
+        writer, reader = Person(service), Person(service, write=False)
+        writer.look(cancel(batch_id))
+        reader.browser.cookies = writer.browser.cookies
+        reader.token = writer.token
+        # When
+        answers = [reader.look(cancel(batch_id)), reader.send(cancel(batch_id))]
+        # Then
+        for answer in answers:
+            assert answer.status_code == 403
+            assert "This console is read-only" in text_of(answer)
+            assert "fanin ui --write" in text_of(answer)
+        assert not reader.calls
+        assert state(service, batch_id) is State.OPEN
+        assert reader.console.log.entries() == ()
+
+    @pytest.mark.parametrize("route", [route for route in ROUTES if route.methods == {"POST"}])
+    def test_each_subject_is_refused(self, service: InMemoryService, route: object) -> None:
+        subject_path = re.sub(r"\{[a-z_]+\}", "1", route.path.replace("{action}", _any(route.path)))  # type: ignore[attr-defined]
+        reader = Person(service, write=False)
+        assert reader.send(subject_path).status_code == 403
+        assert not reader.calls
+
+    def test_buttons_are_not_offered(self, service: InMemoryService, batch_id: int) -> None:
+        batch = service.services.ledger.status(batch_id).batch
+        for write in (False, True):
+            templates = Person(service, write=write).console.templates
+            html = templates.render("batch_buttons.html", batch=batch)
+            assert ("cancel" in html) is write
+            html = templates.macro("actions_parts.html", "redrive_group", batch, "x")
+            assert "redrive" not in html  # the batch does not hold its failed items
+
+
+class TestForgery:
+    """A form that no page of this session has is refused, and does nothing."""
+
+    @pytest.fixture
+    def person(self, service: InMemoryService, batch_id: int) -> Person:
+        person = Person(service)
+        person.look(cancel(batch_id))
+        return person
+
+    def test_without_a_token(self, service: InMemoryService, person: Person, batch_id: int) -> None:
+        answer = person.browser.post(cancel(batch_id), data={"x": "y"}, headers={"Origin": ORIGIN})
+        self._refused(service, person, batch_id, answer)
+
+    def test_with_the_token_of_another_session(
+        self, service: InMemoryService, person: Person, batch_id: int
+    ) -> None:
+        other = Person(service)
+        other.look(cancel(batch_id))
+        assert other.token != person.token
+        person.token = other.token
+        self._refused(service, person, batch_id, person.send(cancel(batch_id)))
+
+    def test_with_a_token_in_the_address(
+        self, service: InMemoryService, person: Person, batch_id: int
+    ) -> None:
+        address = f"{cancel(batch_id)}?form_token={person.token}"
+        answer = person.browser.post(address, data={"x": "y"}, headers={"Origin": ORIGIN})
+        self._refused(service, person, batch_id, answer)
+
+    @pytest.mark.parametrize("token", ["", "0" * 64, "\u00e9", "%ED%A0%80"])
+    def test_with_what_is_not_a_token(
+        self, service: InMemoryService, person: Person, batch_id: int, token: str
+    ) -> None:
+        person.token = token
+        self._refused(service, person, batch_id, person.send(cancel(batch_id)))
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {},
+            {"Origin": "null"},
+            {"Origin": "https://evil.example"},
+            {"Origin": "http://127.0.0.1:8643"},
+            {"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"},
+            {"Origin": ORIGIN, "Sec-Fetch-Site": "same-site"},
+        ],
+    )
+    def test_from_another_site(
+        self, service: InMemoryService, person: Person, batch_id: int, headers: dict[str, str]
+    ) -> None:
+        answer = person.browser.post(cancel(batch_id), data={"form_token": person.token}, headers=headers)
+        self._refused(service, person, batch_id, answer)
+
+    def test_with_two_tokens(self, service: InMemoryService, person: Person, batch_id: int) -> None:
+        body = f"form_token={person.token}&form_token=other"
+        headers = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
+        answer = person.browser.post(cancel(batch_id), content=body, headers=headers)
+        self._refused(service, person, batch_id, answer)
+
+    def test_pages_let_browsers_name_the_origin_of_their_forms(self, person: Person, batch_id: int) -> None:
+        """Under ``no-referrer`` the Origin of a form is null (Fetch, "append a request Origin header")."""
+        assert person.look(cancel(batch_id)).headers["Referrer-Policy"] == "same-origin"
+
+    def test_without_a_session(self, service: InMemoryService, batch_id: int) -> None:
+        # Given a console that answers only who came by its launch link
+        person = Person(service, sessions=True)
+        person.look(f"{cancel(batch_id)}?launch={person.console.sessions.launch()}")
+        person.look(cancel(batch_id))
+        stranger = Person(service, sessions=True)
+        stranger.token = person.token
+        # Then a stranger cannot press, and who came can
+        self._refused(service, stranger, batch_id, stranger.send(cancel(batch_id)))
+        assert person.send(cancel(batch_id)).status_code == 200
+        assert state(service, batch_id) is State.CANCELLED
+
+    def _refused(self, service: InMemoryService, person: Person, batch_id: int, answer: object) -> None:
+        assert answer.status_code == 403  # type: ignore[attr-defined]
+        assert state(service, batch_id) is State.OPEN
+        assert person.calls["cancel"] == 0
+        assert person.console.log.entries() == ()
+
+
+class TestPages:
+    def test_fields_may_come_several_times_and_in_the_address(
+        self, service: InMemoryService, batch_id: int
+    ) -> None:
+        person = Person(service)
+        person.look(cancel(batch_id))
+        body = f"form_token={person.token}&range=3..5&range=7"
+        headers = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
+        person.browser.post(f"{cancel(batch_id)}?range=1", content=body, headers=headers)
+        assert person.console.log.entries()[0].asked == {"range": "1, 3..5, 7"}
+
+    def test_hostile_texts_are_escaped(self, service: InMemoryService, batch_id: int) -> None:
+        person = Person(service, name="<b>stack</b>", caller="<i>ada</i>")
+        for page in (
+            person.look(cancel(batch_id)),
+            person.send(cancel(batch_id)),
+            person.look(cancel(batch_id)),
+            person.look("/log"),
+        ):
+            for hostile in ("<script>alert", "<b>stack", "<i>ada"):
+                assert hostile not in page.text
+            assert len(page.text) < 100_000
+
+    def test_the_way_back_leads_to_the_subject(self, service: InMemoryService, batch_id: int) -> None:
+        asked = Person(service, root="/console").look(f"/console{cancel(batch_id)}")
+        assert f'href="/console/batches/{batch_id}">Back, change nothing' in asked.text
+        assert form_of(asked) == f"/console{cancel(batch_id)}"
+
+    @pytest.mark.parametrize("path", ["/batches/1/actions/explode", "/routes/a/actions/cancel"])
+    def test_other_actions_do_not_exist(self, service: InMemoryService, path: str) -> None:
+        person = Person(service)
+        assert person.look(path).status_code == 404
+        assert person.send(path).status_code == 404
+        assert not person.calls
+
+    @pytest.mark.parametrize(("batch", "status"), [("x", 400), ("1", 404), ("9" * 30, 400)])
+    def test_a_batch_that_does_not_exist_is_said(
+        self, service: InMemoryService, batch: str, status: int, batch_id: int
+    ) -> None:
+        person = Person(service)
+        person.look(cancel(batch_id))
+        assert person.look(f"/batches/{batch}/actions/cancel").status_code == status
+        assert person.send(f"/batches/{batch}/actions/cancel").status_code == status
+
+    def test_every_action_of_a_batch_has_a_page_within_bounds(
+        self, service: InMemoryService, batch_id: int
+    ) -> None:
+        for action in BATCH.actions.values():
+            person = Person(service)
+            answer = person.look(f"/batches/{batch_id}/actions/{action.name}")
+            assert answer.status_code in {200, 409}
+            assert sum(person.calls.values()) <= 3
+
+
+def test_each_press_is_in_the_log_with_who_and_what(
+    service: InMemoryService, batch_id: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    person = Person(service, caller="ada")
+    person.look(cancel(batch_id))
+    # When
+    with caplog.at_level(logging.INFO, LOGGER):
+        person.send(f"{cancel(batch_id)}?error=a%0Ab", note="")
+        person.send(cancel(batch_id))
+        person.send("/batches/1/actions/cancel")
+    # Then
+    missing, again, first = person.console.log.entries()
+    assert (first.action, first.kind, first.subject) == ("Cancel", "batch", str(batch_id))
+    assert (first.result, first.asked) == ("done", {"error": "a\nb"})
+    assert (again.result, missing.result) == ("nothing", "nothing")
+    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER]
+    assert lines[0] == {
+        "message": "action",
+        "action": "cancelBatch",
+        "at": encode_time(service.clock.now()),
+        "object": {"batch_id": str(batch_id)},
+        "caller": {"kind": "local", "id": "ada"},
+        "outcome": {"status": 200},
+        "result": {"result": "done", "items": 10, "not_done": 7},
+    }
+    assert lines[2]["outcome"] == {"status": 404, "code": "batch-not-found"}
+    assert person.token not in caplog.text
+
+
+def test_a_server_that_knows_the_caller_says_so(service: InMemoryService, batch_id: int) -> None:
+    # Given a server that puts the identity that signed a request into its scope
+    person = Person(service, caller="ada")
+    caller = Caller(CallerKind.IAM, "arn:aws:sts::1:assumed-role/ops/eve", account="1")
+    app = person.browser.app
+
+    async def server(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "fanin.caller": caller}, receive, send)
+
+    person.browser = TestClient(server, base_url=ORIGIN, follow_redirects=False)
+    # When
+    person.press(cancel(batch_id))
+    # Then
+    assert person.console.log.entries()[0].record.caller == caller
+
+
+def test_actions_have_the_names_of_the_api() -> None:
+    operations = {route.operation: route for route in ALL}
+    for subject in SUBJECTS:
+        for action in subject.actions.values():
+            route = operations[action.operation]
+            assert route.action is not None, "the API logs it, too"
+            assert re.findall(r"\{(\w+)\}", route.path) == list(subject.keys)
+
+
+def _any(path: str) -> str:
+    """An action that subjects of a path have."""
+    names = {"batches": "cancel", "buffers": "limit", "routes": "delete", "directory": "deregister"}
+    return names[path.split("/")[1]]

@@ -1,0 +1,62 @@
+"""The page of the action log."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from fanin.console.actions.action import Result
+from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, Entry
+from fanin.testing import InMemoryService
+from fanin.wire.actions import Action, Caller, CallerKind, Outcome
+from tests.unit.console.pressing import Person, text_of
+
+
+def entry(number: int, says: str = "done") -> Entry:
+    record = Action(
+        "redriveBatch", {"batch_id": str(number)}, Caller(CallerKind.LOCAL, "<i>ada"), Outcome(200), number
+    )
+    asked = {"error": "<b>disk</b> full"}
+    return Entry(record, "Redrive", "batch", str(number), ("batches", number), Result.DONE, says, asked)
+
+
+def test_an_empty_log_says_so(service: InMemoryService) -> None:
+    assert "No button was pressed" in text_of(Person(service).look("/log"))
+    assert "it has no buttons" in text_of(Person(service, write=False).look("/log"))
+
+
+def test_it_shows_who_did_what_to_what(service: InMemoryService) -> None:
+    person = Person(service)
+    person.console.log.add(entry(service.clock.now(), "5 messages sent again."))
+    answer = person.look("/log")
+    assert (
+        f"Redrive batch {service.clock.now()} error: <b>disk</b> full done 5 messages sent again. <i>ada"
+        in text_of(answer)
+    )
+    assert "<b>" not in answer.text
+    assert "<i>" not in answer.text
+    assert not person.calls
+
+
+def test_a_full_log_stays_under_100_kb(service: InMemoryService) -> None:
+    person = Person(service)
+    for number in range(KEPT):
+        person.console.log.add(replace(entry(number, "'" * MAX_SAYS), asked={"error": "&" * MAX_ASKED}))
+    # When its pages are read to the end
+    address: str | None = "/log"
+    seen: list[str] = []
+    while address:
+        answer = person.look(address)
+        assert len(answer.content) < 100_000
+        seen += re.findall(r'href="/batches/(\d+)"', answer.text)
+        following = re.search(r'href="(/log\?after=\d+)"', answer.text)
+        address = following[1] if following else None
+    # Then each entry was there once
+    assert seen == [str(number) for number in reversed(range(KEPT))]
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "9" * 50, "150"])
+def test_a_place_that_does_not_exist_is_not_an_error(service: InMemoryService, after: str) -> None:
+    assert Person(service).look(f"/log?after={after}").status_code == 200

@@ -1,0 +1,95 @@
+"""A person at the console: reads the question of an action, and presses its button."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html import unescape
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from fanin.console import Options, console
+from fanin.console.state import Console
+from fanin.testing import InMemoryService
+
+Response = Any
+ORIGIN = "http://127.0.0.1:8642"
+
+
+class Counted:
+    """Fanin, whose calls are counted by name."""
+
+    def __init__(self, fanin: Any, calls: Counter[str], before: Any = None) -> None:
+        self._fanin, self._calls, self._before = fanin, calls, before
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._fanin, name)
+        if not callable(found):
+            return Counted(found, self._calls, self)
+
+        def call(*args: Any, **more: Any) -> Any:
+            self._calls[name] += 1
+            return found(*args, **more)
+
+        return call
+
+
+class Person:
+    """Somebody with a browser, and a console that has buttons.
+
+    Args:
+        service: that the console shows.
+        fanin: what the console calls; the service by default.
+        options: of the console.
+
+    Attributes:
+        calls: of fanin by the console, by name.
+        console: the console.
+    """
+
+    def __init__(self, service: InMemoryService, fanin: Any = None, **options: Any) -> None:
+        self.calls: Counter[str] = Counter()
+        app = console(
+            Counted(fanin or service.services, self.calls),  # type: ignore[arg-type]
+            Options(**{"sessions": False, "write": True, **options}),
+            now=service.clock.now,
+        )
+        self.console: Console = app.state.console
+        self.browser = TestClient(app, base_url=ORIGIN, follow_redirects=False)
+        self.token = ""
+
+    def look(self, path: str) -> Response:
+        """Open a page."""
+        answer = self.browser.get(path)
+        if found := re.search(r'name="form_token" value="(\w+)"', answer.text):
+            self.token = found[1]
+        return answer
+
+    def press(self, path: str, **fields: str) -> Response:
+        """Open the question, and send its form to the address that it names; again, if it asks no more."""
+        asked = self.look(path)
+        target = form_of(asked) or path
+        return self.send(target, **fields)
+
+    def send(self, path: str, **fields: str) -> Response:
+        """Send a form with the token of the last question."""
+        return self.browser.post(path, data={"form_token": self.token, **fields}, headers={"Origin": ORIGIN})
+
+
+def form_of(answer: Response) -> str:
+    """The address of the form that does something; empty if a page has none."""
+    found = re.search(r'<form class="do" method="post" action="([^"]*)"', answer.text)
+    return unescape(found[1]) if found else ""
+
+
+def text_of(answer: Response) -> str:
+    """What a page says, in one line."""
+    (main,) = re.findall(r"<main.*?</main>", answer.text, re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", main)).split())
+
+
+def buttons_of(answer: Response) -> list[str]:
+    """The texts of the buttons of a page."""
+    found = re.findall(r"<button[^>]*>([^<]*)</button>", answer.text.partition("<main")[2])
+    return [unescape(text) for text in found]

@@ -1,0 +1,274 @@
+"""The action log: who called, on what, how it ended and what it did; and what is never in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fanin import errors
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.domain.selection import Selection
+from fanin.entry import observe
+from fanin.entry.http.application import application
+from fanin.entry.http.route import LoggedAction, Route
+from fanin.wire.actions import MAX_TEXT
+from tests.unit.entry.conftest import Client
+
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.secret.secret"  # noqa: S105 - nobody's
+ARN = "arn:aws:sts::123456789012:assumed-role/oncall/ada"
+IAM = {
+    "accessKey": "ASIASECRET",
+    "accountId": "123456789012",
+    "callerId": "AROASECRET:ada",
+    "cognitoIdentity": None,
+    "principalOrgId": "o-secret",
+    "userArn": ARN,
+    "userId": "AROASECRET:ada",
+}
+CLAIMS = {"sub": "ada", "client_id": "console", "iss": "https://id.example.com/", "jti": "secret"}
+
+Log = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Log:
+    """The lines that were logged, parsed."""
+    stream = StringIO()
+    monkeypatch.setattr(observe.logger.registered_handler, "stream", stream)
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def actions(lines: Log) -> Log:
+    """Those of them that are of actions."""
+    return lambda: [line for line in lines() if line["message"] == "action"]
+
+
+@pytest.fixture
+def batch(ledger) -> Batch:
+    """An open batch of three items, one of which failed and is held."""
+    opened = ledger.open(OpenBatch(user_key="secret", on_failure=OnFailure.HOLD))
+    group = ledger.add(opened.batch_id, 3)
+    ledger.fail([Failure(group[0], "secret reason")])
+    return opened
+
+
+def test_a_line_says_who_did_what_and_when(call: Client, batch: Batch, actions: Log) -> None:
+    call.authorizer = {"iam": IAM}
+    assert call("POST", f"/v1/batches/{batch.batch_id}/cancel").status == 200
+    (line,) = actions()
+    assert line["level"] == "INFO"
+    assert {name: line[name] for name in ("action", "at", "request_id", "object", "outcome", "result")} == {
+        "action": "cancelBatch",
+        "at": "2023-11-14T22:13:20.000Z",
+        "request_id": "request-of-gateway",
+        "object": {"batch_id": str(batch.batch_id)},
+        "outcome": {"status": 200},
+        "result": {"state": "cancelled", "items": 3},
+    }
+    assert line["caller"] == {"kind": "iam", "id": ARN, "account": "123456789012"}
+
+
+@pytest.mark.parametrize(
+    ("authorizer", "caller"),
+    [
+        ({"iam": IAM}, {"kind": "iam", "id": ARN, "account": "123456789012"}),
+        ({"iam": {**IAM, "userArn": None, "accountId": None}}, {"kind": "iam", "id": "AROASECRET:ada"}),
+        (
+            {"jwt": {"claims": CLAIMS, "scopes": None}},
+            {"kind": "jwt", "id": "ada", "issuer": "https://id.example.com/", "client": "console"},
+        ),
+        (
+            {"jwt": {"claims": {"client_id": "job", "iss": "https://id"}}},
+            {"kind": "jwt", "id": "job", "issuer": "https://id", "client": "job"},
+        ),
+        ({"jwt": {"claims": {"sub": 7}}}, {"kind": "jwt", "id": "7"}),
+        ({"jwt": {"claims": {"scope": "all"}}}, {"kind": "jwt", "id": ""}),
+        ({"iam": None, "jwt": None}, {"kind": "address", "id": "192.0.2.7"}),
+        (None, {"kind": "address", "id": "192.0.2.7"}),
+    ],
+)
+def test_the_caller_is_who_the_gateway_says(call: Client, batch: Batch, actions: Log, authorizer, caller):
+    call.authorizer = authorizer
+    call("POST", f"/v1/batches/{batch.batch_id}/close", headers={"authorization": f"Bearer {TOKEN}"})
+    (line,) = actions()
+    assert line["caller"] == caller
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "result"),
+    [
+        ("/close", None, {"state": "closed", "items": 3}),
+        ("/release", {}, {"released": 1, "more": False, "state": "open", "items": 3}),
+        (
+            "/release",
+            {"errors": ["other secret"]},
+            {"released": 0, "more": False, "state": "open", "items": 3},
+        ),
+        ("/verify", None, {"disagreements": 0, "repaired": False, "pending": 3, "more": False}),
+    ],
+)
+def test_a_line_has_in_numbers_what_was_done(call, batch: Batch, actions: Log, path, *, body, result) -> None:
+    assert call("POST", f"/v1/batches/{batch.batch_id}{path}", body).status == 200
+    (line,) = actions()
+    assert (line["outcome"], line["result"]) == ({"status": 200}, result)
+    assert "secret" not in json.dumps(line)
+
+
+def test_a_redrive_and_targets_told_again_say_how_many(call, batch: Batch, ledger, actions: Log) -> None:
+    # Given an ended batch with a failure whose message was not kept
+    ledger.release(batch.batch_id, Selection())
+    ledger.cancel(batch.batch_id)
+    # When it is redriven, and its targets are told again
+    call("POST", f"/v1/batches/{batch.batch_id}/redrive", {"errors": ["secret reason"]})
+    call("POST", f"/v1/batches/{batch.batch_id}/targets/redeliver")
+    # Then the log has the counts, and not the error that was selected
+    redrive, targets = actions()
+    assert (redrive["action"], redrive["outcome"]) == ("redriveBatch", {"status": 200})
+    assert {name: redrive["result"][name] for name in ("state", "items", "not_kept")} == {
+        "state": "finished",
+        "items": 0,
+        "not_kept": 1,
+    }
+    assert (targets["action"], targets["result"]) == ("redeliverTargets", {"targets": 0})
+    assert "secret" not in json.dumps(actions())
+
+
+def test_expiring_and_removing_say_which_batches_and_how_many(call, ledger, memory, actions: Log) -> None:
+    # Given an ended batch, and one that is idle
+    ended, _ = ledger.cancel(ledger.open(OpenBatch()).batch_id), ledger.open(OpenBatch())
+    # When the one is removed, and the other is orphaned
+    call("DELETE", f"/v1/batches/{ended.batch_id}")
+    memory.clock.advance(60)
+    call("DELETE", "/v1/batches", state="open", idle_since="2999-01-01T00:00:00Z")
+    # Then the log says so
+    removed, expired = actions()
+    assert (removed["action"], removed["object"]) == ("removeBatch", {"batch_id": str(ended.batch_id)})
+    assert removed["result"] == {"batches": 1, "items": 0}
+    assert expired["object"] == {"state": "open", "idle_since": "2999-01-01T00:00:00Z"}
+    assert (expired["action"], expired["result"]) == ("expireBatches", {"batches": 1, "items": 0})
+
+
+def test_a_refused_action_is_logged_with_its_code(call, actions: Log) -> None:
+    call("POST", "/v1/batches/7/cancel")
+    call("POST", "/v1/batches/seven/cancel")
+    call("POST", "/v1/batches/7/cancel", cursor="x")
+    missing, malformed, unread = actions()
+    assert missing["outcome"] == {"status": 404, "code": "batch-not-found"}
+    assert malformed["outcome"] == {"status": 400, "code": "invalid-request"}
+    assert malformed["object"] == {"batch_id": "seven"}
+    assert (unread["outcome"]["status"], unread["object"]) == (400, {"batch_id": "7"})
+    assert [line["result"] for line in actions()] == [{}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (errors.Throttled("secret"), {"status": 503, "code": "throttled"}),
+        (errors.FaninError("secret"), {"status": 500, "code": "internal-error"}),
+        (KeyError("secret"), {"status": 500, "code": "internal-error"}),
+    ],
+)
+def test_an_outcome_is_that_of_the_answer(actions: Log, error: Exception, outcome: dict[str, Any]) -> None:
+    def act(*_: object) -> None:
+        raise error
+
+    route = Route("DELETE", "/a/{name}", "a", "A", act, None, 204, action=LoggedAction())
+    answer = Client(application(SimpleNamespace, [route]))("DELETE", "/a/b")  # type: ignore[arg-type]
+    (line,) = actions()
+    assert line["outcome"] == outcome
+    assert (answer.status, answer.json["type"].rpartition(":")[2]) == tuple(outcome.values())
+    assert "secret" not in json.dumps(line)
+
+
+def test_deletions_say_whether_there_was_something(call, memory, actions: Log) -> None:
+    memory.channels.queues |= {"q": []}
+    call("PUT", "/v1/directory/cars/a", {"channel": "q"})
+    call("DELETE", "/v1/directory/cars/a")
+    call("DELETE", "/v1/routes/none")
+    call("DELETE", "/v1/buffers/none")
+    assert [(line["action"], line["object"], line["result"]) for line in actions()] == [
+        ("deregister", {"topic": "cars", "name": "a"}, {"deleted": True}),
+        ("deleteRoute", {"name": "none"}, {"deleted": False}),
+        ("deleteBuffer", {"name": "none"}, {}),
+    ]
+
+
+def test_what_defines_is_logged_by_name_and_without_its_body(call, actions: Log) -> None:
+    pattern = {"detail": {"colour": ["secret"]}}
+    call("PUT", "/v1/routes/red", {"topic": "cars", "pattern": pattern})
+    call("PUT", "/v1/buffers/jobs", {"limit": 5})
+    route, buffer = actions()
+    assert (route["action"], route["object"], route["outcome"]) == (
+        "putRoute",
+        {"name": "red"},
+        {"status": 200},
+    )
+    assert (buffer["action"], buffer["object"], buffer["result"]) == (
+        "defineBuffer",
+        {"name": "jobs"},
+        {"limit": 5},
+    )
+    assert "secret" not in json.dumps(route)
+
+
+def test_the_old_api_logs_its_actions_too(call, actions: Log) -> None:
+    exact = call("POST", "/api/v1/batch/exact", {"userKey": "secret"}).json["batchId"]
+    estimated = call("POST", "/api/v1/batch/estimated", {"userKey": "secret"}).json["batchId"]
+    call("POST", f"/api/v1/batch/exact/close/{exact}")
+    call("POST", f"/api/v1/batch/estimated/{estimated}/close")
+    call("DELETE", f"/api/v1/batch/estimated/{estimated}")
+    call("DELETE", "/api/v1/batch/exact/closed", since="32503680000000")
+    closed, closed_too, _, deleted = actions()
+    assert (closed["action"], closed["result"]) == ("carlyleCloseExact", {"complete": True})
+    assert (closed_too["object"], closed_too["result"]) == ({"batch_id": estimated}, {"complete": True})
+    assert deleted["object"] == {"since": "32503680000000"}
+    assert set(deleted["result"]) == {"batches", "items"}
+    assert "secret" not in json.dumps(actions())
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "query"),
+    [("/verify", None, {"repair": "false"}), ("/redrive", {"dry_run": True}, {})],
+)
+def test_what_changes_nothing_is_not_logged(call, batch: Batch, actions: Log, path, *, body, query) -> None:
+    assert call("POST", f"/v1/batches/{batch.batch_id}{path}", body, **query).status == 200
+    assert actions() == []
+
+
+def test_the_data_path_logs_nothing(call, ledger, lines: Log) -> None:
+    # When a batch is opened, filled, looked at, and its items are done and failed
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 2}).json
+    prefix = f"{batch_id}:{group['id']}"
+    assert call("POST", "/v1/acks", {"items": [f"{prefix}:0"]}).status == 200
+    assert call("POST", "/v1/failures", {"failures": [{"item": f"{prefix}:1", "reason": "x"}]}).status == 200
+    assert call("GET", f"/v1/batches/{batch_id}").status == 200
+    # Then there is no line at all
+    assert lines() == []
+
+
+def test_texts_of_a_hostile_caller_are_cut_off_and_cannot_break_a_line(call, actions: Log) -> None:
+    call.authorizer = {"jwt": {"claims": {"sub": 'a"}\n{"message":"action"\ud800' + "x" * 9_000}}}
+    call("POST", f"/v1/batches/{'9' * 5_000}/cancel")
+    call("DELETE", "/v1/batches", state="\x1b" * 5_000, idle_since="x", other="y" * 5_000)
+    first, second = actions()
+    assert first["object"]["batch_id"] == "9" * MAX_TEXT
+    assert first["caller"]["id"].startswith('a"}\n{"message":"action"?xxx')
+    assert len(first["caller"]["id"]) == MAX_TEXT
+    assert second["object"] == {"state": "\x1b" * MAX_TEXT, "idle_since": "x"}
+
+
+def test_a_line_has_neither_the_token_nor_the_keys_of_its_caller(call, batch: Batch, actions: Log) -> None:
+    for authorizer in ({"iam": IAM}, {"jwt": {"claims": CLAIMS}}):
+        call.authorizer = authorizer
+        call("POST", f"/v1/batches/{batch.batch_id}/close", headers={"authorization": TOKEN})
+    text = json.dumps(actions()).lower()
+    assert len(actions()) == 2
+    assert "secret" not in text
