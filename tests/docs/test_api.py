@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from fanin.domain.ids import MAX_COUNT
 from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, Caller, CallerKind, Outcome, log_fields
 from fanin.wire.batches import OPEN_BATCH
+from fanin.wire.times import decode_time
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
@@ -49,6 +52,38 @@ def test_it_has_the_limits_as_they_are() -> None:
     assert rows["`limit` of a batch"] == f"{limits.MAX_LIMIT:,}"
     assert rows["`lifetime`"] == f"{limits.MIN_LIFETIME} seconds to {limits.MAX_LIFETIME // 86_400} days"
     assert rows["page"] == f"{limits.MAX_PAGE:,}"
+
+
+def test_it_has_every_action_of_the_action_log() -> None:
+    section = TEXT.split("## The action log")[1].split("## ")[0]
+    rows = re.findall(r"^\| .+ \| (.+) \|$", section, re.MULTILINE)
+    told = re.findall(r"`(\w+)`", " ".join(rows))
+    assert sorted(told) == sorted(route.operation for route in ROUTES if route.action)
+    assert f" {MAX_TEXT:,} characters" in section
+
+
+def test_its_line_of_the_action_log_is_as_the_code_writes_it() -> None:
+    # Given the line, and the action that it tells of
+    section = TEXT.split("## The action log")[1].split("## ")[0]
+    line = json.loads(section.split("```json")[1].split("```")[0])
+    action = Action(
+        line["action"],
+        line["object"],
+        Caller(CallerKind(line["caller"].pop("kind")), **line["caller"]),
+        Outcome(**line["outcome"]),
+        decode_time(line["at"]),
+        line["result"],
+        line["request_id"],
+    )
+    # Then its fields are those that are logged, in their order
+    logged = {"level": "INFO", "message": MESSAGE, **log_fields(action)}
+    assert list(line) == list(logged)
+    assert line | {"caller": {"kind": action.caller.kind, **line["caller"]}} == logged
+    # And the query names fields that there are
+    query = section.split("```\n")[-2]
+    assert f'filter message = "{MESSAGE}"' in query
+    tops = {name.partition(".")[0] for name in re.findall(r"[a-z]+\.[a-z_]+", query)}
+    assert tops <= set(logged)
 
 
 def test_it_names_every_option_of_a_batch() -> None:
