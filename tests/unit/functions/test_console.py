@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.console import behind_api
+from fanin.console.actions.log import LOGGER
 from fanin.domain.batch import OpenBatch
 from fanin.entry import wiring
 from tests.unit.functions.conftest import load
@@ -22,6 +25,7 @@ CONTEXT = SimpleNamespace(
     aws_request_id="1",
     get_remaining_time_in_millis=lambda: 30_000,
 )
+ARN = "arn:aws:sts::123456789012:assumed-role/operator/jane"
 
 
 @pytest.fixture
@@ -43,6 +47,7 @@ def ask(path: str, method: str = "GET", body: str = "", **headers: str) -> dict[
         "headers": {"host": "api.example", **headers},
         "requestContext": {
             "http": {"method": method, "path": path.partition("?")[0], "sourceIp": "192.0.2.1"},
+            "authorizer": {"iam": {"userArn": ARN, "accountId": "123456789012"}},
             "domainName": "api.example",
             "stage": "$default",
         },
@@ -93,6 +98,26 @@ def test_buttons_are_a_setting(memory, monkeypatch, setting, text) -> None:
     monkeypatch.setenv(names.ENV_CONSOLE_WRITE, setting)
     behind_api._served.cache_clear()
     assert text in ask("/console/batches")["body"]
+
+
+def test_a_button_that_was_pressed_is_in_the_log_with_who_pressed_it(memory, monkeypatch, capsys) -> None:
+    # Given a console with buttons, and a batch
+    monkeypatch.setenv(names.ENV_CONSOLE_WRITE, "true")
+    behind_api._served.cache_clear()
+    logging.getLogger(LOGGER).handlers.clear()
+    batch = Services(memory.ports()).ledger.open(OpenBatch()).batch_id
+    address = f"/console/batches/{batch}/actions/cancel"
+    page = ask(address)
+    cookie = page["cookies"][0].partition(";")[0]
+    token = page["body"].partition('name="form_token" value="')[2].partition('"')[0]
+    # When somebody presses
+    answer = ask(address, "POST", f"form_token={token}", cookie=cookie, origin="https://api.example")
+    # Then it is done, and the log says by whom
+    assert answer["statusCode"] == 200
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"action"' in line]
+    (line,) = [one for one in lines if one["message"] == "action"]
+    assert line["action"] == "cancelBatch"
+    assert ARN in json.dumps(line)
 
 
 def test_a_form_of_another_site_is_refused(memory) -> None:

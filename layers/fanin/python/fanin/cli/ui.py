@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Annotated, Final
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -12,8 +12,6 @@ from fanin.cli.session import Session, session
 from fanin.errors import NotConfigured
 
 app = typer.Typer()
-
-_LOG: Final = logging.getLogger("fanin.console")
 
 
 @app.command()
@@ -77,11 +75,13 @@ def _name(run: Session) -> str:
 
 def _log_actions(run: Session) -> None:
     """Print what the buttons do, a line for each."""
+    from fanin.console.actions.log import LOGGER
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             run.remark(record.getMessage())
 
-    _LOG.setLevel(logging.INFO)
-    _LOG.addHandler(Lines())
-    _LOG.propagate = False
+    log = logging.getLogger(LOGGER)
+    log.setLevel(logging.INFO)
+    log.addHandler(Lines())
+    log.propagate = False

@@ -6,16 +6,22 @@ two answers that matters: another process may give the next one.
 
 from __future__ import annotations
 
+import logging
+import sys
 from functools import cache
 from typing import Any, Final
 
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from mangum import Mangum
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanin import names
 from fanin.app.services import Services
+from fanin.console.actions.log import LOGGER
 from fanin.console.application import console
 from fanin.console.options import Options
 from fanin.entry import wiring
+from fanin.entry.http.actions import caller_of
 from fanin.entry.settings import Settings
 
 COOKIE: Final = "__Host-fanin"
@@ -40,4 +46,29 @@ def _served() -> Mangum:
         secure=True,
         streams=False,
     )
-    return Mangum(console(Services(wiring.connect(settings)), options), lifespan="off")
+    _log_actions()
+    return Mangum(_Known(console(Services(wiring.connect(settings)), options)), lifespan="off")
+
+
+class _Known:
+    """Tells the pages who sends a request, as API Gateway has found out.
+
+    Args:
+        app: the pages.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["fanin.caller"] = caller_of(APIGatewayProxyEventV2(scope["aws.event"]))
+        await self._app(scope, receive, send)
+
+
+def _log_actions() -> None:
+    """Write what the buttons do to the function's log, a line of JSON each."""
+    log = logging.getLogger(LOGGER)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    if not log.handlers:
+        log.addHandler(logging.StreamHandler(sys.stdout))
