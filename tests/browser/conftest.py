@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -17,6 +19,8 @@ from tests.browser import chromium
 from tests.browser.faults import Faults
 from tests.browser.views import Motion, Scheme, View
 from tests.browser.visits import Visit
+
+HERE: Final = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +77,11 @@ def page(visit: Visit) -> Page:
 def faults(visit: Visit) -> Faults:
     """``faults.expect("404")`` accepts what would fail the test, and fails it if it does not happen."""
     return visit.faults
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run these tests last: asyncio.run does not work in a process while Playwright runs in it."""
+    items.sort(key=lambda item: HERE in item.path.parents)
 
 
 @pytest.hookimpl(wrapper=True)

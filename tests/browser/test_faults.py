@@ -9,10 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.browser.conftest import pytest_collection_modifyitems
 from tests.browser.example import example
 from tests.browser.faults import Faults
 from tests.browser.serving import served
@@ -101,6 +104,16 @@ def test_a_screenshot_of_every_test_is_kept_on_demand(
     monkeypatch.setenv(SCREENSHOTS, screenshots)
     visited("sound").passed()
     assert [path.name for path in artifacts.glob("test_batches-test_list-360-dark/*")] == kept
+
+
+def test_tests_in_a_browser_run_last() -> None:
+    # Given tests in the order of their folders
+    paths = [ROOT / "tests/browser/test_axe.py", ROOT / "tests/unit/test_a.py", ROOT / "tests/unit/test_b.py"]
+    items = cast("list[pytest.Item]", [SimpleNamespace(path=path) for path in paths])
+    # When pytest has collected them
+    pytest_collection_modifyitems(items)
+    # Then those in a browser come after all others
+    assert [item.path.name for item in items] == ["test_a.py", "test_b.py", "test_axe.py"]
 
 
 TESTS = """
