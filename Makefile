@@ -22,7 +22,8 @@ CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
-FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/infra tests/docs tests/mutants
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/infra tests/docs \
+	tests/mutants
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
@@ -46,7 +47,7 @@ $(READY): pyproject.toml
 	@echo 'installing into .venv; this takes some minutes, once'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@command -v node > /dev/null || $(MAKE) --no-print-directory $(BIN)/node
-	@$(BIN)/python -m tests.oracle.stores
+	@$(BIN)/python -m tests.npm
 	@touch $@
 
 # The CDK needs Node.js; if the machine has none, it comes from PyPI.
@@ -100,6 +101,7 @@ $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
 test: $(CLASSES) ## all tests, including the whole service on the emulator
 	$(TEST) --maxprocesses 4 $(FAST)
 	$(TEST) --maxprocesses 2 tests/e2e
+	$(TEST) --maxprocesses 2 tests/browser
 	$(TEST) --maxprocesses 2 --no-loadscope-reorder tests/spark
 
 check: lint ## lint and unit tests; run this before a commit

@@ -1,7 +1,4 @@
-"""Other programs that speak DynamoDB, and are not ours: what they answer, our stores must expect.
-
-python -m tests.oracle.stores        fetches the one that runs with every test
-"""
+"""Other programs that speak DynamoDB, and are not ours: what they answer, our stores must expect."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import platform
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fanin.local.stack import CHECKOUT, FOLDER
-from tests.oracle.packages import Package
+from tests.npm.packages import Package
 
 HOME: Final = CHECKOUT / FOLDER / "oracle"
 CHOICE: Final = "FANIN_ORACLE"
@@ -106,7 +102,3 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
         else:
             return
     raise TimeoutError(f"the second store did not answer on port {port} within {START_SECONDS:.0f} s")
-
-
-if __name__ == "__main__":
-    print(reason if (reason := absent()) else fetch(), file=sys.stderr)  # noqa: T201

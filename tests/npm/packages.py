@@ -1,4 +1,4 @@
-"""Packages of npm that hold a store: fetched once, checked, and unpacked."""
+"""Packages of npm that tests use: fetched once, checked, and unpacked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from fanin.local import locks
+
+
+class Unfetched(Exception):
+    """npm did not fetch a package; the message has what it said."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +33,16 @@ class Package:
     version: str
     integrity: str
 
-    def unpacked(self, home: Path) -> Path:
+    def unpacked(self, home: Path, finish: Callable[[Path], None] | None = None) -> Path:
         """Fetch the package into a folder of ``home``, unless it is there already.
 
+        Args:
+            home: where packages lie, each in a folder of its own.
+            finish: called with the package's folder after it was unpacked. A package that could not be
+                finished is fetched again the next time.
+
         Raises:
+            Unfetched: the registry cannot be reached, or does not have the package.
             ValueError: the archive is not the one that was published.
         """
         folder = home / f"{self.name.rpartition('/')[2]}-{self.version}"
@@ -47,26 +58,41 @@ class Package:
                 with tarfile.open(archive) as packed:
                     packed.extractall(new, filter="data")
                 archive.unlink()
+                if finish:
+                    finish(new / "package")
                 new.rename(folder)
         return folder / "package"
 
     def _fetch(self, folder: Path) -> Path:
-        subprocess.run(  # noqa: S603
-            [*_npm(), "pack", "--silent", f"{self.name}@{self.version}", "--pack-destination", folder],
+        package = f"{self.name}@{self.version}"
+        packing = subprocess.run(  # noqa: S603
+            [*_npm(), "pack", "--loglevel", "error", package, "--pack-destination", folder],
             cwd=folder,
-            check=True,
+            check=False,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
+        if packing.returncode:
+            raise Unfetched(f"npm cannot fetch {package}:\n{packing.stderr.strip()}")
         (archive,) = folder.glob("*.tgz")
         return archive
+
+
+def node() -> str:
+    """The command of Node.js, which may lie in the virtual environment only.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    found = shutil.which("node") or shutil.which("node", path=Path(sys.executable).parent)
+    if found is None:
+        raise FileNotFoundError("Node.js is not installed; run make setup, which brings it")
+    return found
 
 
 def _npm() -> list[str | Path]:
     """The command of npm; the Node.js that ``make setup`` takes from PyPI brings it without a link."""
     if npm := shutil.which("npm"):
         return [npm]
-    node = shutil.which("node") or shutil.which("node", path=Path(sys.executable).parent)
-    if node is None:
-        raise FileNotFoundError("neither npm nor node is installed; run make setup, which brings them")
-    return [node, Path(node).resolve().parents[1] / "lib/node_modules/npm/bin/npm-cli.js"]
+    return [node(), Path(node()).resolve().parents[1] / "lib/node_modules/npm/bin/npm-cli.js"]

@@ -1,4 +1,4 @@
-"""Packages that hold a store: fetched once, and only as they were published."""
+"""Packages of npm: fetched once, and only as they were published."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.packages import Package
+from tests.npm.packages import Package
 
 
 def archive() -> bytes:
@@ -61,3 +61,26 @@ def test_an_archive_that_was_changed_is_refused_and_fetched_again(fetched: list[
             changed.unpacked(tmp_path)
     assert not (tmp_path / "store-1.0").exists()
     assert len(fetched) == 2
+
+
+def test_a_package_that_could_not_be_finished_is_not_kept(fetched: list[str], tmp_path: Path) -> None:
+    package = Package("@maker/store", "1.0", INTEGRITY)
+    finished: list[str] = []
+
+    def fail(folder: Path) -> None:
+        raise OSError(f"no room for {folder.name}")
+
+    def finish(folder: Path) -> None:
+        finished.extend(path.name for path in folder.iterdir())
+        (folder / "store").rename(folder / "shop")
+
+    # Given a package whose last step fails
+    with pytest.raises(OSError, match="no room for package"):
+        package.unpacked(tmp_path, fail)
+    # When it is unpacked again, and once more
+    folders = [package.unpacked(tmp_path, finish) for _ in range(2)]
+    # Then it was fetched again and finished once
+    assert [folder / "shop" for folder in folders if (folder / "shop").exists()] == [
+        tmp_path / "store-1.0" / "package" / "shop"
+    ] * 2
+    assert (finished, fetched) == (["store"], ["@maker/store"] * 2)

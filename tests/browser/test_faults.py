@@ -1,0 +1,180 @@
+"""Faults of pages fail tests, whatever these assert, and what shows them is kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.conftest import pytest_collection_modifyitems
+from tests.browser.example import example
+from tests.browser.faults import Faults
+from tests.browser.serving import served
+from tests.browser.views import View
+from tests.browser.visits import ARTIFACTS, SCREENSHOTS, Visit
+
+Visited = Callable[[str], Visit]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with served(example) as url:
+        yield url
+
+
+@pytest.fixture
+def artifacts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(ARTIFACTS, str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def visited(browser: Browser, site: str, artifacts: Path) -> Iterator[Visited]:
+    """Opens a page as a test would, without failing this one."""
+    with ExitStack() as visits:
+
+        def visited(path: str) -> Visit:
+            visit = Visit(browser, View(), "test_batches-test_list[360-dark]")
+            visits.callback(visit.close)
+            visit.page.goto(f"{site}/{path}")
+            return visit
+
+        yield visited
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("inline-script", r"script-src-elem of the content security policy forbids inline"),
+        ("inline-style", r"style-src-attr of the content security policy forbids inline"),
+        ("foreign", r"request to another host than 127\.0\.0\.1:\d+: http://elsewhere\.invalid/pixel\.gif"),
+        ("throwing", r"uncaught: .*not a function"),
+        ("complaining", r"console: out of order \(http.*complaining\.js\)"),
+        ("incomplete", r"answer 404: GET http.*absent\.png"),
+        ("absent", r"answer 404: GET http.*absent"),
+    ],
+)
+def test_a_fault_is_found(visited: Visited, path: str, fault: str) -> None:
+    # Given a visit to a page with a fault
+    visit = visited(path)
+    # When it is checked
+    with pytest.raises(AssertionError) as failure:
+        visit.check()
+    # Then the message says what is wrong
+    assert re.search(fault, str(failure.value)), failure.value
+
+
+def test_a_sound_page_has_no_faults(page: Page, site: str) -> None:
+    page.goto(f"{site}/sound")
+    assert page.title() == "Sound"
+
+
+def test_a_stream_of_events_may_end_with_its_page(page: Page, site: str) -> None:
+    page.goto(f"{site}/streaming")
+    page.get_by_text("new").wait_for()
+    page.goto(f"{site}/sound")
+
+
+def test_a_test_may_expect_a_fault(page: Page, site: str, faults: Faults) -> None:
+    faults.expect("http://elsewhere.invalid/pixel.gif")
+    page.goto(f"{site}/foreign")
+
+
+def test_an_expected_fault_must_happen(visited: Visited) -> None:
+    visit = visited("sound")
+    visit.faults.expect("404")
+    with pytest.raises(AssertionError, match=r"did not happen:\n404"):
+        visit.check()
+
+
+@pytest.mark.parametrize(("screenshots", "kept"), [("", []), ("always", ["page.png"])])
+def test_a_screenshot_of_every_test_is_kept_on_demand(
+    visited: Visited, artifacts: Path, screenshots: str, kept: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SCREENSHOTS, screenshots)
+    visited("sound").passed()
+    assert [path.name for path in artifacts.glob("test_batches-test_list-360-dark/*")] == kept
+
+
+def test_tests_in_a_browser_run_last() -> None:
+    # Given tests in the order of their folders
+    paths = [ROOT / "tests/browser/test_axe.py", ROOT / "tests/unit/test_a.py", ROOT / "tests/unit/test_b.py"]
+    items = cast("list[pytest.Item]", [SimpleNamespace(path=path) for path in paths])
+    # When pytest has collected them
+    pytest_collection_modifyitems(items)
+    # Then those in a browser come after all others
+    assert [item.path.name for item in items] == ["test_a.py", "test_b.py", "test_axe.py"]
+
+
+TESTS = """
+import pytest
+from tests.browser.example import example
+from tests.browser.serving import served
+
+@pytest.fixture
+def site():
+    with served(example) as url:
+        yield url
+
+def test_fault(page, site):
+    page.goto(f"{site}/throwing")
+
+def test_assertion(page, site):
+    page.goto(f"{site}/sound")
+    assert page.title() == "Other"
+
+def test_sound(page, site):
+    page.goto(f"{site}/sound")
+"""
+
+
+@pytest.mark.usefixtures("browser")  # skips this where there is none
+def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path: Path) -> None:
+    # Given tests of which one has a page with a fault, and one fails by itself
+    (tmp_path / "test_inner.py").write_text(TESTS)
+    # When they run
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--rootdir",
+        tmp_path,
+        "-c",
+        ROOT / "pyproject.toml",
+    ]
+    run = subprocess.run(  # noqa: S603
+        [*command, "-p", "tests.browser.conftest", "-p", "no:cacheprovider", tmp_path / "test_inner.py"],
+        env={
+            **os.environ,
+            ARTIFACTS: str(tmp_path / "kept"),
+            SCREENSHOTS: "",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Then both have failed, and there is what shows why
+    assert re.findall(r"^FAILED \S*::(\w+)", run.stdout, re.MULTILINE) == ["test_fault", "test_assertion"], (
+        run.stdout
+    )
+    assert "uncaught: not a function" in run.stdout
+    assert "2 failed, 1 passed" in run.stdout
+    found = {str(path.relative_to(tmp_path / "kept")) for path in (tmp_path / "kept").rglob("*.*")}
+    assert found == {
+        f"test_inner-{test}/{name}"
+        for test in ("test_fault", "test_assertion")
+        for name in ("page.png", "reason.txt", "trace.zip")
+    }
+    assert "not a function" in (tmp_path / "kept/test_inner-test_fault/reason.txt").read_text()

@@ -1,0 +1,47 @@
+"""`make setup` fetches what tests need, and goes on without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser import axe, chromium
+from tests.npm.__main__ import fetch
+from tests.npm.packages import Package, Unfetched
+from tests.oracle import stores
+
+
+@pytest.fixture(autouse=True)
+def _linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that needs every package."""
+    monkeypatch.setattr(stores, "absent", lambda: None)
+    monkeypatch.setattr(chromium, "absent", lambda: None)
+    monkeypatch.setattr(chromium, "_installed", lambda: None)
+    monkeypatch.delenv(stores.CHOICE, raising=False)
+
+
+def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[Package] = []
+
+    def unpacked(package: Package, home: Path, finish: object = None) -> Path:
+        fetched.append(package)
+        return home
+
+    monkeypatch.setattr(Package, "unpacked", unpacked)
+    assert fetch() is None
+    assert fetched == [stores.DYNOXIDE, chromium.PACKAGE, axe.PACKAGE]
+
+
+def test_without_a_network_it_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Package] = []
+
+    def unpacked(package: Package, home: Path, finish: object = None) -> Path:
+        tried.append(package)
+        raise Unfetched(f"npm cannot fetch {package.name}")
+
+    monkeypatch.setattr(Package, "unpacked", unpacked)
+    assert fetch() == (
+        "npm cannot fetch @dynoxide/linux-x64\ngoing on without it; the tests that need it try again"
+    )
+    assert tried == [stores.DYNOXIDE]
