@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from fanin import names
 from fanin.console.options import Options
 
 UNKNOWN: Final = "\u2013"
@@ -49,11 +50,11 @@ class Templates:
 
         Args:
             segments: of the path; each is one segment, whatever characters it has.
-            query: parameters; those that are None or empty are left out.
+            query: parameters; those that are None or empty are left out, and a list is given value by value.
         """
         path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments) or "/"
-        given = {name: value for name, value in query.items() if value is not None and value != ""}
-        return self._options.root + path + (f"?{urlencode(given)}" if given else "")
+        given = {name: value for name, value in query.items() if value is not None and value not in ("", [])}
+        return self._options.root + path + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     @cached_property
     def _environment(self) -> Environment:
@@ -65,10 +66,17 @@ class Templates:
             lstrip_blocks=True,
         )
         environment.filters.update(
-            number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
+            number=number,
+            percent=percent,
+            when=when,
+            ago=self._ago,
+            span=span,
+            day=day,
+            compact=compact,
+            size=size,
         )
         environment.globals.update(
-            url=self.url, asset=self._asset, options=self._options, places=PLACES, here=""
+            url=self.url, asset=self._asset, options=self._options, places=PLACES, names=names, here=""
         )
         return environment
 
@@ -98,6 +106,14 @@ def compact(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.3g}"
+
+
+def size(count: int) -> str:
+    """A number of bytes, for people."""
+    for unit, of in (("MB", 1024 * 1024), ("KB", 1024)):
+        if count >= of:
+            return f"{count / of:.1f} {unit}"
+    return "1 byte" if count == 1 else f"{count:,} bytes"
 
 
 def percent(part: float, whole: float) -> str:
