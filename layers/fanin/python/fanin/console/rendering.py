@@ -66,14 +66,7 @@ class Templates:
             lstrip_blocks=True,
         )
         environment.filters.update(
-            number=number,
-            percent=percent,
-            when=when,
-            ago=self._ago,
-            span=span,
-            day=day,
-            compact=compact,
-            size=size,
+            number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
         )
         environment.globals.update(
             url=self.url, asset=self._asset, options=self._options, places=PLACES, names=names, here=""
@@ -106,14 +99,6 @@ def compact(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.3g}"
-
-
-def size(count: int) -> str:
-    """A number of bytes, for people."""
-    for unit, of in (("MB", 1024 * 1024), ("KB", 1024)):
-        if count >= of:
-            return f"{count / of:.1f} {unit}"
-    return "1 byte" if count == 1 else f"{count:,} bytes"
 
 
 def percent(part: float, whole: float) -> str:

@@ -25,6 +25,11 @@ class Excerpt:
     size: int
     cut: bool
 
+    @property
+    def length(self) -> str:
+        """The size of the whole text, for people."""
+        return f"{self.size / 1024:,.1f} KB" if self.size >= 1024 else f"{self.size} bytes"  # noqa: PLR2004
+
 
 def excerpts(texts: Sequence[str], *, most: int, room: int) -> list[Excerpt]:
     """The beginnings of the texts of a page.

@@ -25,6 +25,8 @@ FRAMES: Final = Place(
 )
 SHOWN: Final = 100
 """Ranges of missing envelopes of a page."""
+LISTED_LIVE: Final = 6_400
+"""Envelopes of a frame whose missing ranges are read again and again; a larger one has many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class Shown:
     frame: Frame
     row: Row
     begin: str | None
+
+    @property
+    def large(self) -> bool:
+        """Whether its missing envelopes are listed once, when the page is loaded."""
+        return self.frame.size > LISTED_LIVE
 
     @property
     def over(self) -> bool:
@@ -67,13 +74,17 @@ def frame_shown(console: Console, frame_id: int, cursor: str | None) -> Shown:
 
 def view(console: Console, frame_id: int, cursor: str | None) -> View:
     """The live part of the page."""
-    shown = frame_shown(console, frame_id, cursor)
+    row = sampled(console, console.fanin.ledger.status(frame_id))
+    shown = Shown(Frame.of(row.batch), row, cursor)
     render: Callable[..., str] = partial(console.templates.macro, "frames_parts.html")
-    return View(
-        {"progress": render("progress", shown), "missing": render("missing", shown)},
-        (shown.frame.state, shown.frame.missing, shown.row.done, shown.row.batch.failed),
-        over=shown.over,
-    )
+    fragments = {}
+    if not shown.large:
+        found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
+        shown = Shown(found, row, cursor)
+        fragments["missing"] = render("missing", shown)
+    fragments["progress"] = render("progress", shown)
+    facts = (shown.frame.state, shown.frame.missing, row.done, row.batch.failed)
+    return View(fragments, facts, over=shown.over)
 
 
 def frame(request: Request) -> Response:

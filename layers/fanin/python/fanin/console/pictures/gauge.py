@@ -33,7 +33,8 @@ def gauge(parts: Mapping[str, int], limit: int, label: str) -> Markup:
     at = _WHOLE * limit / whole
     drawn.append(_dash("limit", at - _TICK / 2, _TICK if total > limit else 0))
     return Markup(
-        '<svg class="gauge" viewBox="0 0 120 66" role="img" aria-label="{}"><path class="rest" d="{}"/>{}</svg>'
+        '<svg class="gauge" viewBox="0 0 120 66" role="img" aria-label="{}">'
+        '<path class="rest" d="{}"/>{}</svg>'
     ).format(label, _ARC, Markup("").join(drawn))
 
 
