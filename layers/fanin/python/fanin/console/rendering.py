@@ -13,7 +13,6 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from fanin import names
 from fanin.console.options import Options
 
 UNKNOWN: Final = "\u2013"
@@ -50,10 +49,10 @@ class Templates:
 
         Args:
             segments: of the path; each is one segment, whatever characters it has.
-            query: parameters; those that are None or empty are left out, and a list is given value by value.
+            query: parameters; none if it is None or empty, several if it has several values.
         """
         path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments) or "/"
-        given = {name: value for name, value in query.items() if value is not None and value not in ("", [])}
+        given = {name: value for name, value in query.items() if value is not None and value != ""}
         return self._options.root + path + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     @cached_property
@@ -69,7 +68,7 @@ class Templates:
             number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
         )
         environment.globals.update(
-            url=self.url, asset=self._asset, options=self._options, places=PLACES, names=names, here=""
+            url=self.url, asset=self._asset, options=self._options, places=PLACES, here=""
         )
         return environment
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin import names
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
 from fanin.console.pictures.gauge import gauge
@@ -20,6 +21,8 @@ from fanin.domain.batch import Batch
 from fanin.domain.buffer import Level
 from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
 
+REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
+"""The metric that counts refused puts, and its namespace: no call of the service says how many there were."""
 SHOWN: Final = 24
 """Buffers of a page; each is asked how full it is."""
 
@@ -78,9 +81,9 @@ class Shown:
     batch: Batch | None
 
 
-def levels_of(console: Console, names: Iterable[str]) -> tuple[Level, ...]:
-    """How full buffers are; without those that were deleted meanwhile."""
-    found = console.calls.map(partial(_level, console), names)
+def levels_of(console: Console, buffers: Iterable[str]) -> tuple[Level, ...]:
+    """How full buffers are, by their names; without those that were deleted meanwhile."""
+    found = console.calls.map(partial(_level, console), buffers)
     return tuple(level for level in found if level is not None)
 
 
@@ -135,6 +138,7 @@ def buffers(request: Request) -> Response:
         "buffers.html",
         here="buffers",
         listing=listing(console, cursor),
+        rejects=REJECTS,
         live=console.templates.url("live", "buffers", cursor=cursor),
     )
 
@@ -147,6 +151,7 @@ def buffer(request: Request) -> Response:
         "buffer.html",
         here="buffers",
         shown=buffer_shown(console, name),
+        rejects=REJECTS,
         live=console.templates.url("live", "buffers", name),
     )
 

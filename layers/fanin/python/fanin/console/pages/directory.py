@@ -138,7 +138,7 @@ def directory(request: Request) -> Response:
     console = console_of(request)
     if name := request.query_params.get("topic", "").strip():
         query = Query.of(name, request.query_params)
-        address = console.templates.url("directory", query.topic, attribute=list(query.attributes))
+        address = console.templates.url("directory", query.topic, attribute=query.attributes or None)
         return RedirectResponse(address, 303)
     topics = sorted({route.topic for route in _routes(console)})
     return console.page(request, "directory.html", here="directory", topics=topics)
@@ -147,7 +147,7 @@ def directory(request: Request) -> Response:
 def topic(request: Request) -> Response:
     console = console_of(request)
     query = Query.of(request.path_params["topic"], request.query_params)
-    again = {"attribute": list(query.attributes), "cursor": query.cursor}
+    again = {"attribute": query.attributes or None, "cursor": query.cursor}
     return console.page(
         request,
         "topic.html",

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from fanin.console.pages.directory import Query, registrations
 from fanin.console.state import console_of
 from fanin.domain.routing import Policy
+from fanin.names import ROUTE_RULE
 
 SHOWN: Final = 50
 """Routes of a page."""
@@ -45,6 +46,7 @@ def route(request: Request) -> Response:
         route=found,
         pattern=json.dumps(found.pattern, indent=2, ensure_ascii=False),
         policy=POLICIES[found.policy],
+        rule=ROUTE_RULE + found.name,
         query=query,
         receivers=receivers,
         more=cursor is not None,
