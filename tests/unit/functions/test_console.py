@@ -28,7 +28,7 @@ def test_it_hands_requests_to_the_console(monkeypatch, path) -> None:
     answer = load("console").handler(event, _context())
     # Then the console answers it
     assert answer["statusCode"] == 200
-    assert "No batch here" in answer["body"]
+    assert "No batches here" in answer["body"]
 
 
 def _context():
@@ -39,4 +39,5 @@ def _context():
         memory_limit_in_mb=512,
         invoked_function_arn="arn:aws:lambda:eu-west-1:123456789012:function:console",
         aws_request_id="1",
+        get_remaining_time_in_millis=lambda: 30_000,
     )

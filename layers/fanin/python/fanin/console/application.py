@@ -17,7 +17,17 @@ from starlette.staticfiles import StaticFiles
 from fanin.app.api import Fanin
 from fanin.console.live.feeds import Feeds
 from fanin.console.options import Options
-from fanin.console.pages import actions, batches, log, overview
+from fanin.console.pages import (
+    actions,
+    batches,
+    buffers,
+    directory,
+    frames,
+    log,
+    overview,
+    routes,
+    scatters,
+)
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
 from fanin.console.state import Console, console_of, status_of
@@ -28,6 +38,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     *batches.ROUTES,
     *actions.ROUTES,
     *log.ROUTES,
+    *scatters.ROUTES,
+    *frames.ROUTES,
+    *buffers.ROUTES,
+    *directory.ROUTES,
+    *routes.ROUTES,
 )
 KEPT: Final = "public, max-age=31536000, immutable"
 """Cache-Control of static files, whose addresses change with their content."""
@@ -54,9 +69,9 @@ def console(
     options = options or Options()
     given = {} if now is None else {"now": now}
     shared = Console(fanin, options, feeds=feeds, **given)
-    routes: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
+    served: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
     app = Starlette(
-        routes=[Mount(options.root, routes=routes)] if options.root else routes,
+        routes=[Mount(options.root, routes=served)] if options.root else served,
         middleware=[Middleware(Guard, options=options, sessions=shared.sessions)],
         exception_handlers={FaninError: _refused, HTTPException: _not_served},
     )

@@ -1,4 +1,4 @@
-"""The list of batches: by state, by user key or by metadata, page by page."""
+"""Lists of batches, of all or of those of a pattern: by state, by user key or by metadata, page by page."""
 
 from __future__ import annotations
 
@@ -35,6 +35,30 @@ _SORTS: Final[Mapping[str, Callable[[Row], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where batches are listed, and which.
+
+    Attributes:
+        name: first segment of its address, which the navigation shows as chosen.
+        title: its heading.
+        parts: template whose macro ``listing`` shows a page of it.
+        kind: only batches of this kind; None for all kinds.
+        state: of the batches that are shown unless another is asked for.
+        command: makes the first one, for lists that are empty.
+    """
+
+    name: str
+    title: str
+    parts: str
+    kind: Kind | None = None
+    state: State = State.OPEN
+    command: str = ""
+
+
+BATCHES: Final = Place("batches", "Batches", "batches_parts.html", command="fanin open")
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What a list shows.
 
@@ -46,6 +70,7 @@ class Query:
         down: whether the largest comes first.
         size: batches of a page.
         cursor: of the page before.
+        place: where it is shown.
     """
 
     state: State | None = State.OPEN
@@ -55,9 +80,10 @@ class Query:
     down: bool = True
     size: int = SIZES[0]
     cursor: str | None = None
+    place: Place = BATCHES
 
     @classmethod
-    def of(cls, asked: Mapping[str, str]) -> Self:
+    def of(cls, asked: Mapping[str, str], place: Place = BATCHES) -> Self:
         """Read the query of an address.
 
         Raises:
@@ -65,7 +91,7 @@ class Query:
         """
         search = asked.get("search", "").strip()
         by_key = bool(search) and "=" not in search
-        state = asked.get("state", "") or ("" if by_key else State.OPEN)
+        state = asked.get("state", "") or ("" if by_key else place.state)
         size = asked.get("size", str(SIZES[0]))
         sort = asked.get("sort", "")
         if size not in map(str, SIZES) or sort not in {"", *_SORTS}:
@@ -75,11 +101,12 @@ class Query:
         return cls(
             one_of(State, "state", state),
             search,
-            one_of(Kind, "kind", asked.get("kind", "")),
+            place.kind or one_of(Kind, "kind", asked.get("kind", "")),
             sort,
             asked.get("order", "down") != "up",
             int(size),
             asked.get("cursor") or None,
+            place,
         )
 
     def address(self, **other: object) -> dict[str, object]:
@@ -88,7 +115,7 @@ class Query:
         asked: dict[str, object] = {
             "state": self.state,
             "search": self.search,
-            "kind": self.kind,
+            "kind": None if self.place.kind else self.kind,
             "sort": self.sort,
             "order": order,
             "size": None if self.size == SIZES[0] else self.size,
@@ -153,38 +180,39 @@ def listing(console: Console, query: Query) -> Listing:
 def view(console: Console, query: Query) -> View:
     """The live part of the list."""
     shown = listing(console, query)
-    html = console.templates.macro("batches_parts.html", "listing", shown, query)
+    html = console.templates.macro(query.place.parts, "listing", shown, query)
     facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
     return View({"batches": html}, facts)
 
 
-def batches(request: Request) -> Response:
-    console = console_of(request)
-    query = Query.of(request.query_params)
-    if query.search.isascii() and query.search.isdigit():
-        return RedirectResponse(console.templates.url("batches", query.search), 303)
-    return console.page(
-        request,
-        "batches.html",
-        here="batches",
-        query=query,
-        listing=listing(console, query),
-        live=console.templates.url("live", "batches", **query.address(cursor=query.cursor)),
-        states=tuple(State),
-        kinds=tuple(Kind),
-        sizes=SIZES,
-        sorts=tuple(_SORTS),
-    )
+def routes(place: Place) -> tuple[Route, Route]:
+    """The routes of a list of batches: its pages, and what changes in them."""
+
+    def page(request: Request) -> Response:
+        console = console_of(request)
+        query = Query.of(request.query_params, place)
+        if query.search.isascii() and query.search.isdigit():
+            return RedirectResponse(console.templates.url(place.name, query.search), 303)
+        return console.page(
+            request,
+            "batches.html",
+            here=place.name,
+            query=query,
+            listing=listing(console, query),
+            live=console.templates.url("live", place.name, **query.address(cursor=query.cursor)),
+            states=tuple(State),
+            kinds=tuple(Kind),
+            sizes=SIZES,
+            sorts=tuple(_SORTS),
+        )
+
+    async def live(request: Request) -> Response:
+        console = console_of(request)
+        query = Query.of(request.query_params, place)
+        read = partial(view, console, query)
+        return events(console.feeds, (place.name, query), read, streams=console.options.streams)
+
+    return Route(f"/{place.name}", page, name=place.name), Route(f"/live/{place.name}", live)
 
 
-async def live(request: Request) -> Response:
-    console = console_of(request)
-    query = Query.of(request.query_params)
-    read = partial(view, console, query)
-    return events(console.feeds, ("batches", query), read, streams=console.options.streams)
-
-
-ROUTES: Final = (
-    Route("/batches", batches),
-    Route("/live/batches", live),
-)
+ROUTES: Final = routes(BATCHES)

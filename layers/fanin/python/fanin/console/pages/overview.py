@@ -12,12 +12,13 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
+from fanin.console.pages.buffers import levels_of
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.buffer import Level
 from fanin.domain.reports import Batches
-from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
+from fanin.errors import BatchGone, BatchNotFound
 
 COUNTED: Final = 100
 """Batches of a state that are counted; of more, the page says that there are more."""
@@ -130,16 +131,7 @@ def _newest(batch: Batch) -> int:
 
 
 def _levels(console: Console) -> tuple[Level, ...]:
-    names = [buffer.name for buffer in console.fanin.buffers.list(limit=SHOWN).buffers]
-    found = console.calls.map(partial(_level, console), names)
-    return tuple(level for level in found if level is not None)
-
-
-def _level(console: Console, name: str) -> Level | None:
-    try:
-        return console.fanin.buffers.status(name)
-    except BufferNotFound:
-        return None  # deleted since it was listed
+    return levels_of(console, [buffer.name for buffer in console.fanin.buffers.list(limit=SHOWN).buffers])
 
 
 def view(console: Console) -> View:

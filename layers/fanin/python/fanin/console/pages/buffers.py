@@ -1,0 +1,180 @@
+"""Buffers: how full each is, and one of them with its queue and its batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fanin import names
+from fanin.console.live.feeds import View
+from fanin.console.live.stream import events
+from fanin.console.pictures.gauge import gauge
+from fanin.console.state import Console, console_of
+from fanin.domain.batch import Batch
+from fanin.domain.buffer import Level
+from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
+
+REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
+"""The metric that counts refused puts, and its namespace: no call of the service says how many there were."""
+SHOWN: Final = 24
+"""Buffers of a page; each is asked how full it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How full a buffer is, and its picture."""
+
+    level: Level
+
+    @property
+    def waiting(self) -> int:
+        """Payloads that nobody has taken."""
+        return self.level.pending - self.level.taken
+
+    @property
+    def free(self) -> int:
+        return max(0, self.level.buffer.limit - self.level.pending)
+
+    @property
+    def full(self) -> bool:
+        return not self.free
+
+    @property
+    def consumers(self) -> int | None:
+        """Consumers that wait for work; None where work waits for them, and nobody counts them."""
+        return -self.level.count if self.level.count <= 0 else None
+
+    @property
+    def picture(self) -> Markup:
+        level = self.level
+        label = f"{level.pending:,} of {level.buffer.limit:,} slots in use, {level.taken:,} of them taken"
+        return gauge({"taken": level.taken, "waiting": self.waiting}, level.buffer.limit, label)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of buffers.
+
+    Attributes:
+        gauges: how full they are.
+        unreadable: names of those whose records cannot be read.
+        cursor: of the next page; None at the end.
+    """
+
+    gauges: tuple[Gauge, ...]
+    unreadable: tuple[str, ...]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One buffer, and the row of its batch; None if that is gone."""
+
+    gauge: Gauge
+    batch: Batch | None
+
+
+def levels_of(console: Console, buffers: Iterable[str]) -> tuple[Level, ...]:
+    """How full buffers are, by their names; without those that were deleted meanwhile."""
+    found = console.calls.map(partial(_level, console), buffers)
+    return tuple(level for level in found if level is not None)
+
+
+def _level(console: Console, name: str) -> Level | None:
+    try:
+        return console.fanin.buffers.status(name)
+    except BufferNotFound:
+        return None
+
+
+def listing(console: Console, cursor: str | None) -> Listing:
+    """Read one page: one call, and one for each buffer of it."""
+    page = console.fanin.buffers.list(cursor=cursor, limit=SHOWN)
+    levels = levels_of(console, [buffer.name for buffer in page.buffers])
+    return Listing(tuple(map(Gauge, levels)), page.unreadable, page.cursor)
+
+
+def buffer_shown(console: Console, name: str) -> Shown:
+    """Read one buffer: two calls."""
+    level = console.fanin.buffers.status(name)
+    try:
+        batch = console.fanin.ledger.status(level.buffer.batch_id).batch
+    except (BatchNotFound, BatchGone):
+        batch = None
+    return Shown(Gauge(level), batch)
+
+
+def view(console: Console, cursor: str | None) -> View:
+    """The live part of the list."""
+    shown = listing(console, cursor)
+    html = console.templates.macro("buffers_parts.html", "listing", shown)
+    return View({"buffers": html}, (tuple(map(_facts, shown.gauges)), shown.unreadable))
+
+
+def view_of(console: Console, name: str) -> View:
+    """The live part of the page of one buffer."""
+    shown = buffer_shown(console, name)
+    html = console.templates.macro("buffers_parts.html", "large", shown)
+    return View({"buffer": html}, (_facts(shown.gauge), None if shown.batch is None else shown.batch.failed))
+
+
+def _facts(one: Gauge) -> tuple[object, ...]:
+    level = one.level
+    return level.buffer, level.pending, level.taken, level.count, level.draining
+
+
+def buffers(request: Request) -> Response:
+    console = console_of(request)
+    cursor = request.query_params.get("cursor") or None
+    return console.page(
+        request,
+        "buffers.html",
+        here="buffers",
+        listing=listing(console, cursor),
+        rejects=REJECTS,
+        live=console.templates.url("live", "buffers", cursor=cursor),
+    )
+
+
+def buffer(request: Request) -> Response:
+    console = console_of(request)
+    name = request.path_params["name"]
+    return console.page(
+        request,
+        "buffer.html",
+        here="buffers",
+        shown=buffer_shown(console, name),
+        rejects=REJECTS,
+        live=console.templates.url("live", "buffers", name),
+    )
+
+
+async def live(request: Request) -> Response:
+    console = console_of(request)
+    cursor = request.query_params.get("cursor") or None
+    return _followed(console, ("buffers", cursor), partial(view, console, cursor))
+
+
+async def live_of(request: Request) -> Response:
+    console = console_of(request)
+    name = request.path_params["name"]
+    return _followed(console, ("buffer", name), partial(view_of, console, name))
+
+
+def _followed(console: Console, key: tuple[str, str | None], read: Callable[[], View]) -> Response:
+    return events(console.feeds, key, read, streams=console.options.streams)
+
+
+ROUTES: Final = (
+    Route("/buffers", buffers),
+    Route("/buffers/{name}", buffer),
+    Route("/live/buffers", live),
+    Route("/live/buffers/{name}", live_of),
+)

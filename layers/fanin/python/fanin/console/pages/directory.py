@@ -1,0 +1,179 @@
+"""The directory: who listens to a topic, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Self
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from fanin.console.live.feeds import View
+from fanin.console.live.stream import events
+from fanin.console.state import Console, console_of
+from fanin.domain import limits
+from fanin.domain.directory import Registration
+from fanin.domain.routing import Route as EventRoute
+from fanin.errors import InvalidRequest
+
+SHOWN: Final = 50
+"""Registrations of a page."""
+PAGES: Final = 10
+"""Pages of the service that one page goes through for registrations with the attributes that it shows."""
+ROUTES_READ: Final = 100
+"""Routes that are looked at for the topics that they name."""
+SOON: Final = 0.25
+"""A lease with less than this share of it left ends soon, unless a heartbeat comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a page of a topic shows.
+
+    Attributes:
+        topic: its name.
+        attributes: only registrations that have all of these, as ``name=value``.
+        cursor: of the page.
+    """
+
+    topic: str
+    attributes: tuple[str, ...] = ()
+    cursor: str | None = None
+
+    @classmethod
+    def of(cls, topic: str, asked: QueryParams) -> Self:
+        """Read the query of an address.
+
+        Raises:
+            InvalidRequest: the topic is not a name, or an attribute is not ``name=value``.
+        """
+        limits.name("topic", topic, limits.MAX_NAME)
+        texts = [text.strip() for text in asked.getlist("attribute")]
+        found = cls(topic, tuple(text for text in texts if text), asked.get("cursor") or None)
+        limits.pairs("attributes", found.wanted)
+        return found
+
+    @property
+    def wanted(self) -> Mapping[str, str]:
+        """The attributes by name.
+
+        Raises:
+            InvalidRequest: one is not ``name=value``.
+        """
+        pairs = [text.partition("=") for text in self.attributes]
+        if not all(name and separator for name, separator, _ in pairs):
+            raise InvalidRequest("an attribute is name=value, such as region=eu")
+        return {name: value for name, _, value in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A registration, and whether its lease ends soon."""
+
+    registration: Registration
+    soon: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One page of a topic.
+
+    Attributes:
+        listed: its registrations, by name.
+        cursor: of the next page; None at the end.
+        routes: routes that send events to it, as far as they were looked at.
+    """
+
+    listed: tuple[Listed, ...]
+    cursor: str | None
+    routes: tuple[str, ...]
+
+
+def listed(console: Console, registration: Registration) -> Listed:
+    """A registration as pages show it."""
+    left = registration.until - console.now()
+    return Listed(registration, left < SOON * 1000 * registration.lease)
+
+
+def registrations(console: Console, query: Query) -> tuple[tuple[Listed, ...], str | None]:
+    """Read one page of a topic. The service gives short pages where few have the attributes."""
+    found: list[Registration] = []
+    cursor = query.cursor
+    for _ in range(PAGES):
+        page = console.fanin.directory.page(
+            query.topic, attributes=query.wanted, cursor=cursor, limit=SHOWN - len(found)
+        )
+        found += page.registrations
+        cursor = page.cursor
+        if cursor is None or len(found) >= SHOWN:
+            break
+    return tuple(listed(console, one) for one in found), cursor
+
+
+def topic_shown(console: Console, query: Query) -> Topic:
+    """Read what the page of a topic shows: the first routes, and one page of the topic."""
+    routes = console.calls.submit(_routes, console)
+    found, cursor = registrations(console, query)
+    return Topic(found, cursor, tuple(route.name for route in routes.result() if route.topic == query.topic))
+
+
+def _routes(console: Console) -> Sequence[EventRoute]:
+    return console.fanin.routing.page(limit=ROUTES_READ).routes
+
+
+def view(console: Console, query: Query) -> View:
+    """The live part of the page of a topic."""
+    shown = topic_shown(console, query)
+    html = console.templates.macro("directory_parts.html", "topic", shown, query)
+    facts = tuple((one.registration.name, one.registration.until) for one in shown.listed)
+    return View({"topic": html}, (facts, shown.routes))
+
+
+def directory(request: Request) -> Response:
+    """Ask for a topic, and go to the page of one that was asked for."""
+    console = console_of(request)
+    if name := request.query_params.get("topic", "").strip():
+        query = Query.of(name, request.query_params)
+        address = console.templates.url("directory", query.topic, attribute=query.attributes or None)
+        return RedirectResponse(address, 303)
+    topics = sorted({route.topic for route in _routes(console)})
+    return console.page(request, "directory.html", here="directory", topics=topics)
+
+
+def topic(request: Request) -> Response:
+    console = console_of(request)
+    query = Query.of(request.path_params["topic"], request.query_params)
+    again = {"attribute": query.attributes or None, "cursor": query.cursor}
+    return console.page(
+        request,
+        "topic.html",
+        here="directory",
+        query=query,
+        shown=topic_shown(console, query),
+        live=console.templates.url("live", "directory", query.topic, **again),
+    )
+
+
+def registration(request: Request) -> Response:
+    console = console_of(request)
+    found = console.fanin.directory.get(request.path_params["topic"], request.path_params["name"])
+    return console.page(request, "registration.html", here="directory", one=listed(console, found))
+
+
+async def live(request: Request) -> Response:
+    console = console_of(request)
+    query = Query.of(request.path_params["topic"], request.query_params)
+    read = partial(view, console, query)
+    return events(console.feeds, ("directory", query), read, streams=console.options.streams)
+
+
+ROUTES: Final = (
+    Route("/directory", directory),
+    Route("/directory/{topic}", topic),
+    Route("/directory/{topic}/{name}", registration),
+    Route("/live/directory/{topic}", live),
+)

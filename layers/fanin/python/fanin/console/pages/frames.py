@@ -1,0 +1,109 @@
+"""Frames: their list, and one of them with its missing envelopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fanin.console.live.feeds import View
+from fanin.console.live.stream import events
+from fanin.console.pages.addresses import id_in
+from fanin.console.pages.batches import Place, routes
+from fanin.console.pages.progress import Row, sampled
+from fanin.console.state import Console, console_of
+from fanin.domain.batch import Kind, State
+from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame
+
+FRAMES: Final = Place(
+    "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES"
+)
+SHOWN: Final = 100
+"""Ranges of missing envelopes of a page."""
+LISTED_LIVE: Final = 6_400
+"""Envelopes of a frame whose missing ranges are read again and again; a larger one has many rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the page shows.
+
+    Attributes:
+        frame: the frame, and a page of its missing envelopes.
+        row: how far it is.
+        begin: cursor of the page; None at the beginning.
+    """
+
+    frame: Frame
+    row: Row
+    begin: str | None
+
+    @property
+    def large(self) -> bool:
+        """Whether its missing envelopes are listed once, when the page is loaded."""
+        return self.frame.size > LISTED_LIVE
+
+    @property
+    def over(self) -> bool:
+        return self.frame.state.terminal and self.row.batch.state.terminal
+
+    @property
+    def source(self) -> str:
+        return self.frame.about.get(SOURCE, "")
+
+    @property
+    def destination(self) -> str:
+        return self.frame.about.get(DESTINATION, "")
+
+    @property
+    def reply_to(self) -> str:
+        return self.frame.about.get(REPLY_TO, "")
+
+
+def frame_shown(console: Console, frame_id: int, cursor: str | None) -> Shown:
+    """Read what the page shows: two calls."""
+    progress = console.calls.submit(console.fanin.ledger.status, frame_id)
+    found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
+    return Shown(found, sampled(console, progress.result()), cursor)
+
+
+def view(console: Console, frame_id: int, cursor: str | None) -> View:
+    """The live part of the page."""
+    row = sampled(console, console.fanin.ledger.status(frame_id))
+    shown = Shown(Frame.of(row.batch), row, cursor)
+    render: Callable[..., str] = partial(console.templates.macro, "frames_parts.html")
+    fragments = {}
+    if not shown.large:
+        found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
+        shown = Shown(found, row, cursor)
+        fragments["missing"] = render("missing", shown)
+    fragments["progress"] = render("progress", shown)
+    facts = (shown.frame.state, shown.frame.missing, row.done, row.batch.failed)
+    return View(fragments, facts, over=shown.over)
+
+
+def frame(request: Request) -> Response:
+    console = console_of(request)
+    frame_id, cursor = id_in(request), request.query_params.get("cursor") or None
+    shown = frame_shown(console, frame_id, cursor)
+    live = console.templates.url("live", "frames", frame_id, cursor=cursor)
+    return console.page(request, "frame.html", here="frames", shown=shown, live=None if shown.over else live)
+
+
+async def live(request: Request) -> Response:
+    console = console_of(request)
+    frame_id, cursor = id_in(request), request.query_params.get("cursor") or None
+    read = partial(view, console, frame_id, cursor)
+    return events(console.feeds, ("frame", frame_id, cursor), read, streams=console.options.streams)
+
+
+ROUTES: Final = (
+    *routes(FRAMES),
+    Route("/frames/{batch_id}", frame),
+    Route("/live/frames/{batch_id}", live),
+)

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from fanin.console.pages.buffers import SHOWN, Gauge
+from fanin.domain.buffer import Buffer, BufferPage, FailedWork, Level
+from tests.unit.console.calls import Calls
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def words(page: str) -> str:
+    """What a page says, without its markup."""
+    cells = re.sub(r"</(dt|dd|p|li|a|span)>", " ", page)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", cells)))
+
+
+def filled(service, name: str = "renders", limit: int = 10, put: int = 0, taken: int = 0) -> list[str]:
+    """Define a buffer with work, of which some is taken; the receipts of that."""
+    buffers = service.services.buffers
+    buffers.define(name, limit)
+    for number in range(put):
+        buffers.put(name, [f"scene {number}"])
+    return [work.receipt for _ in range(taken) for work in buffers.take(name, wait=0)]
+
+
+def test_each_buffer_shows_how_full_it_is(service, browse) -> None:
+    # Given a buffer with five payloads, of which two are taken, and one that is empty
+    filled(service, "renders", 20, put=5, taken=2)
+    filled(service, "idle", 50)
+    # Then both say so, in words as well
+    page = browse().get("/buffers").text
+    said = words(page)
+    assert "renders 5 of 20 25.0 % 2 taken 3 waiting 15 free Work waits for consumers" in said
+    assert "idle 0 of 50 0 % 0 taken 0 waiting 50 free Nobody waits for work" in said
+    assert 'aria-label="5 of 20 slots in use, 2 of them taken"' in page
+    assert 'href="/buffers/renders"' in page
+
+
+def test_a_page_without_buffers_says_how_one_is_made(browse) -> None:
+    assert "<code>fanin buffer define NAME LIMIT</code>" in browse().get("/buffers").text
+
+
+def test_consumers_that_wait_are_counted(browse, service) -> None:
+    filled(service)
+    Calls(service, {"buffers.status": lambda level: level_of(3, taken=0, count=-2)})
+    assert "2 consumers waiting for work" in words(browse().get("/buffers/renders").text)
+    assert Gauge(level_of(3, taken=1, count=2)).consumers is None
+
+
+def level_of(pending: int, *, taken: int, count: int, limit: int = 10, draining: bool = False) -> Level:
+    return Level(Buffer("renders", limit, "q", owned=True, batch_id=1), count, pending, taken, draining)
+
+
+def test_a_full_buffer_says_what_that_means(service, browse) -> None:
+    filled(service, limit=4, put=4)
+    assert "full" in words(browse().get("/buffers").text)
+    assert "Full: puts are refused until work is done." in words(browse().get("/buffers/renders").text)
+
+
+def test_above_a_limit_that_was_lowered_the_buffer_drains(service, browse) -> None:
+    # Given a buffer whose limit is now less than what is in it
+    filled(service, limit=10, put=8, taken=1)
+    service.services.buffers.define("renders", 2)
+    # Then its page says why nothing can be put in, and for how long
+    page = browse().get("/buffers/renders").text
+    said = words(page)
+    assert "Draining: puts are refused until the work in it is done" in said
+    assert "8 to go." in said
+    assert "8 of 2 over the limit, which was lowered" in said
+    assert "400.0 %" in said
+    assert "0 free" in said
+
+
+def test_little_in_a_very_large_buffer_is_not_nothing(service, browse) -> None:
+    filled(service, limit=1_000_000, put=1)
+    assert "1 of 1,000,000 < 0.1 % 0 taken 1 waiting 999,999 free" in words(browse().get("/buffers").text)
+
+
+def test_a_buffer_shows_its_batch_its_queue_and_its_failures(service, browse) -> None:
+    # Given a buffer of which one payload was given up
+    (receipt,) = filled(service, put=3, taken=1)
+    service.services.buffers.done("renders", [], failures=[FailedWork(receipt, "no such scene")])
+    buffer = service.services.buffers.status("renders").buffer
+    # Then all of that is there, or a link away
+    page = browse().get("/buffers/renders").text
+    assert f'href="/batches/{buffer.batch_id}"' in page
+    assert f'<a href="/batches/{buffer.batch_id}/failures"><span class="count bad">1' in page.replace(
+        "\n", ""
+    )
+    assert buffer.queue in page
+    assert "made for this buffer" in page
+    # And nothing is claimed about what nobody counts
+    assert "<code>BufferRejects</code>" in page
+
+
+def test_a_buffer_whose_batch_is_gone_is_shown(service, browse) -> None:
+    filled(service)
+    batch_id = service.services.buffers.status("renders").buffer.batch_id
+    service.tracker.cancel(batch_id)
+    service.tracker.remove(batch_id)
+    page = browse().get("/buffers/renders")
+    assert page.status_code == 200
+    assert "its batch is gone" in page.text
+
+
+def test_every_buffer_is_on_one_page_when_paging_through(service, browse) -> None:
+    # Given more buffers than two pages have
+    names = [f"b{number:02}" for number in range(2 * SHOWN + 3)]
+    for name in names:
+        filled(service, name)
+    # When one follows the links
+    browser, address, seen = browse(), "/buffers", []
+    while address:
+        page = browser.get(address)
+        assert len(page.content) < 100_000
+        seen += re.findall(r'class="name" href="/buffers/([^"]*)"', page.text)
+        following = re.search(r'href="([^"]*)" rel="next"', page.text)
+        address = unescape(following[1]) if following else ""
+    # Then each was shown once
+    assert seen == names
+
+
+def test_a_page_lists_once_and_asks_each_buffer_once(service, browse) -> None:
+    for number in range(SHOWN + 5):
+        filled(service, f"b{number:02}")
+    calls = Calls(service)
+    browse().get("/buffers")
+    assert calls == {"buffers.list": 1, "buffers.status": SHOWN}
+
+
+def test_the_page_of_a_buffer_makes_two_calls(service, browse) -> None:
+    filled(service, put=3)
+    calls = Calls(service)
+    browse().get("/buffers/renders")
+    assert calls == {"buffers.status": 1, "ledger.status": 1}
+
+
+def test_buffers_that_cannot_be_read_are_named_and_hide_no_other(service, browse) -> None:
+    filled(service)
+
+    def spoiled(page: BufferPage) -> BufferPage:
+        return BufferPage(page.buffers, None, (HOSTILE, "other"))
+
+    Calls(service, {"buffers.list": spoiled})
+    page = browse().get("/buffers").text
+    assert "renders" in words(page)
+    assert "cannot be read" in page
+    assert 'href="/buffers/other"' in page
+    assert "<script>alert" not in page
+
+
+def test_a_buffer_that_is_deleted_meanwhile_is_left_out(service, browse) -> None:
+    filled(service, "a")
+    filled(service, "b")
+
+    def late(page: BufferPage) -> BufferPage:
+        service.tracker.buffers.delete("a")
+        return page
+
+    Calls(service, {"buffers.list": late})
+    page = browse().get("/buffers")
+    assert re.findall(r'class="name" href="/buffers/([^"]*)"', page.text) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/buffers/none", 404),
+        ("/buffers/a%2Fb", 404),
+        ("/buffers/%3Cscript%3E", 400),
+        ("/buffers/b%C3%BCffer", 400),
+        ("/buffers/a%3Fb", 400),
+        ("/buffers/a%25b", 400),
+        ("/buffers?cursor=%00", 400),
+    ],
+)
+def test_what_is_not_there_is_said(browse, address, status) -> None:
+    answer = browse().get(address)
+    assert answer.status_code == status
+    assert "This could not be shown" in answer.text
+    assert "<script>" not in answer.text
+
+
+def test_the_live_views_show_the_same(service, browse) -> None:
+    filled(service, limit=20, put=5)
+    browser = browse(streams=False)
+    for address in ("/buffers", "/buffers/renders"):
+        live = unescape(re.search(r'data-live="([^"]*)"', browser.get(address).text)[1])
+        told = browser.get(live).text
+        assert "5 of 20 slots in use" in told
+        assert "event: over" not in told

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from fanin.console.pages.directory import PAGES, SHOWN
+from fanin.domain.directory import Register
+from fanin.domain.routing import PutRoute
+from tests.unit.console.calls import Calls
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+@pytest.fixture
+def queue(service) -> str:
+    return service.queue("cars", channel=True)
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'class="name" href="/directory/[^"/]*/([^"/]*)"', page)
+
+
+def registered(service, queue: str, name: str, topic: str = "cars", lease: int = 600, **attributes) -> None:
+    service.services.directory.register(Register(topic, name, queue, attributes, lease))
+
+
+def test_the_directory_asks_for_a_topic_and_names_those_of_the_routes(service, browse) -> None:
+    for name, topic in (("a", "cars"), ("b", "audit"), ("c", "cars")):
+        service.services.routing.put(PutRoute(name, {"source": [name]}, topic))
+    page = browse().get("/directory").text
+    assert re.findall(r'<li><a href="/directory/([^"]*)">', page) == ["audit", "cars"]
+    assert 'name="topic"' in page
+    assert "<code>fanin directory register TOPIC NAME QUEUE</code>" in page
+
+
+def test_the_form_leads_to_a_topic(browse) -> None:
+    asked = {"topic": " cars ", "attribute": ["region=eu", "", "model=m&m=1"]}
+    answer = browse().get("/directory", params=asked)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/directory/cars?attribute=region%3Deu&attribute=model%3Dm%26m%3D1"
+
+
+def test_a_topic_lists_who_listens_and_until_when(service, queue, browse) -> None:
+    registered(service, queue, "vin-1", region="eu")
+    registered(service, queue, "vin-2", lease=3_600, region="us")
+    registered(service, queue, "other", topic="buses")
+    service.clock.sleep(500)
+    page = browse().get("/directory/cars").text
+    assert names(page) == ["vin-1", "vin-2"]
+    first, second = page.split('<th scope="row">')[1:]
+    assert "in 1 min 40 s" in first
+    assert "ends soon" in first
+    assert "region=eu" in first
+    assert queue in first
+    assert "ends soon" not in second
+
+
+def test_a_registration_whose_lease_is_over_is_not_there(service, queue, browse) -> None:
+    registered(service, queue, "vin-1", lease=60)
+    service.clock.sleep(61)
+    page = browse().get("/directory/cars").text
+    assert names(page) == []
+    assert "<code>fanin directory register cars NAME QUEUE</code>" in page
+    assert browse().get("/directory/cars/vin-1").status_code == 404
+
+
+def test_a_topic_says_by_which_routes_its_events_come(service, queue, browse) -> None:
+    service.services.routing.put(PutRoute("orders", {"source": ["orders"]}, "cars"))
+    service.services.routing.put(PutRoute("other", {"source": ["orders"]}, "audit"))
+    page = browse().get("/directory/cars").text
+    assert re.findall(r'href="/routes/([^"]*)"', page) == ["orders"]
+
+
+def test_only_those_with_all_attributes_are_shown(service, queue, browse) -> None:
+    registered(service, queue, "a", region="eu", model="m1")
+    registered(service, queue, "b", region="eu", model="m2")
+    registered(service, queue, "c", region="us", model="m1")
+    page = browse().get("/directory/cars", params={"attribute": ["region=eu", "model=m1", " "]}).text
+    assert names(page) == ["a"]
+    # And the form has them, with room for one more
+    assert re.findall(r'name="attribute"(?: value="([^"]*)")?', page) == ["region=eu", "model=m1", ""]
+
+
+def test_few_among_many_are_found_page_by_page(service, queue, browse) -> None:
+    # Given a registration that stands behind more others than one look reaches
+    for number in range(SHOWN * PAGES + 5):
+        registered(service, queue, f"vin-{number:04}", region="us")
+    registered(service, queue, "z", region="eu")
+    browser, calls = browse(), Calls(service)
+    page = browse().get("/directory/cars?attribute=region%3Deu").text
+    # Then the first page says that it found none so far, and made no more calls than it may
+    assert names(page) == []
+    assert "on this page" in page
+    assert calls == {"directory.page": PAGES, "routing.page": 1}
+    # And the next page has it, and nothing else
+    following = unescape(re.search(r'href="([^"]*)" rel="next"', page)[1])
+    assert names(browser.get(following).text) == ["z"]
+
+
+def test_everyone_is_on_one_page_when_paging_through(service, queue, browse) -> None:
+    wanted = [f"vin-{number:04}" for number in range(2 * SHOWN + 3)]
+    for name in wanted:
+        registered(service, queue, name)
+    browser, address, seen = browse(), "/directory/cars", []
+    while address:
+        page = browser.get(address).text
+        seen += names(page)
+        following = re.search(r'href="([^"]*)" rel="next"', page)
+        address = unescape(following[1]) if following else ""
+    assert seen == wanted
+
+
+def test_a_full_page_is_small_whatever_is_registered(service, queue, browse) -> None:
+    attributes = {f"{number:02}" + "'" * 62: "'" * 256 for number in range(16)}
+    for number in range(SHOWN):
+        registered(service, queue, f"{number:03}" + "v" * 125, topic="t" * 128, **attributes)
+    page = browse().get("/directory/" + "t" * 128)
+    assert len(names(page.text)) == SHOWN
+    assert len(page.content) < 100_000
+    assert "and 12 more" in page.text
+
+
+def test_a_registration_shows_all_that_is_known(service, queue, browse) -> None:
+    registered(service, queue, "vin:1.a", region="eu", note=HOSTILE)
+    page = browse().get("/directory/cars/vin%3A1.a").text
+    assert queue in page
+    assert "10 min" in page
+    assert "2026-11-23 09:00:00 UTC" in page
+    assert "<script>alert" not in page
+    assert HOSTILE in unescape(page)
+    assert 'href="/directory/cars"' in page
+
+
+def test_hostile_attributes_stay_texts(service, queue, browse) -> None:
+    registered(service, queue, "a", **{HOSTILE: HOSTILE})
+    for params in ({}, {"attribute": f"{HOSTILE}={HOSTILE}"}):
+        page = browse().get("/directory/cars", params=params).text
+        assert names(page) == ["a"]
+        assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/directory?topic=a%2Fb", 400),
+        ("/directory?topic=%3Cscript%3E", 400),
+        ("/directory/c%C3%A4rs", 400),
+        ("/directory/a%25b", 400),
+        ("/directory/a%3Fb", 400),
+        ("/directory/" + "t" * 129, 400),
+        ("/directory/cars?attribute=region", 400),
+        ("/directory/cars?attribute=%3Deu", 400),
+        ("/directory/cars?cursor=%00", 400),
+        ("/directory/cars/nobody", 404),
+        ("/directory/cars/a%20b", 400),
+        ("/directory/a/b/c", 404),
+    ],
+)
+def test_what_is_not_there_is_said(browse, address, status) -> None:
+    answer = browse().get(address)
+    assert answer.status_code == status
+    assert "This could not be shown" in answer.text
+    assert "<script>" not in answer.text
+
+
+def test_the_live_view_follows_heartbeats(service, queue, browse) -> None:
+    registered(service, queue, "vin-1", region="eu")
+    browser = browse(streams=False)
+    page = browser.get("/directory/cars?attribute=region%3Deu").text
+    address = unescape(re.search(r'data-live="([^"]*)"', page)[1])
+    assert address == "/live/directory/cars?attribute=region%3Deu"
+    service.clock.sleep(500)
+    assert "ends soon" in browser.get(address).text
+    registered(service, queue, "vin-1", region="eu")
+    assert "ends soon" not in browser.get(address).text

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import string
+
+import pytest
+from markupsafe import escape
+
+from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
+
+
+def html(text: str) -> int:
+    return len(str(escape(text)).encode())
+
+
+def test_short_texts_are_whole() -> None:
+    (one,) = excerpts(["ok"], most=10, room=100)
+    assert (one.text, one.size, one.cut) == ("ok", 2, False)
+
+
+def test_a_long_text_is_cut_and_says_how_long_it_is() -> None:
+    (one,) = excerpts(["x" * 5000], most=4096, room=10_000)
+    assert (len(one.text), one.size, one.cut) == (4096, 5000, True)
+
+
+def test_bytes_are_counted_and_no_character_is_cut_in_two() -> None:
+    (one,) = excerpts(["ü" * 10], most=5, room=100)
+    assert (one.text, one.size) == ("üü", 20)
+
+
+@pytest.mark.parametrize("character", [*string.printable, "ü", "€", "😀"])
+def test_the_room_is_that_of_the_html(character) -> None:
+    found = excerpts([character * 500] * 7, most=400, room=1000)
+    assert sum(html(one.text) for one in found) <= 1000
+
+
+def test_what_short_texts_do_not_need_is_for_those_that_follow() -> None:
+    *_, last = excerpts(["x", "y", "z" * 500], most=1000, room=300)
+    assert len(last.text) == 298
+
+
+def test_each_text_has_its_share_whatever_came_before() -> None:
+    first, second = excerpts(["x" * 500, "y" * 500], most=1000, room=300)
+    assert (len(first.text), len(second.text)) == (150, 150)
+
+
+def test_half_a_surrogate_pair_does_not_break_the_page() -> None:
+    (one,) = excerpts(["a\ud800b"], most=100, room=100)
+    assert one.text == "a\\ud800b"
+
+
+def test_the_length_is_that_of_the_whole_text() -> None:
+    assert Excerpt("", 1023, cut=True).length == "1023 bytes"
+    assert Excerpt("", 1536, cut=True).length == "1.5 KB"
+    assert Excerpt("", 200 * 1024, cut=True).length == "200.0 KB"
+
+
+def test_json_is_shown_with_its_own_characters() -> None:
+    assert shown_json({"a": "ü\n"}) == '{"a": "ü\\n"}'
+
+
+def test_json_that_cannot_be_written_says_so() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown_json(deep).startswith("(not shown:")

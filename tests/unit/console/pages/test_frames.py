@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+
+from fanin import Failure, OpenFrame
+from fanin.console.pages.frames import SHOWN
+from fanin.domain.frames import Ticket
+from tests.unit.console.calls import Calls
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def words(page: str) -> str:
+    """What a page says, without its markup."""
+    cells = re.sub(r"</(dt|dd|th|td|p|span)>", " ", page)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", cells)))
+
+
+def opened(service, size: int, **more) -> int:
+    return service.services.frames.open(OpenFrame(size, **more)).frame_id
+
+
+def handle(service, frame_id: int, *indices: int) -> None:
+    claims = service.services.frames.claim([Ticket(frame_id, index) for index in indices])
+    service.tracker.ack([claim.item for claim in claims])
+
+
+def test_the_list_has_frames_only(service, browse) -> None:
+    # Given a batch, and a frame of which one envelope was handled
+    service.tracker.open(user_key="of another kind")
+    frame_id = opened(service, 4, source="shop", destination="billing", user_key="orders")
+    handle(service, frame_id, 2)
+    # Then the list shows the frame, from whom to whom, and how far it is
+    page = browse().get("/frames").text
+    assert "of another kind" not in page
+    said = words(page)
+    assert "shop billing" in said
+    assert "1 of 4" in said
+    assert f'href="/frames/{frame_id}"' in page
+
+
+def test_an_empty_list_says_how_one_is_made(browse) -> None:
+    assert "<code>fanin frame open ENVELOPES</code>" in browse().get("/frames").text
+
+
+def test_a_frame_shows_what_is_missing(service, browse) -> None:
+    # Given a frame of which the second, fourth and fifth of six envelopes were handled
+    queue = service.queue("replies", channel=True)
+    frame_id = opened(
+        service, 6, source="shop", destination="billing", reply_to=queue, ttl=600, totals=["cents"]
+    )
+    handle(service, frame_id, 1, 3, 4)
+    # Then its page names the others as ranges, with both ends
+    page = browse().get(f"/frames/{frame_id}").text
+    rows = re.findall(r"<tr>(.*?)</tr>", page.partition('id="missing"')[2])
+    assert [words(row).split() for row in rows[1:]] == [["0", "0", "1"], ["2", "2", "1"], ["5", "5", "1"]]
+    # And everything else that is known
+    said = words(page)
+    for known in ("3 of 6", "shop", "billing", queue, "10 min", "cents", "closed delivering"):
+        assert known in said
+
+
+def test_failed_envelopes_are_linked(service, browse) -> None:
+    frame_id = opened(service, 3)
+    (claim,) = service.services.frames.claim([Ticket(frame_id, 0)])
+    service.tracker.fail([Failure(claim.item, "no such customer")])
+    assert f'<a href="/batches/{frame_id}/failures"><span class="count bad">' in browse().get(
+        f"/frames/{frame_id}"
+    ).text.replace("\n", "")
+
+
+def test_every_missing_range_is_on_one_page_when_paging_through(service, browse) -> None:
+    # Given a frame with more ranges than two pages have
+    frame_id = opened(service, 5 * SHOWN)
+    handle(service, frame_id, *range(1, 5 * SHOWN, 2))
+    # When one follows the links
+    browser, address, seen = browse(), f"/frames/{frame_id}", []
+    while address:
+        page = browser.get(address)
+        assert len(page.content) < 100_000
+        seen += re.findall(r'<tr><td class="figure">(\d+)<', page.text)
+        following = re.search(r'rel="next" href="([^"]*)"', page.text)
+        address = unescape(following[1]) if following else ""
+    # Then each was shown once, and the last page leads back to the first
+    assert [int(start) for start in seen] == list(range(0, 5 * SHOWN, 2))
+    assert f'href="/frames/{frame_id}">First page' in page.text
+
+
+def test_a_complete_frame_says_so(service, browse) -> None:
+    frame_id = opened(service, 2)
+    service.clock.sleep(90)
+    handle(service, frame_id, 0, 1)
+    said = words(browse().get(f"/frames/{frame_id}").text)
+    assert "every envelope was handled" in said
+    assert "after 1 min 30 s" in said
+
+
+def test_a_frame_that_was_given_up_still_says_what_is_missing(service, browse) -> None:
+    frame_id = opened(service, 3, ttl=60)
+    handle(service, frame_id, 1)
+    service.advance(timedelta(hours=1))
+    said = words(browse().get(f"/frames/{frame_id}").text)
+    assert "timed out" in said
+    assert "From no. To no. Envelopes 0 0 1 2 2 1" in said
+
+
+def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> None:
+    """A page of it may read 10,000 rows, so the live view shows its progress alone."""
+    # Given a frame of a billion envelopes
+    frame_id = opened(service, 1_000_000_000)
+    browser = browse(streams=False)
+    # Then its page lists what is missing, from the beginning on
+    page = browser.get(f"/frames/{frame_id}").text
+    said = words(page)
+    assert "0 of 1,000,000,000" in said
+    assert "From no. To no. Envelopes 0 620,799 620,800" in said
+    assert "As it was when the page was loaded" in said
+    # And its live view does not read that again
+    address = unescape(re.search(r'data-live="([^"]*)"', page)[1])
+    calls = Calls(service)
+    told = browse(streams=False).get(address).text
+    assert "0 of 1,000,000,000" in told
+    assert "Envelopes" not in told
+    assert calls == {"ledger.status": 1}
+
+
+def test_a_page_makes_two_calls(service, browse) -> None:
+    frame_id = opened(service, 500)
+    calls = Calls(service)
+    browse().get(f"/frames/{frame_id}")
+    assert calls == {"frames.status": 1, "ledger.status": 1}
+
+
+def test_hostile_texts_stay_texts(service, browse) -> None:
+    frame_id = opened(service, 3, source=HOSTILE, destination=HOSTILE, user_key=HOSTILE)
+    for address in ("/frames", f"/frames/{frame_id}"):
+        page = browse().get(address).text
+        assert "<script>alert" not in page
+        assert HOSTILE in unescape(page)
+
+
+@pytest.mark.parametrize(
+    ("address", "status"), [("/frames/123", 404), ("/frames/x", 404), ("/frames/{}?cursor=x", 400)]
+)
+def test_what_is_not_there_is_said(service, browse, address, status) -> None:
+    answer = browse().get(address.format(opened(service, 3)))
+    assert answer.status_code == status
+    assert "This could not be shown" in answer.text
+
+
+def test_a_batch_of_another_kind_has_no_such_page(service, browse) -> None:
+    assert browse().get(f"/frames/{service.tracker.open().batch_id}").status_code == 404
+
+
+def test_the_live_view_shows_the_same_and_ends_with_the_frame(service, browse) -> None:
+    frame_id = opened(service, 2)
+    browser = browse(streams=False)
+    page = browser.get(f"/frames/{frame_id}").text
+    address = unescape(re.search(r'data-live="([^"]*)"', page)[1])
+    told = browser.get(address).text
+    assert "0 of 2" in told
+    assert "event: over" not in told
+    handle(service, frame_id, 0, 1)
+    told = browser.get(address).text
+    assert "2 of 2" in told
+    assert "event: over" in told
+    assert "data-live" not in browser.get(f"/frames/{frame_id}").text
