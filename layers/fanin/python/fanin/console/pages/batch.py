@@ -1,8 +1,8 @@
 """The page of one batch: how far it is, its picture, its progress, and the first of what is wrong with it.
 
 What it reads. The status each time: up to 67 rows, or 131 where the items of a small batch are counted. The
-rest only if it can show something, and while somebody watches, only if figures have moved, and at most every ten
-seconds: failures by error, missing ranges, and of an ended batch the redrives. A diagnosis takes up to a
+rest only if it can show something, and while somebody watches, only if figures have moved, and at most every
+ten seconds: failures by error, missing ranges, and of an ended batch the redrives. A diagnosis takes up to a
 hundred reads, so it is asked for only where it is needed: of a live batch with failures or without progress,
 and not again for five minutes.
 """
@@ -131,7 +131,7 @@ class Reader:
         self._diagnosed_at = 0
 
     def read(self, *, fresh: bool = False) -> Shown:
-        """Read what the page shows, in one to six calls.
+        """Read what the page shows, in one to five calls.
 
         Args:
             fresh: whether somebody has asked for the page just now, and gets what is true now.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -47,7 +49,7 @@ class Moment(NamedTuple):
 
 
 def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[Moment]:
-    """What has happened to a batch as far as its row and its redrives say, and what will; in order of time."""
+    """What has happened to a batch as far as its row and its redrives say, and what will."""
     found = [*_past(above), *map(_redrive, redrives), *_ahead(above)]
     return sorted(found, key=lambda one: (one.ahead, one.at))
 
@@ -80,8 +82,9 @@ def _retry(retry_of: int | None) -> str:
 
 def _redrive(one: Redriving) -> Moment:
     where = " as items of batch" if one.batch_id not in {None, one.retry_of} else ""
+    sent = "message sent" if one.items == 1 else "messages sent"
     other = one.batch_id if where else None
-    return Moment(one.started_at or 0, "Redrive", f"{one.items:,} messages sent again{where}", other)
+    return Moment(one.started_at or 0, "Redrive", f"{one.items:,} {sent} again{where}", other)
 
 
 def _ahead(above: Heading) -> Iterator[Moment]:
@@ -141,9 +144,10 @@ def detail(request: Request) -> Response:
     """The whole detail of the event of a batch's end, as a file."""
     console, batch_id = asked(request)
     event = end_of(console, heading(console, batch_id))
-    text = "" if event is None else _written(event)
+    if event is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND)
     return Response(
-        text.encode(errors="replace"),
+        _written(event).encode(errors="replace"),
         media_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="batch-{batch_id}-end.json"'},
     )

@@ -18,9 +18,9 @@ from fanin.domain.failures import MessageAttribute
 from fanin.domain.reports import ErrorGroup, FailedItem
 from fanin.errors import FailureNotFound, InvalidRequest
 
-ROWS: Final = 40
+ROWS: Final = 30
 """Failures of a page."""
-GROUPS: Final = 15
+GROUPS: Final = 12
 """Errors of a page."""
 LOOKED_AT: Final = 200
 """Failures that one call lists where those of one error are looked for."""
@@ -123,7 +123,7 @@ def listing(console: Console, batch_id: int, at: At, error: str | None) -> Listi
 
 
 def groups(console: Console, batch_id: int, part: str | None, skip: int) -> Groups:
-    """Read the errors of one part of the failures, without those that are more frequent than so many others."""
+    """Read the errors of one part of the failures, but for the so many most frequent ones."""
     found = console.fanin.ledger.errors(batch_id, cursor=part)
     shown = tuple(found.errors[skip : skip + GROUPS])
     return Groups(shown, skip, max(0, len(found.errors) - skip - len(shown)), part, found.cursor)
