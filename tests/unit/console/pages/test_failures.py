@@ -83,7 +83,7 @@ class TestByError:
         assert more is not None
         assert int(more[2]) == len(letters) - GROUPS
         rest = browser.get(unescape(more[1])).text
-        shown = [re.findall(r'<a class="error"[^>]*>(\w)<', text) for text in (page, rest)]
+        shown = [re.findall(r'<a class="pattern"[^>]*>(\w)<', text) for text in (page, rest)]
         assert "".join(shown[0] + shown[1]) == letters[::-1]
         assert "less frequent" not in rest
 
