@@ -7,6 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fanin import Failure
+from fanin.console import Options
 from fanin.console.live.feeds import View
 from fanin.console.pages.batch import (
     DETAILS_EVERY_MS,
@@ -41,16 +42,9 @@ def reader(service):
     """Makes what reads a batch while somebody watches."""
 
     def make(batch_id: int) -> Reader:
-        browser = Console(service.services, _options(), now=service.clock.now)
-        return Reader(browser, batch_id)
+        return Reader(Console(service.services, Options(sessions=False), now=service.clock.now), batch_id)
 
     return make
-
-
-def _options():
-    from fanin.console import Options
-
-    return Options(sessions=False)
 
 
 def live(browser: TestClient, batch_id: int) -> tuple[dict[str, str], bool]:

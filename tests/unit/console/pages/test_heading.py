@@ -4,12 +4,15 @@ import re
 from datetime import timedelta
 
 import pytest
+from starlette.testclient import TestClient
 
 from fanin import Failure
+from fanin.console import Options, console
 from fanin.console.pages.heading import COUNTED, TABS
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import OpenBatch
 from fanin.domain.failures import KeptMessage
+from tests.unit.client.https.conftest import Gateway, https
 from tests.unit.console.calls import counted
 
 PAGES = [tab.name for tab in TABS]
@@ -219,8 +222,30 @@ def test_batches_of_patterns_link_to_their_own_pages(service, browse) -> None:
     assert f'href="/frames/{frame.batch_id}"' in browse().get(f"/batches/{frame.batch_id}").text
 
 
-def test_buttons_are_only_on_pages_of_a_console_that_may_write(service, browse, tab) -> None:
-    """Until there are any, both are the same."""
+def test_a_page_is_shown_with_buttons_and_without(service, browse, tab) -> None:
     batch = service.tracker.open()
     for write in (False, True):
         assert browse(write=write).get(address(batch.batch_id, tab)).status_code == 200
+
+
+def test_a_page_is_the_same_over_https(service, tab) -> None:
+    """A console on a developer's machine reads the API; the one behind it, the tables."""
+    # Given a batch with all that a batch may have
+    queue = service.queue()
+    with service.tracker.batch(
+        user_key="all", metadata={"team": "a"}, totals=["rows"], stall_after=timedelta(minutes=10)
+    ) as batch:
+        group = list(batch.add(300))
+    service.tracker.ack(group[0], totals={"rows": 5})
+    message = KeptMessage("m", group_id="g")
+    service.services.ledger.fail([Failure(item, "x", message, 3, queue) for item in group[1:9]])
+    service.tracker.cancel(batch.id)
+    service.services.redrives.redrive(batch.id)
+    # When a console asks over HTTPS, and another one directly
+    pages = [
+        TestClient(console(fanin, Options(sessions=False), now=service.clock.now)).get(address(batch.id, tab))
+        for fanin in (https(Gateway(service.services)), service.services)
+    ]
+    # Then both show the same
+    assert pages[0].status_code == 200
+    assert pages[0].text == pages[1].text
