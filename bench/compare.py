@@ -12,7 +12,7 @@ from bench.writers import writer
 from fanin.adapters.memory import Accesses
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey, WordStore
-from fanin.cli.prices import Prices, costs
+from fanin.domain.costs import Prices, costs
 from fanin.domain.tree import Tree
 
 ACKERS = (8, 32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.cli.prices import Prices
+from fanin.domain.costs import Prices
 
 
 def test_prices_can_be_given(run):

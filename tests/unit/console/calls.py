@@ -55,3 +55,8 @@ class _Counted:
             return self._answers[name](found) if name in self._answers else found
 
         return call
+
+
+def counted(service: InMemoryService) -> list[str]:
+    """The calls that consoles of a service make from now on, in order; clear the list to begin again."""
+    return Calls(service).order

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli.prices import Prices, costs, failure_writes
 from fanin.cli.session import session
 from fanin.domain import limits
+from fanin.domain.costs import Prices, costs, failure_writes
 
 app = typer.Typer()
 

@@ -19,14 +19,22 @@ from fanin.console.live.feeds import Feeds
 from fanin.console.options import Options
 from fanin.console.pages import (
     actions,
+    batch,
     batches,
     buffers,
+    cost,
     directory,
+    events,
+    failures,
     frames,
     log,
+    missing,
     overview,
+    redrives,
     routes,
     scatters,
+    targets,
+    why,
 )
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
@@ -43,6 +51,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     *buffers.ROUTES,
     *directory.ROUTES,
     *routes.ROUTES,
+    *batch.ROUTES,
+    *failures.ROUTES,
+    *missing.ROUTES,
+    *why.ROUTES,
+    *targets.ROUTES,
+    *redrives.ROUTES,
+    *events.ROUTES,
+    *cost.ROUTES,
 )
 KEPT: Final = "public, max-age=31536000, immutable"
 """Cache-Control of static files, whose addresses change with their content."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from fanin.console.actions.action import Action
 from fanin.console.actions.subjects import SUBJECTS, offered
@@ -19,6 +19,7 @@ from fanin.console.options import Options
 
 UNKNOWN: Final = Markup("\u2013")
 """What stands where a value is not known."""
+QUEUE_NAME: Final = 80
 HERE: Final = Path(__file__).parent
 PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
 """Kind of a batch → the part of the console that shows it."""
@@ -68,6 +69,9 @@ class Templates:
         )
         environment.filters.update(
             number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
+        )
+        environment.filters.update(
+            clock=clock, dollars=dollars, queue_name=queue_name, error_key=error_key, code_marks=code_marks
         )
         environment.globals.update(
             url=self.url,
@@ -140,6 +144,38 @@ def span(seconds: float) -> str:
 def day(at: int | None) -> str:
     """A time with its date, in UTC."""
     return UNKNOWN if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clock(at: int) -> str:
+    """A time of day, in UTC."""
+    return f"{datetime.fromtimestamp(at / 1000, UTC):%H:%M:%S}"
+
+
+def dollars(amount: float) -> str:
+    """An amount of money; small ones to a hundredth of a cent."""
+    if 0 < amount < 0.0001:  # noqa: PLR2004
+        return "< $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def queue_name(queue: str) -> str:
+    """The name of a queue, from its URL or ARN; names have at most 80 characters."""
+    return queue.rstrip("/").rpartition("/" if "/" in queue else ":")[2][:QUEUE_NAME] or UNKNOWN
+
+
+def code_marks(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one has no other
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+    )
+
+
+def error_key(error: str) -> str:
+    """A short name of an error, for addresses: an error may be long, and is anybody's text."""
+    return sha256(error.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def when(at: int | None) -> Markup:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Protocol
 
-from fanin import names
 from fanin.app.api import Ledger
+from fanin.app.ledger.end_events import end_event
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.totals import Totals
@@ -15,22 +15,12 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import send_jobs
-from fanin.domain import limits
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.batch import Batch, State
 from fanin.domain.ids import parse_item
-from fanin.domain.reports import FailedItem
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import BatchGone, BatchNotFound
-from fanin.wire.batches import BATCH
-from fanin.wire.items import MISSING_RANGE
 
-LISTED = 100
-"""How many missing ranges and failed items an event lists; the API pages through the rest."""
-QUOTED = 256
-"""How many characters of a reason an event quotes."""
-COUNTED = 100
-"""How many pages of failed items, of a thousand each, are counted for an event."""
 HELD_READS = 10_000
 """How many rows are read at most to count the held items for an event."""
 
@@ -94,14 +84,9 @@ def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, ki
 
 def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     """The event of the end of a batch, as it is published and as targets are told."""
-    event = Event(
-        id=f"{batch.batch_id}.{batch.state}",
-        detail_type=names.DETAIL_TYPES[batch.state],
-        detail=_detail(ended, Totals(ports).counted(Held(ports).counted(batch, budget=HELD_READS))),
-        time=batch.ended_at or ports.clock.now(),
-    )
-    on_end = kinds.ended.get(batch.kind)
-    return _fitted(on_end(ended, batch, event) if on_end else event)
+    counted = Totals(ports).counted(Held(ports).counted(batch, budget=HELD_READS))
+    at = batch.ended_at or ports.clock.now()
+    return end_event(ended, batch, counted=counted, at=at, on_end=kinds.ended.get(batch.kind))
 
 
 def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: str) -> None:
@@ -142,49 +127,3 @@ def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> tuple[Mapping[st
     common = {name: child.totals[name] for name in parent.totals if name in child.totals}
     fitting = {name: total for name, total in common.items() if abs(total) <= MAX_CHILD_SUM}
     return fitting, not common or (child.totals_exact and len(fitting) == len(common))
-
-
-def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
-    """The batch as the API shows it, with the first of its failed items and missing ranges."""
-    detail: dict[str, object] = {**BATCH.encode(batch)}
-    detail |= _failed(ledger, batch)
-    if batch.mode is Mode.EXACT and not batch.all_done:
-        missing = ledger.missing(batch.batch_id, limit=LISTED)
-        detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
-        detail["missing_more"] = missing.cursor is not None
-    return detail
-
-
-def _fitted(event: Event) -> Event:
-    """Cut the lists of an event that the bus would refuse for ever, and say so in its detail."""
-    lists = {name: listed for name, listed in event.detail.items() if isinstance(listed, list)}
-    most, fitted = LISTED, event
-    while fitted.size > limits.MAX_ENTRY and most:
-        most //= 2
-        cut: dict[str, object] = {name: listed[:most] for name, listed in lists.items()}
-        if cut.get("missing") != lists.get("missing"):
-            cut["missing_more"] = True
-        fitted = event._replace(detail={**event.detail, **cut, "truncated": True})
-    return fitted
-
-
-def _failed(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
-    """How many items failed (a lower bound if ``failed_more``), and the first of them."""
-    count = 0
-    listed: list[FailedItem] = []
-    cursor: str | None = None
-    for _ in range(COUNTED if batch.failed_more or batch.failed else 0):
-        page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
-        failed = [failure for failure in page.failures if not failure.held]
-        count += len(failed)
-        listed += failed[: LISTED - len(listed)]
-        cursor = page.cursor
-        if cursor is None or (not batch.failed_more and len(listed) == LISTED):
-            break
-    return {
-        "failed": count if batch.failed_more else batch.failed,
-        "failed_more": batch.failed_more and cursor is not None,
-        "failures": [
-            {"ordinal": one.ordinal, "item": one.item, "reason": one.reason[:QUOTED]} for one in listed
-        ],
-    }

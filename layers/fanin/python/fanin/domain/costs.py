@@ -88,6 +88,30 @@ def costs(items: int, *, together: int = 1) -> list[Cost]:
     ]
 
 
+def spent(items: int, done: int, failed: int, *, exact: bool = True) -> list[Cost]:
+    """What a batch has consumed so far; how its items were marked decides, and no row says that.
+
+    The writes of its whole life are counted, although its end may be still to come.
+
+    Args:
+        items: that were added.
+        done: items that are done, failed ones included.
+        failed: items that failed.
+        exact: whether it has a tree; an estimated batch has one counter.
+
+    Returns:
+        The cost for each of three ways to mark items, the dearest first.
+    """
+    failures = failed * failure_writes(0)
+    above = parents(done) if exact else 0
+    ways = [
+        Cost(way, _life(items) + -(-done // together) + above + failures, reads=20)
+        for way, together in (("one item an acknowledgement", 1), ("64 neighbours an acknowledgement", 64))
+    ]
+    marks = 2 * len(list(Tree().cover(0, done, items))) if done else 0
+    return [*ways, Cost("one range", _life(min(items, BLOCK)) + marks + failures, reads=20)]
+
+
 def failure_writes(message_bytes: int) -> int:
     """Write units of an item that fails, beyond those of one that is done.
 

@@ -7,9 +7,9 @@ import pytest
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
-from fanin.cli.prices import BLOCK, costs, parents
-from fanin.domain.acks import ItemRange
+from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
+from fanin.domain.costs import BLOCK, costs, parents, spent
 from fanin.domain.limits import MAX_IDS
 
 
@@ -69,3 +69,34 @@ def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items(items):
 def test_parents_are_one_63rd_of_the_words():
     assert parents(64**4) == 64**3 + 64**2 + 64
     assert parents(64) == 0
+
+
+@pytest.mark.parametrize("done", [0, 1, 64, 3_000, 5_000])
+def test_what_a_batch_has_spent_is_no_lower_than_what_the_ledger_has_written(done):
+    # Given a batch of which some items are done, each by itself, and some of these failed
+    memory = Memory()
+    tracker = Tracker(Services(memory.ports()))
+    with tracker.batch(user_key="half") as batch:
+        group = batch.add(5_000)
+    failed = done // 100
+    for item in group[failed:done]:
+        tracker.ack(item)
+    Services(memory.ports()).ledger.fail([Failure(item, "no") for item in group[:failed]])
+    # When
+    dearest = spent(5_000, done, failed)[0]
+    # Then
+    assert written(memory) <= dearest.writes <= written(memory) + 32 + 2 * failed
+
+
+def test_a_range_costs_the_least_and_an_item_at_a_time_the_most():
+    ways = spent(10**9, 10**8, 5)
+    assert [way.writes for way in ways] == sorted((way.writes for way in ways), reverse=True)
+    assert ways[-1].writes < 200
+
+
+def test_an_estimated_batch_has_nothing_above_its_counter():
+    assert spent(5_000, 5_000, 0, exact=False)[0].writes == spent(5_000, 5_000, 0)[0].writes - parents(5_000)
+
+
+def test_a_batch_without_items_has_cost_its_row():
+    assert {way.writes for way in spent(0, 0, 0)} == {13}

@@ -1,0 +1,220 @@
+"""The page of one batch: how far it is, its picture, its progress, and the first of what is wrong with it.
+
+What it reads. The status each time: up to 67 rows, or 131 where the items of a small batch are counted. The
+rest only if it can show something, and while somebody watches, only if figures have moved, and at most every
+ten seconds: failures by error, missing ranges, and of an ended batch the redrives. A diagnosis takes up to a
+hundred reads, so it is asked for only where it is needed: of a live batch with failures or without progress,
+and not again for five minutes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fanin.console.live.feeds import View
+from fanin.console.live.samples import Sample
+from fanin.console.live.stream import events
+from fanin.console.pages.heading import Heading, asked, heading, page_of
+from fanin.console.pictures.progress import Plot, plot
+from fanin.console.state import Console
+from fanin.domain.batch import Batch, Mode
+from fanin.domain.diagnosis import Diagnosis
+from fanin.domain.reports import ErrorGroup, Missing
+
+PARTS: Final = ("why", "progress", "failures", "missing")
+"""Live parts of the page below its heading: macros, and ids of elements."""
+GROUPS: Final = 10
+"""Errors that the page shows."""
+RANGES: Final = 10
+"""Missing ranges that the page shows."""
+FEW: Final = 65_536
+"""Items that may be pending if missing ranges are read: to find the end of a long one takes many reads."""
+DETAILS_EVERY_MS: Final = 10_000
+"""How often failures and missing ranges are read at most, while somebody watches."""
+WHY_EVERY_MS: Final = 300_000
+"""How often a diagnosis is asked for at most, while somebody watches."""
+QUIET_MS: Final = 120_000
+"""How long a batch has made no progress if a diagnosis is asked for."""
+SETTLED_MS: Final = 60_000
+"""How long after its end nothing of a batch changes any more, even if its figures are bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What is read only if it can have changed.
+
+    Attributes:
+        groups: the most frequent errors.
+        others: how many other errors there are.
+        part: whether these are the errors of only a part of the failures.
+        missing: the first missing ranges; None if they were not read.
+    """
+
+    groups: tuple[ErrorGroup, ...] = ()
+    others: int = 0
+    part: bool = False
+    missing: Missing | None = None
+
+    @property
+    def facts(self) -> Hashable:
+        """What of it can change."""
+        missing = self.missing.ranges if self.missing else ()
+        return (
+            tuple((group.error, group.failed) for group in self.groups),
+            self.others,
+            tuple((one.start, one.stop) for one in missing),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the page shows.
+
+    Attributes:
+        heading: what stands above all pages of the batch.
+        samples: its progress, as far as this console has watched.
+        details: failures and missing ranges.
+        diagnosis: why it is not finished; None if it was not asked.
+        diagnosed_at: when that was asked, ms.
+        over: whether the batch has ended, and nothing here will change.
+    """
+
+    heading: Heading
+    samples: tuple[Sample, ...]
+    details: Details
+    diagnosis: Diagnosis | None = None
+    diagnosed_at: int | None = None
+    over: bool = False
+
+    @property
+    def plot(self) -> Plot | None:
+        """Progress over time; None before there are two samples."""
+        return plot(self.samples)
+
+    @property
+    def pending(self) -> int:
+        """Items that are not done; at most so many."""
+        return self.heading.batch.items - (self.heading.row.done or 0)
+
+    @property
+    def facts(self) -> Hashable:
+        """What the page shows, without what passes with time alone."""
+        found = None if self.diagnosis is None else self.diagnosis.findings[0].code
+        return (self.heading.figures, self.heading.retried_by, self.details.facts, found, self.over)
+
+
+class Reader:
+    """Reads one batch again and again, each time only what can have changed. Threads share it.
+
+    Args:
+        console: whose service is asked.
+        batch_id: of the batch.
+    """
+
+    def __init__(self, console: Console, batch_id: int) -> None:
+        self._console = console
+        self._batch_id = batch_id
+        self._lock = threading.Lock()
+        self._heading: Heading | None = None
+        self._details = Details()
+        self._detailed: Hashable = None
+        self._detailed_at = 0
+        self._diagnosis: Diagnosis | None = None
+        self._diagnosed_at = 0
+
+    def read(self, *, fresh: bool = False) -> Shown:
+        """Read what the page shows, in one to five calls.
+
+        Args:
+            fresh: whether somebody has asked for the page just now, and gets what is true now.
+        """
+        with self._lock:
+            return self._read(fresh)
+
+    def _read(self, fresh: bool) -> Shown:
+        now = self._console.now()
+        above = heading(self._console, self._batch_id, None if fresh else self._heading)
+        ended = above.batch.state.terminal
+        late = fresh or ended or now - self._detailed_at >= DETAILS_EVERY_MS
+        if late and above.figures != self._detailed:
+            self._details = self._read_details(above)
+            self._detailed, self._detailed_at = above.figures, now
+        self._heading = above
+        self._diagnose(above, now, DETAILS_EVERY_MS if fresh else WHY_EVERY_MS)
+        samples = tuple(self._console.samples.of(self._batch_id))
+        over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
+        at = None if self._diagnosis is None else self._diagnosed_at
+        return Shown(above, samples, self._details, self._diagnosis, at, over)
+
+    def view(self) -> View:
+        """The live parts of the page."""
+        shown = self.read()
+        macro = self._console.templates.macro
+        html = {
+            "heading": macro("batch_heading.html", "figures", shown.heading),
+            "tabs": macro("batch_heading.html", "tabs", shown.heading, ""),
+            "facts": macro("batch_heading.html", "facts", shown.heading),
+            **{part: macro("batch_parts.html", part, shown) for part in PARTS},
+        }
+        return View(html, shown.facts, shown.over)
+
+    def _read_details(self, above: Heading) -> Details:
+        ledger, batch = self._console.fanin.ledger, above.batch
+        missing = None
+        if batch.mode is Mode.EXACT and 0 < batch.items - (above.row.done or 0) <= FEW:
+            missing = ledger.missing(self._batch_id, limit=RANGES)
+        if not batch.failed and not batch.held:
+            return Details(missing=missing)
+        found = ledger.errors(self._batch_id)
+        groups = tuple(found.errors)
+        return Details(groups[:GROUPS], len(groups[GROUPS:]), found.cursor is not None, missing)
+
+    def _diagnose(self, above: Heading, now: int, every: int) -> None:
+        if not self._in_trouble(above.batch, now):
+            self._diagnosis = None
+        elif self._diagnosis is None or now - self._diagnosed_at >= every:
+            self._diagnosis = self._console.fanin.diagnostics.why(self._batch_id)
+            self._diagnosed_at = now
+
+    def _in_trouble(self, batch: Batch, now: int) -> bool:
+        """Whether it is worth asking why the batch is not finished."""
+        if batch.state.terminal or not batch.items:
+            return False
+        if batch.failed or batch.held:
+            return True
+        samples = self._console.samples.of(self._batch_id)
+        unchanged = takewhile(lambda one: one.done == samples[-1].done, reversed(samples))
+        since = min(one.at for one in unchanged)
+        return now - since >= QUIET_MS or now - batch.touched_at - batch.step >= QUIET_MS
+
+
+def _reader(console: Console, batch_id: int) -> Reader:
+    found: Reader = console.kept.get(("batch", batch_id), lambda: Reader(console, batch_id))
+    return found
+
+
+def batch(request: Request) -> Response:
+    console, batch_id = asked(request)
+    shown = _reader(console, batch_id).read(fresh=True)
+    live = None if shown.over else console.templates.url("live", "batches", batch_id)
+    return page_of(request, "batch.html", "", shown.heading, live=live, shown=shown)
+
+
+async def live(request: Request) -> Response:
+    console, batch_id = asked(request)
+    read = _reader(console, batch_id).view
+    return events(console.feeds, ("batch", batch_id), read, streams=console.options.streams)
+
+
+ROUTES: Final = (
+    Route("/batches/{batch_id}", batch),
+    Route("/live/batches/{batch_id}", live),
+)

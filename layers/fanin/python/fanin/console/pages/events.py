@@ -1,0 +1,159 @@
+"""What has happened to a batch, in order of time; and the event that tells of its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fanin.app.ledger.end_events import end_event
+from fanin.app.ports.events import Event
+from fanin.console.pages.failures import Shown, beginning
+from fanin.console.pages.heading import Heading, asked, heading, page_of
+from fanin.console.state import Console
+from fanin.domain.batch import Kind, OnDeadline, State
+from fanin.domain.redrives import Redriving
+
+REDRIVES: Final = 50
+"""Redrives that the page shows."""
+DETAIL: Final = 24 * 1024
+"""Characters of the event that the page shows; the rest is in the file that it links to."""
+SPECIAL: Final = (Kind.SCATTER, Kind.FRAME)
+"""Patterns that change the event of a batch's end."""
+
+
+class Moment(NamedTuple):
+    """Something that has happened, or will.
+
+    Attributes:
+        at: when, ms.
+        what: in a few words.
+        detail: more about it.
+        batch_id: another batch that has to do with it.
+        kind: ``good``, ``bad``, ``warn`` or empty.
+        ahead: whether it is still to come.
+    """
+
+    at: int
+    what: str
+    detail: str = ""
+    batch_id: int | None = None
+    kind: str = ""
+    ahead: bool = False
+
+
+def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[Moment]:
+    """What has happened to a batch as far as its row and its redrives say, and what will."""
+    found = [*_past(above), *map(_redrive, redrives), *_ahead(above)]
+    return sorted(found, key=lambda one: (one.ahead, one.at))
+
+
+def _past(above: Heading) -> Iterator[Moment]:
+    batch = above.batch
+    yield Moment(batch.created_at, "Opened", batch_id=batch.retry_of, detail=_retry(batch.retry_of))
+    if batch.closed_at is not None:
+        yield Moment(batch.closed_at, "Closed", f"with {batch.items:,} items")
+    if batch.deadline is not None and batch.ended_at is not None and batch.deadline <= batch.ended_at:
+        yield Moment(batch.deadline, "Deadline", kind="warn")
+    if above.stalled_at is not None:
+        yield Moment(
+            above.stalled_at,
+            "Stalled",
+            f"no activity for {batch.stall_after:,} s; Batch Stalled is told once for each stall",
+            kind="warn",
+        )
+    if batch.ended_at is not None:
+        detail = "with items missing" if batch.partial else f"because of {batch.cause}" if batch.cause else ""
+        well = batch.state is State.COMPLETE and not batch.partial
+        kind = "bad" if not well else "warn" if batch.failed else "good"
+        state = str(batch.state).replace("_", " ")
+        yield Moment(batch.ended_at, f"Ended: {state}", detail, kind=kind)
+
+
+def _retry(retry_of: int | None) -> str:
+    return "to do the failed items again of batch" if retry_of is not None else ""
+
+
+def _redrive(one: Redriving) -> Moment:
+    where = " as items of batch" if one.batch_id not in {None, one.retry_of} else ""
+    sent = "message sent" if one.items == 1 else "messages sent"
+    other = one.batch_id if where else None
+    return Moment(one.started_at or 0, "Redrive", f"{one.items:,} {sent} again{where}", other)
+
+
+def _ahead(above: Heading) -> Iterator[Moment]:
+    batch = above.batch
+    if not batch.state.terminal:
+        if batch.deadline is not None:
+            then = (
+                "completes, with what is missing" if batch.on_deadline is OnDeadline.COMPLETE else "times out"
+            )
+            late = batch.deadline <= above.at
+            kind = "warn" if late else ""
+            yield Moment(batch.deadline, "Deadline", f"the batch {then}", kind=kind, ahead=not late)
+        if above.orphaned_at is not None:
+            yield Moment(above.orphaned_at, "Orphaned", "unless something happens until then", ahead=True)
+    yield Moment(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
+
+
+def end_of(console: Console, above: Heading) -> Event | None:
+    """The event that told of the end of a batch, made again by the same rules; None if it has not ended."""
+    if not above.batch.state.terminal:
+        return None
+    ledger = console.fanin.ledger
+    counted = ledger.status(above.batch.batch_id, exact=True).batch
+    return end_event(ledger, counted, counted=counted, at=counted.ended_at or above.at)
+
+
+def _written(event: Event) -> str:
+    return json.dumps(json.loads(event.body), indent=2, ensure_ascii=False)
+
+
+def events(request: Request) -> Response:
+    console, batch_id = asked(request)
+    above = heading(console, batch_id)
+    redrives: tuple[Redriving, ...] = ()
+    more = False
+    if above.batch.kind is Kind.BATCH:
+        page = console.fanin.redrives.redrives(batch_id, limit=REDRIVES)
+        redrives, more = tuple(page.redrives), page.cursor is not None
+    event = end_of(console, above)
+    shown: Shown | None = None
+    if event is not None:
+        shown = beginning(_written(event), DETAIL, escaped=2 * DETAIL)
+    return page_of(
+        request,
+        "events.html",
+        "events",
+        above,
+        moments=timeline(above, redrives),
+        more=more,
+        event=event,
+        detail=shown,
+        special=above.batch.kind in SPECIAL,
+    )
+
+
+def detail(request: Request) -> Response:
+    """The whole detail of the event of a batch's end, as a file."""
+    console, batch_id = asked(request)
+    event = end_of(console, heading(console, batch_id))
+    if event is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+    return Response(
+        _written(event).encode(errors="replace"),
+        media_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="batch-{batch_id}-end.json"'},
+    )
+
+
+ROUTES: Final = (
+    Route("/batches/{batch_id}/events", events),
+    Route("/batches/{batch_id}/events/end", detail),
+)

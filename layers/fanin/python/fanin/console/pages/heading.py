@@ -1,0 +1,251 @@
+"""What stands above all pages of one batch: how far it is, its times, and what it is related to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fanin.console.pages.progress import Row, sampled
+from fanin.console.state import Console, console_of
+from fanin.domain.batch import RETENTION, Batch, Kind, Mode
+from fanin.domain.ids import parse_batch_id, parse_item
+from fanin.domain.reports import Progress
+from fanin.errors import InvalidItemId
+
+RETRIES: Final = 10
+"""How many redrives are looked at for the batches that retry one."""
+COUNTED: Final = 8_192
+"""Items of a batch that are counted, which reads at most 131 words; of a larger one, bounds are read."""
+
+
+class Tab(NamedTuple):
+    """A page of a batch.
+
+    Attributes:
+        name: last segment of its address; empty for the first.
+        text: of its link.
+    """
+
+    name: str
+    text: str
+
+
+TABS: Final = (
+    Tab("", "Batch"),
+    Tab("failures", "Failures"),
+    Tab("missing", "Missing"),
+    Tab("why", "Why"),
+    Tab("targets", "Targets"),
+    Tab("redrives", "Redrives"),
+    Tab("events", "Events"),
+    Tab("cost", "Cost"),
+)
+
+
+class Item(NamedTuple):
+    """An item of another batch."""
+
+    batch_id: int
+    ordinal: int
+
+
+class Total(NamedTuple):
+    """A total of a batch.
+
+    Attributes:
+        name: of the total.
+        sum: of this batch, as far as it is known.
+        before: of the batches that it retries; None if there are none.
+    """
+
+    name: str
+    sum: int
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What stands above all pages of a batch.
+
+    Attributes:
+        row: the batch, and how far it is.
+        at: when it was read, ms.
+        retried_by: batches that a redrive has made of its failures.
+        retried_more: whether there may be others.
+    """
+
+    row: Row
+    at: int
+    retried_by: tuple[int, ...] = ()
+    retried_more: bool = False
+
+    @property
+    def batch(self) -> Batch:
+        """The row of the batch."""
+        return self.row.batch
+
+    @property
+    def parent(self) -> Item | None:
+        """The item that the batch does the work of."""
+        if self.batch.parent_item is None:
+            return None
+        try:
+            block, ordinal = parse_item(self.batch.parent_item)
+        except InvalidItemId:  # of a version to come
+            return None
+        return Item(block.batch_id, ordinal)
+
+    @property
+    def orphaned_at(self) -> int | None:
+        """When it ends without activity, at the earliest; None if it has ended or its pattern decides."""
+        batch = self.batch
+        return None if batch.state.terminal or batch.kind is not Kind.BATCH else batch.idle_at
+
+    @property
+    def stalled_at(self) -> int | None:
+        """When it had been without activity for its ``stall_after``; None if that is not so."""
+        batch = self.batch
+        if batch.state.terminal or not batch.stalls:
+            return None
+        at = batch.touched_at + batch.step + batch.stall_after * 1000
+        return at if at <= self.at else None
+
+    @property
+    def removed_at(self) -> int:
+        """When the batch can no longer be read, ms."""
+        return self.batch.expires_at * 1000
+
+    @property
+    def lifetime_ends_at(self) -> int:
+        """When its lifetime is over, ms."""
+        return (self.batch.expires_at - RETENTION) * 1000
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None if it has not ended."""
+        ended_at = self.batch.ended_at
+        return None if ended_at is None else (ended_at - self.batch.created_at) / 1000
+
+    @property
+    def totals(self) -> tuple[Total, ...]:
+        """Its totals, in their order."""
+        before = self.batch.totals_before
+        return tuple(
+            Total(name, total, before.get(name) if before else None)
+            for name, total in self.batch.totals.items()
+        )
+
+    @property
+    def figures(self) -> tuple[object, ...]:
+        """What moves while a batch is worked on, without times."""
+        batch = self.batch
+        return (
+            batch.state,
+            batch.items,
+            self.row.done,
+            self.row.exact,
+            batch.failed,
+            batch.failed_more,
+            batch.held,
+            batch.may_hold_more,
+            batch.partial,
+            tuple(batch.totals.items()),
+            batch.totals_exact,
+            batch.deadline,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether none of its figures is a bound."""
+        batch = self.batch
+        return self.row.exact and not batch.failed_more and not batch.may_hold_more
+
+    @property
+    def tabs(self) -> tuple[Tab, ...]:
+        """The pages of the batch."""
+        return TABS
+
+    def counts(self) -> Mapping[str, str]:
+        """Tab → the figure beside its name."""
+        batch = self.batch
+        failures = batch.failed + batch.held
+        more = "+" if batch.failed_more or batch.may_hold_more else ""
+        return {
+            "failures": f"{failures:,}{more}" if failures else "",
+            "targets": str(batch.targets) if batch.targets else "",
+        }
+
+
+def heading(console: Console, batch_id: int, before: Heading | None = None) -> Heading:
+    """Read it: one status or two; and of an ended batch with failures, one page of redrives.
+
+    Args:
+        console: whose service is asked.
+        batch_id: of the batch.
+        before: what was read before. It saves calls: once the batch has ended, the batches that retry it are
+            taken from there.
+    """
+    progress = _progress(console, batch_id, counted=before is not None and _small(before.batch))
+    row = sampled(console, progress)
+    batch = row.batch
+    if before is not None and before.batch.state.terminal:
+        return Heading(row, console.now(), before.retried_by, before.retried_more)
+    if not batch.state.terminal or not (batch.failed or batch.held) or batch.kind is not Kind.BATCH:
+        return Heading(row, console.now())
+    page = console.fanin.redrives.redrives(batch_id, limit=RETRIES)
+    # One that was made before the batch ended has sent items of the batch itself.
+    others = (one.batch_id for one in page.redrives if one.batch_id not in {None, batch_id})
+    retried_by = tuple(dict.fromkeys(other for other in others if other is not None))
+    return Heading(row, console.now(), retried_by, page.cursor is not None)
+
+
+def _progress(console: Console, batch_id: int, *, counted: bool) -> Progress:
+    """How far a batch is. The items of a small one are counted, since bounds would hardly move."""
+    progress = console.fanin.ledger.status(batch_id, exact=counted)
+    if counted or not _small(progress.batch) or (progress.exact and not progress.batch.failed_more):
+        return progress
+    return console.fanin.ledger.status(batch_id, exact=True)
+
+
+def _small(batch: Batch) -> bool:
+    return batch.mode is Mode.EXACT and batch.items <= COUNTED
+
+
+def asked(request: Request) -> tuple[Console, int]:
+    """The console that serves a request, and the batch that its address names.
+
+    Raises:
+        InvalidRequest: that is not a batch id.
+    """
+    return console_of(request), parse_batch_id(request.path_params["batch_id"])
+
+
+def page_of(
+    request: Request, template: str, tab: str, above: Heading, *, live: str | None = None, **values: Any
+) -> Response:
+    """Answer with a page of a batch.
+
+    Args:
+        request: what is answered.
+        template: file name.
+        tab: which page of the batch it is.
+        above: what stands above it.
+        live: address of its live view.
+        values: what else the template shows.
+    """
+    return console_of(request).page(
+        request,
+        template,
+        here="batches",
+        heading=above,
+        batch=above.batch,
+        tab=tab,
+        tab_text=next((one.text for one in TABS if one.name == tab and tab), ""),
+        live=live,
+        exact_mode=above.batch.mode is Mode.EXACT,
+        **values,
+    )

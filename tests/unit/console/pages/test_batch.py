@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from starlette.testclient import TestClient
+
+from fanin import Failure
+from fanin.console import Options
+from fanin.console.live.feeds import View
+from fanin.console.pages.batch import (
+    DETAILS_EVERY_MS,
+    FEW,
+    PARTS,
+    QUIET_MS,
+    RANGES,
+    SETTLED_MS,
+    WHY_EVERY_MS,
+    Reader,
+)
+from fanin.console.state import Console
+from fanin.domain.acks import ItemRange
+from tests.unit.console.calls import counted
+from tests.unit.console.pages.test_heading import text_of
+
+SOON = timedelta(seconds=1)
+
+
+def milliseconds(count: int) -> timedelta:
+    return timedelta(milliseconds=count)
+
+
+def batch_of(service, items: int, **options):
+    with service.tracker.batch(**options) as batch:
+        group = list(batch.add(items))
+    return batch.id, group
+
+
+@pytest.fixture
+def reader(service):
+    """Makes what reads a batch while somebody watches."""
+
+    def make(batch_id: int) -> Reader:
+        return Reader(Console(service.services, Options(sessions=False), now=service.clock.now), batch_id)
+
+    return make
+
+
+def live(browser: TestClient, batch_id: int) -> tuple[dict[str, str], bool]:
+    """The first event of a live view: its fragments, and whether it is over."""
+    lines = browser.get(f"/live/batches/{batch_id}").text.splitlines()
+    data = next(line for line in lines if line.startswith("data: "))
+    return json.loads(data.removeprefix("data: ")), "event: over" in lines
+
+
+class TestPage:
+    def test_shows_failures_by_error_and_missing_ranges(self, service, browse) -> None:
+        # Given a batch with two errors and a hole
+        batch_id, group = batch_of(service, 100)
+        service.tracker.ack(group[:40])
+        service.tracker.fail([Failure(item, f"row {at} is bad") for at, item in enumerate(group[40:43])])
+        service.tracker.fail([Failure(group[43], "no such customer")])
+        # Then the page names both, the more frequent first, and the range that is missing
+        page = browse().get(f"/batches/{batch_id}").text
+        shown = text_of(page)
+        assert "row &lt;n&gt; is bad 3 no such customer 1" in shown
+        assert "44 \u2013 99 56 items" in shown
+        assert f'href="/batches/{batch_id}/failures"' in page
+        assert f'href="/batches/{batch_id}/missing"' in page
+
+    def test_says_that_nothing_is_wrong(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 3)
+        service.tracker.ack(group)
+        shown = text_of(browse().get(f"/batches/{batch_id}").text)
+        assert "Nothing has failed." in shown
+        assert "Nothing is missing." in shown
+
+    def test_says_that_there_is_too_much_to_list(self, service, browse) -> None:
+        batch_id, _ = batch_of(service, FEW + 1)
+        shown = text_of(browse().get(f"/batches/{batch_id}").text)
+        assert f"{FEW + 1:,} items are not done: too many to list here. List them" in shown
+
+    def test_draws_progress_once_there_are_two_figures(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 100)
+        browser = browse()
+        assert "This console watches it since 2026-11-23 09:00:00 UTC" in text_of(
+            browser.get(f"/batches/{batch_id}").text
+        )
+        service.advance(SOON)
+        service.tracker.ack(group[:10])
+        page = browser.get(f"/batches/{batch_id}").text
+        assert '<polyline points="0.0,100.0 600.0,0.0"/>' in page
+        assert "From 0 to 10 within 1 s." in page
+        assert "09:00:01 10 0 100" in text_of(page)  # of the table
+
+    def test_says_why_a_batch_that_holds_failures_is_not_finished(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 3, on_failure="hold")
+        service.tracker.fail([Failure(group[0], "x")])
+        shown = text_of(browse().get(f"/batches/{batch_id}").text)
+        assert "Failed items are held" in shown
+        assert "Held 1" in shown
+
+    def test_needs_no_script(self, service, browse) -> None:
+        page = browse().get(f"/batches/{batch_of(service, 3)[0]}").text
+        assert page.count("<script") == 1
+        assert 'type="module" src="/static/console.js' in page
+        assert " style=" not in page
+        assert " onclick" not in page
+
+    def test_has_a_place_for_the_picture(self, service, browse) -> None:
+        assert '<section id="picture">' in browse().get(f"/batches/{batch_of(service, 3)[0]}").text
+
+
+class TestCalls:
+    def test_a_page_of_a_quiet_batch_makes_one_call_and_of_one_in_trouble_five(self, service, browse) -> None:
+        # Given a finished batch, and one with failures
+        well, group = batch_of(service, 3)
+        service.tracker.ack(group)
+        bad, group = batch_of(service, 5_000)
+        service.tracker.fail([Failure(group[0], "x")])
+        calls = counted(service)
+        browser = browse()
+        browser.get(f"/batches/{well}")
+        assert calls == ["ledger.status"]
+        calls.clear()
+        browser.get(f"/batches/{bad}")
+        assert sorted(calls) == [
+            "diagnostics.why",
+            "ledger.errors",
+            "ledger.missing",
+            "ledger.status",
+            "ledger.status",
+        ]
+
+    def test_watching_a_batch_that_does_not_move_costs_one_call_a_look(self, service, reader) -> None:
+        batch_id, group = batch_of(service, 100)
+        service.tracker.fail([Failure(group[0], "x")])
+        calls = counted(service)
+        watched = reader(batch_id)
+        watched.read()
+        calls.clear()
+        for _ in range(20):
+            service.advance(SOON)
+            watched.read()
+        assert calls == ["ledger.status"] * 20
+
+    def test_watching_a_batch_that_moves_reads_the_rest_every_ten_seconds(self, service, reader) -> None:
+        # Given a batch with a failure, whose items come in one a second
+        batch_id, group = batch_of(service, 1_000)
+        service.tracker.fail([Failure(group[-1], "x")])
+        calls = counted(service)
+        watched = reader(batch_id)
+        watched.read()
+        calls.clear()
+        # When somebody watches for a minute
+        for item in group[:60]:
+            service.advance(SOON)
+            service.tracker.ack(item)
+            watched.read()
+        # Then what takes more reads was read six times, and the diagnosis was not repeated
+        assert calls.count("ledger.status") == 60
+        assert calls.count("ledger.errors") == calls.count("ledger.missing") == 60_000 // DETAILS_EVERY_MS
+        assert "diagnostics.why" not in calls
+
+    def test_the_last_change_is_shown_although_the_batch_has_stopped_since(self, service, reader) -> None:
+        # Given a change within the ten seconds
+        batch_id, group = batch_of(service, 100)
+        watched = reader(batch_id)
+        watched.read()
+        service.advance(SOON)
+        service.tracker.ack(group[:50])
+        assert watched.read().details.missing.ranges[0].start == 0
+        # When they are over
+        service.advance(milliseconds(DETAILS_EVERY_MS))
+        # Then it is there
+        assert watched.read().details.missing.ranges[0].start == 50
+
+    def test_a_batch_without_progress_is_diagnosed_and_not_again_for_five_minutes(
+        self, service, reader
+    ) -> None:
+        batch_id, _ = batch_of(service, 100)
+        calls = counted(service)
+        watched = reader(batch_id)
+        assert watched.read().diagnosis is None
+        service.advance(milliseconds(QUIET_MS))
+        assert watched.read().diagnosis is not None
+        service.advance(milliseconds(WHY_EVERY_MS - 1))
+        watched.read()
+        assert calls.count("diagnostics.why") == 1
+        service.advance(milliseconds(1))
+        watched.read()
+        assert calls.count("diagnostics.why") == 2
+
+    def test_a_batch_that_makes_progress_again_is_not_said_to_be_in_trouble(self, service, reader) -> None:
+        batch_id, group = batch_of(service, 100)
+        watched = reader(batch_id)
+        watched.read()
+        service.advance(milliseconds(QUIET_MS))
+        watched.read()
+        service.tracker.ack(group[:50])
+        service.advance(SOON)
+        assert watched.read().diagnosis is None
+
+    def test_loading_the_page_again_shows_what_is_true_now(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 100)
+        browser = browse()
+        browser.get(f"/batches/{batch_id}")
+        service.tracker.ack(group[:50])
+        assert "50 \u2013 99" in text_of(browser.get(f"/batches/{batch_id}").text)
+
+    def test_few_ranges_are_asked_for(self, service, reader) -> None:
+        batch_id, group = batch_of(service, 100)
+        service.tracker.ack(group[::2])
+        found = reader(batch_id).read().details.missing
+        assert len(found.ranges) == RANGES
+        assert found.cursor is not None
+
+    def test_a_billion_items_take_less_than_a_second(self, service, reader) -> None:
+        with service.tracker.batch() as batch:
+            group = batch.add(10**9)
+        service.services.ledger.ack(ranges=[ItemRange(group.prefix, 0, 10**8)])
+        calls = counted(service)
+        reader(batch.id).view()
+        assert calls == ["ledger.status"]
+
+
+class TestLive:
+    def test_an_event_has_all_parts_of_the_page_as_they_were_loaded(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 100, totals=["rows"], metadata={"team": "a"})
+        service.tracker.ack(group[:10])
+        service.tracker.fail([Failure(group[10], "<b>")])
+        browser = browse(streams=False)
+        page = browser.get(f"/batches/{batch_id}").text
+        fragments, over = live(browser, batch_id)
+        assert set(fragments) == {"heading", "tabs", "facts", *PARTS}
+        for part, html in fragments.items():
+            if part != "progress":  # time has passed since
+                assert f'id="{part}"' in page
+                assert html.strip() in page
+        assert not over
+
+    def test_time_alone_is_not_a_fact(self, service, reader) -> None:
+        batch_id, group = batch_of(service, 100)
+        watched = reader(batch_id)
+        first = watched.view()
+        service.advance(SOON)
+        assert watched.view().facts == first.facts
+        service.tracker.ack(group[0])
+        assert watched.view().facts != first.facts
+
+    def test_facts_can_be_compared_and_hashed(self, service, reader) -> None:
+        batch_id, group = batch_of(service, 100, on_failure="hold")
+        service.tracker.fail([Failure(group[0], "x")])
+        hash(reader(batch_id).view().facts)
+
+    def test_it_is_over_once_the_batch_has_ended_with_exact_figures(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 3)
+        service.tracker.ack(group)
+        browser = browse(streams=False)
+        assert live(browser, batch_id)[1]
+        assert "data-live" not in browser.get(f"/batches/{batch_id}").text
+
+    def test_bounds_of_an_ended_batch_are_over_after_a_minute(self, service, reader) -> None:
+        # Given a large batch that was cancelled with a hole in it
+        with service.tracker.batch() as batch:
+            group = batch.add(10**7)
+        service.services.ledger.ack(ranges=[ItemRange(group.prefix, 1, 10**7)])
+        service.tracker.cancel(batch.id)
+        watched = reader(batch.id)
+        shown = watched.read()
+        assert not shown.heading.exact
+        assert not shown.over
+        # When a minute has passed
+        service.advance(milliseconds(SETTLED_MS + 1))
+        # Then nothing more is expected
+        assert watched.read().over
+
+    def test_its_end_shows_what_is_missing_at_once(self, service, reader) -> None:
+        batch_id, group = batch_of(service, 100)
+        watched = reader(batch_id)
+        watched.read()
+        service.tracker.ack(group[:50])
+        service.tracker.cancel(batch_id)
+        service.advance(SOON)
+        assert watched.read().details.missing.ranges[0].start == 50
+
+    def test_a_view_is_a_view(self, service, reader) -> None:
+        assert isinstance(reader(batch_of(service, 3)[0]).view(), View)
+
+    def test_an_unknown_batch_is_told_as_trouble(self, browse) -> None:
+        assert "event: trouble" in browse(streams=False).get("/live/batches/17").text

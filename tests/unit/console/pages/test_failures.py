@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from fanin import Failure
+from fanin.console.pages.failures import BODY, CALLS, GROUPS, LOOKED_AT, ROWS, beginning
+from fanin.console.rendering import error_key, queue_name
+from fanin.domain.failures import KeptMessage, MessageAttribute
+from tests.unit.console.calls import counted
+from tests.unit.console.pages.test_heading import HOSTILE, text_of
+
+QUEUE = "arn:aws:sqs:eu-west-1:123456789012:rows"
+
+
+def failed(service, reasons, **more) -> int:
+    """A batch in which an item failed for each reason."""
+    with service.tracker.batch() as batch:
+        group = list(batch.add(len(reasons) + 1))
+    failures = [Failure(item, reason, **more) for item, reason in zip(group, reasons, strict=False)]
+    for at in range(0, len(failures), 1_000):
+        service.services.ledger.fail(failures[at : at + 1_000])
+    return batch.id
+
+
+def items(page: str) -> list[int]:
+    """Ordinals that a page lists, in order."""
+    listed = page.partition('id="list-title"')[2]
+    return [int(at) for at in re.findall(r'/failures/(\d+)"', listed)]
+
+
+def following(page: str) -> str | None:
+    found = re.search(r'href="([^"]*)" rel="next"', page)
+    return unescape(found[1]) if found else None
+
+
+def all_items(browser, address: str | None) -> list[int]:
+    """Ordinals that all pages list, from an address on."""
+    seen: list[int] = []
+    while address:
+        page = browser.get(address).text
+        seen += items(page)
+        address = following(page)
+    return seen
+
+
+class TestByError:
+    def test_errors_are_listed_with_figures_and_an_example(self, service, browse) -> None:
+        batch_id = failed(service, ["row 1 is bad", "row 2 is bad", "no stock"], message=KeptMessage("m"))
+        shown = text_of(browse().get(f"/batches/{batch_id}/failures").text)
+        assert "row &lt;n&gt; is bad 2 row 1 is bad 0 0 s ago all" in shown
+        assert "no stock 1 no stock 2 0 s ago all" in shown
+
+    def test_an_error_links_to_its_failures(self, service, browse) -> None:
+        # Given many failures of one error, and some of another between them
+        reasons = ["rare" if at % 50 == 7 else "frequent" for at in range(400)]
+        batch_id = failed(service, reasons)
+        browser = browse()
+        page = browser.get(f"/batches/{batch_id}/failures").text
+        address = f"/batches/{batch_id}/failures?error="
+        # When one follows the links
+        assert f'href="{address}{error_key("rare")}"' in page
+        # Then each failure of the error is listed once, and no other
+        assert all_items(browser, address + error_key("rare")) == list(range(7, 400, 50))
+        assert all_items(browser, address + error_key("frequent")) == [
+            at for at in range(400) if at % 50 != 7
+        ]
+        assert "rare" in text_of(browser.get(address + error_key("rare")).text)
+
+    def test_an_unknown_error_has_no_failures(self, service, browse) -> None:
+        batch_id = failed(service, ["x"])
+        shown = text_of(browse().get(f"/batches/{batch_id}/failures?error=0").text)
+        assert "This error was not found." in shown
+
+    def test_less_frequent_errors_are_on_further_pages(self, service, browse) -> None:
+        letters = "abcdefghijklmnopqrst"
+        batch_id = failed(service, [letter for at, letter in enumerate(letters) for _ in range(at + 1)])
+        browser = browse()
+        page = browser.get(f"/batches/{batch_id}/failures").text
+        more = re.search(r'href="([^"]*)">(\d+) less frequent errors', page)
+        assert more is not None
+        assert int(more[2]) == len(letters) - GROUPS
+        rest = browser.get(unescape(more[1])).text
+        shown = [re.findall(r'<a class="pattern"[^>]*>(\w)<', text) for text in (page, rest)]
+        assert "".join(shown[0] + shown[1]) == letters[::-1]
+        assert "less frequent" not in rest
+
+    def test_errors_of_many_failures_are_counted_in_parts(self, service, browse) -> None:
+        batch_id = failed(service, ["x"] * 2_100)
+        browser = browse()
+        page = browser.get(f"/batches/{batch_id}/failures").text
+        assert "These are the errors of the first 2,000 failures" in text_of(page)
+        further = re.search(r'href="([^"]*)">Errors of the next failures', page)
+        assert further is not None
+        assert "x 100" in text_of(browser.get(unescape(further[1])).text)
+
+
+class TestList:
+    def test_every_failure_is_listed_once(self, service, browse) -> None:
+        batch_id = failed(service, ["x"] * (3 * ROWS + 1))
+        assert all_items(browse(), f"/batches/{batch_id}/failures") == list(range(3 * ROWS + 1))
+
+    def test_a_failure_is_shown_with_what_is_known_of_it(self, service, browse) -> None:
+        batch_id = failed(service, ["bad row"], attempts=3, source=QUEUE, message=KeptMessage("m"))
+        shown = text_of(browse().get(f"/batches/{batch_id}/failures").text)
+        assert "0 bad row 3 rows 0 s ago failed kept" in shown
+
+    def test_what_became_of_a_failure_is_said(self, service, browse) -> None:
+        # Given a batch that holds failures
+        with service.tracker.batch(on_failure="hold") as batch:
+            group = list(batch.add(3))
+        message = KeptMessage("m")
+        service.services.ledger.fail([Failure(group[0], "x", message, source=service.queue())])
+        browser = browse()
+        assert "held kept" in text_of(browser.get(f"/batches/{batch.id}/failures").text)
+        # When the batch has ended, and it is redriven
+        service.tracker.release(batch.id)
+        service.tracker.ack(group[1:])
+        assert "failed kept" in text_of(browser.get(f"/batches/{batch.id}/failures").text)
+        service.services.redrives.redrive(batch.id)
+        assert "redriven kept" in text_of(browser.get(f"/batches/{batch.id}/failures").text)
+        assert "redriven by" in text_of(browser.get(f"/batches/{batch.id}/failures/0").text)
+
+    def test_a_search_for_an_error_looks_at_so_many_failures_and_goes_on(self, service, browse) -> None:
+        reasons = ["x"] * (LOOKED_AT * CALLS + 5) + ["rare"]
+        batch_id = failed(service, reasons)
+        calls = counted(service)
+        page = browse().get(f"/batches/{batch_id}/failures?error={error_key('rare')}").text
+        assert calls.count("ledger.failures") == CALLS
+        assert "None among the 2,000 failures that were looked at." in text_of(page)
+        assert all_items(browse(), following(page)) == [len(reasons) - 1]
+
+    @pytest.mark.parametrize(
+        "query", ["after=x", "skip=1.5", "cursor=nonsense", "part=nonsense", "after=--1"]
+    )
+    def test_a_malformed_address_is_refused(self, service, browse, query) -> None:
+        batch_id = failed(service, ["x"])
+        assert browse().get(f"/batches/{batch_id}/failures?{query}").status_code == 400
+
+
+class TestOne:
+    def test_a_failure_has_a_page_with_its_message(self, service, browse) -> None:
+        attributes = {
+            "trace": MessageAttribute("String", "t-1"),
+            "raw": MessageAttribute("Binary", b"\x00\xff"),
+        }
+        message = KeptMessage('{"row": 1}', attributes, group_id="g1")
+        batch_id = failed(service, ["bad row"], attempts=3, source=QUEUE, message=message)
+        shown = text_of(browse().get(f"/batches/{batch_id}/failures/0").text)
+        assert "Reason bad row" in shown
+        assert f"Queue {QUEUE}" in shown
+        assert "10 characters. Download the body" in shown
+        assert "{&#34;row&#34;: 1}" in shown
+        assert "Message group g1" in shown
+        assert "raw Binary 00ff trace String t-1" in shown
+
+    def test_a_message_that_was_not_kept_is_said_to_be_so(self, service, browse) -> None:
+        batch_id = failed(service, ["x"])
+        shown = text_of(browse().get(f"/batches/{batch_id}/failures/0").text)
+        assert "Its message was not kept" in shown
+        assert browse().get(f"/batches/{batch_id}/failures/0/body").status_code == 404
+
+    def test_an_item_that_has_not_failed_is_not_found(self, service, browse) -> None:
+        batch_id = failed(service, ["x"])
+        assert browse().get(f"/batches/{batch_id}/failures/1").status_code == 404
+        assert browse().get(f"/batches/{batch_id}/failures/1/body").status_code == 404
+
+    @pytest.mark.parametrize("ordinal", ["x", "1.0", "1e3", "12345678901234567890", "٣", "-1"])
+    def test_what_is_not_an_ordinal_is_refused(self, service, browse, ordinal) -> None:
+        batch_id = failed(service, ["x"])
+        assert browse().get(f"/batches/{batch_id}/failures/{ordinal}").status_code == 400
+
+    @pytest.mark.parametrize("sign", ["x", "&", "💥", '"'])
+    def test_the_beginning_of_a_large_message_is_shown_and_all_of_it_is_a_file(
+        self, service, browse, sign
+    ) -> None:
+        # Given a message of 256 KB, with attributes of as many
+        body = sign * (262_144 // len(sign.encode()))
+        attributes = {f"a{at}": MessageAttribute("String", sign * 25_000) for at in range(10)}
+        batch_id = failed(service, ["x"], message=KeptMessage(body, attributes))
+        browser = browse()
+        # Then the page is short, and says how much it shows
+        answer = browser.get(f"/batches/{batch_id}/failures/0")
+        assert len(answer.content) < 100_000
+        shown = re.search(r"([\d,]+) characters, of which the first ([\d,]+) are shown", answer.text)
+        assert shown is not None
+        assert int(shown[1].replace(",", "")) == len(body)
+        assert BODY / 6 < int(shown[2].replace(",", "")) <= BODY
+        # And the file has every character
+        assert browser.get(f"/batches/{batch_id}/failures/0/body").text == body
+
+    def test_the_file_of_a_hostile_body_is_text_that_no_browser_runs(self, service, browse) -> None:
+        batch_id = failed(service, [HOSTILE], message=KeptMessage(f"<html>{HOSTILE}"))
+        answer = browse().get(f"/batches/{batch_id}/failures/0/body")
+        assert answer.text == f"<html>{HOSTILE}"
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["content-disposition"] == (
+            f'attachment; filename="batch-{batch_id}-item-0.txt"'
+        )
+
+    def test_a_hostile_message_is_shown_as_text(self, service, browse) -> None:
+        attributes = {"a<b>": MessageAttribute("String.<i>", HOSTILE)}
+        message = KeptMessage(HOSTILE, attributes, group_id='"><script>alert(2)</script>')
+        page = browse().get(f"/batches/{failed(service, [HOSTILE], message=message)}/failures/0").text
+        assert "<script>alert" not in page
+        assert "a<b>" not in page
+
+
+def test_a_beginning_is_cut_by_characters_and_by_what_it_takes_in_a_page() -> None:
+    assert beginning("abc", 9, escaped=9) == ("abc", 3)
+    assert not beginning("abc", 9, escaped=9).cut
+    assert beginning("abcdef", 4, escaped=9) == ("abcd", 6)
+    cut = beginning("&" * 100, 100, escaped=50)
+    assert cut.cut
+    assert 0 < len(cut.text) <= 10
+
+
+@pytest.mark.parametrize(
+    ("queue", "name"),
+    [
+        (QUEUE, "rows"),
+        ("https://sqs.eu-west-1.amazonaws.com/123456789012/rows", "rows"),
+        ("https://sqs.eu-west-1.amazonaws.com/123456789012/rows/", "rows"),
+        ("rows", "rows"),
+        ("", "\u2013"),
+        ("x" * 1_024, "x" * 80),
+    ],
+)
+def test_a_queue_is_named(queue, name) -> None:
+    assert queue_name(queue) == name
+
+
+def test_a_key_of_an_error_is_short_and_its_own() -> None:
+    assert error_key("a") == error_key("a") != error_key("b")
+    assert len(error_key("\ud800" * 256)) == 16

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from fanin import Failure
+from fanin.console.pages.redrives import ROWS
+from fanin.domain.failures import KeptMessage
+from fanin.domain.redrives import Redrive
+from fanin.domain.selection import OrdinalRange
+from tests.unit.console.pages.test_heading import HOSTILE, text_of
+
+
+def ended(service, failures: int, reason: str = "no stock") -> int:
+    """A batch that has ended with failures, the first of them without a message."""
+    queue = service.queue()
+    with service.tracker.batch() as batch:
+        group = list(batch.add(failures))
+    kept = [Failure(item, reason, KeptMessage("m"), source=queue) for item in group[1:]]
+    service.services.ledger.fail([Failure(group[0], reason), *kept])
+    return batch.id
+
+
+def test_a_redrive_is_shown_with_what_became_of_the_failures(service, browse) -> None:
+    batch_id = ended(service, 5)
+    redrive = service.services.redrives.redrive(batch_id)
+    page = browse().get(f"/batches/{batch_id}/redrives").text
+    assert "finished all 4 0 1 items 0 \u2013" in text_of(page)
+    assert f'<a href="/batches/{redrive.batch_id}">' in page
+
+
+def test_a_selection_is_shown(service, browse) -> None:
+    batch_id = ended(service, 5, HOSTILE)
+    errors = [service.services.ledger.errors(batch_id).errors[0].error]
+    service.services.redrives.redrive(batch_id, Redrive(errors=errors, ranges=[OrdinalRange(1, 3)]))
+    page = browse().get(f"/batches/{batch_id}/redrives").text
+    assert "1 \u2013 2" in text_of(page)
+    assert "&lt;script&gt;alert" in page
+    assert "<script>alert" not in page
+
+
+def test_every_redrive_is_on_one_page_when_paging_through(service, browse) -> None:
+    count = 2 * ROWS + 3
+    batch_id = ended(service, count + 1)
+    for at in range(count):
+        service.services.redrives.redrive(batch_id, Redrive(ranges=[OrdinalRange(at + 1, at + 2)]))
+    browser, address, seen = browse(), f"/batches/{batch_id}/redrives", []
+    while address:
+        page = browser.get(address).text
+        seen += re.findall(r'<td class="text">(\d+) \u2013 ', page)
+        found = re.search(r'href="([^"]*)" rel="next"', page)
+        address = unescape(found[1]) if found else ""
+    assert sorted(map(int, seen)) == list(range(1, count + 1))
+
+
+def test_a_batch_without_redrives_says_so(service, browse) -> None:
+    batch_id = ended(service, 2)
+    assert "None of its failures was sent again" in browse().get(f"/batches/{batch_id}/redrives").text
+
+
+def test_a_malformed_cursor_is_refused(service, browse) -> None:
+    batch_id = ended(service, 2)
+    assert browse().get(f"/batches/{batch_id}/redrives?cursor=%00").status_code == 400
