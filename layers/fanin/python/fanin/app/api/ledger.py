@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
     from fanin.domain.batch import Batch, OpenBatch, State
     from fanin.domain.ids import Group
+    from fanin.domain.picture import Picture
     from fanin.domain.reports import (
         Batches,
         Errors,
@@ -147,6 +148,23 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the batch is estimated, the cursor is not from this listing, or the limit is not
                 from 1 to 1,000.
+        """
+        ...
+
+    def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
+        """Read one node of the batch's summary tree, and the up to 64 parts below it; at most 66 rows.
+
+        What is shown as done is done for good. An item that is shown as pending was pending at a moment of
+        this call; so none is that an answer before this call has shown as done. The bounds of cells are true
+        likewise, but where a later answer has read fewer rows they may be wider.
+
+        Args:
+            batch_id: the batch.
+            level: of the node: 0 shows items. By default the root, as it is now.
+            number: of the node on its level. A node stays where it is, however the batch grows.
+
+        Raises:
+            InvalidRequest: the batch is estimated, or has no such node.
         """
         ...
 
