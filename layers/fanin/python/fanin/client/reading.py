@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
@@ -28,6 +28,9 @@ from fanin.domain.reports import (
     by_error,
 )
 from fanin.domain.targets import TargetReport
+
+if TYPE_CHECKING:
+    from fanin.domain.picture import Picture
 
 _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 
@@ -85,6 +88,16 @@ class ReadingCalls:
         """All ranges of items that are not done, ascending, read a page at a time."""
         for page in follow_cursor(lambda cursor: self.missing(batch_id, cursor=cursor, limit=MAX_PAGE)):
             yield from page.ranges
+
+    def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
+        """Look at one node of a batch's summary tree, and the up to 64 parts below it, from at most 66 reads.
+
+        Args:
+            batch_id: the batch, which must not be estimated.
+            level: of the node: 0 shows items with their states. By default the root, as it is now.
+            number: of the node on its level; that of a cell looks one level further down.
+        """
+        return self.ledger.picture(batch_id, level=level, number=number)
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         """Read one page of the failed items; ``iter_failures`` gives all."""

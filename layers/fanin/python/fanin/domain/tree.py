@@ -50,6 +50,11 @@ class Tree:
         """Number of items below one word of the level."""
         return int(self.width ** (level + 1))
 
+    def size(self, level: int, number: int, n: int) -> int:
+        """Number of items below a word of a tree of n, or (on level -1) of an item: those that exist."""
+        span = self.span(level)
+        return min(span, n - number * span)
+
     def below(self, level: int, mask: int) -> int:
         """Number of items below the bits of a mask of the level, all of which exist."""
         return mask.bit_count() * self.span(level - 1)
@@ -125,18 +130,19 @@ class Tree:
         above, bit = divmod(number, self.width)
         return Mark(level + 1, above, self.bits[bit])
 
-    def ancestors(self, number: int, n: int) -> Iterator[Mark]:
-        """The bits that stand for a word of level 0 in the words above it, in a tree of n items.
+    def ancestors(self, number: int, n: int, *, level: int = 0) -> Iterator[Mark]:
+        """The bits that stand for a word in the words above it, in a tree of n items.
 
         Args:
-            number: which word of level 0.
+            number: which word of the level.
             n: a size the batch has reached.
+            level: of the word.
 
         Yields:
-            One mark of one bit on each level from 1 to the root, lowest first.
+            One mark of one bit on each level above, up to the root, lowest first.
         """
-        for level in range(self.root_level(n)):
-            mark = self.parent(level, number)
+        for below in range(level, self.root_level(n)):
+            mark = self.parent(below, number)
             number = mark.number
             yield mark
 

@@ -188,6 +188,11 @@ class DynamoParts:
         items, last = self._connection.query(request)
         return list(map(_note, items)), None if last is None else cursors.encode(listing, _ordinal(last))
 
+    def notes_between(self, batch_id: int, start: int, stop: int, *, limit: int) -> list[FailureRow]:
+        first, last = f"{_FAILURE}{start:013}", f"{_FAILURE}{stop - 1:013}"
+        items, _ = self._connection.query(self._between(batch_id, first, last, limit))
+        return list(map(_note, items))
+
     def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:
         self._connection.put(
             self._table,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import SUMS, Item, word_id, word_key
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey, WordRow
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 
@@ -132,6 +132,20 @@ class DynamoWords:
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return {key: int(row[names.FAILED]["N"]) for key, row in self._read(keys, names.FAILED)}
+
+    def read_rows(self, keys: Collection[WordKey]) -> dict[WordKey, WordRow]:
+        wanted = [{names.WORD_ID: {"S": word_id(key)}} for key in dict.fromkeys(keys)]
+        rows = self._connection.read(self._table, wanted)
+        return {word_key(row[names.WORD_ID]["S"]): self._row(row) for row in rows}
+
+    def _row(self, row: Item) -> WordRow:
+        leases = {
+            at: int(row[name]["N"])
+            for at in range(self._full.bit_length())
+            if (name := _LEASE.format(at)) in row
+        }
+        word = int(row[names.WORD]["N"]) if names.WORD in row else self._full
+        return WordRow(word, int(row[names.FAILED]["N"]) if names.FAILED in row else 0, leases)
 
     def _read(self, keys: Collection[WordKey], *attributes: str) -> Iterator[tuple[WordKey, Item]]:
         """Read attributes of words; those without the first attribute are left out."""

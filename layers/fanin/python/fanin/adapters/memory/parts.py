@@ -94,6 +94,10 @@ class MemoryParts:
         page = [rows[ordinal] for ordinal in ordinals[:limit]]
         return page, cursors.encode(listing, page[-1].ordinal) if len(ordinals) > limit else None
 
+    def notes_between(self, batch_id: int, start: int, stop: int, *, limit: int) -> list[FailureRow]:
+        rows = self._accesses.read("parts.notes_between", lambda: dict(self._failures.get(batch_id, {})))
+        return [rows[ordinal] for ordinal in sorted(rows) if start <= ordinal < stop][:limit]
+
     def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:  # noqa: ARG002
         for ordinal, message in messages.items():
             one = {(batch_id, ordinal): message}

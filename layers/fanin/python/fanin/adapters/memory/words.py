@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey, WordRow
 from fanin.domain.totals import Sums, plus
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable, Throttled
@@ -129,6 +129,19 @@ class MemoryWords:
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return self._read("words.read_failed", self._failed.get, keys)
+
+    def read_rows(self, keys: Collection[WordKey]) -> dict[WordKey, WordRow]:
+        def read(key: WordKey) -> WordRow | None:
+            leases = {
+                at: self._leases[key, at]
+                for at in range(self._full.bit_length())
+                if (key, at) in self._leases
+            }
+            if key not in self._words and not leases:
+                return None
+            return WordRow(self._words.get(key, self._full), self._failed.get(key, 0), leases)
+
+        return self._read("words.read_rows", read, keys)
 
     def _read(
         self, call: str, read: Callable[[WordKey], T | None], keys: Collection[WordKey]

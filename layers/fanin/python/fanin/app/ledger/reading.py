@@ -196,7 +196,7 @@ class Reading:
             below = (found.for_totals(totals, full=tree.full) for found in read.values())
             tally = reduce(Tally.and_, below, tally)
         pending = sum(
-            self._size(level - 1, child, n)
+            tree.size(level - 1, child, n)
             for number, below in words.items()
             for child in tree.children(level, number, below, n)
         )
@@ -204,11 +204,6 @@ class Reading:
         # What has failed in unfinished words further down is not known here.
         tally = tally._replace(whole=tally.whole and not unread and (level == 0 or not pending))
         return self._progress(batch, n - pending, most, tally, exact=exact, reads=1 + reads)
-
-    def _size(self, level: int, number: int, n: int) -> int:
-        """Items below one word (or, on level -1, one item) that exist in a tree of n."""
-        span = self._ports.tree.span(level)
-        return min(span, n - number * span)
 
     def _leaf(self, batch: Batch, number: int, word: int, start: int = 0) -> int:
         """The bits of a word of level 0 that stand for existing, pending items from ``start`` on."""
@@ -235,12 +230,21 @@ class Reading:
         )
 
     def _exact(self, batch_id: int) -> Batch:
-        batch = self._known.current(batch_id)
-        if batch.mode is Mode.ESTIMATED:
-            raise InvalidRequest(
-                f"batch {batch_id} is estimated: it counts items, but does not know which; ask for its status"
-            )
-        return batch
+        return only_exact(self._known.current(batch_id))
+
+
+def only_exact(batch: Batch) -> Batch:
+    """Return the row, if its batch has a tree.
+
+    Raises:
+        InvalidRequest: the batch is estimated.
+    """
+    if batch.mode is Mode.ESTIMATED:
+        raise InvalidRequest(
+            f"batch {batch.batch_id} is estimated: it counts items, but does not know which;"
+            " ask for its status"
+        )
+    return batch
 
 
 def _totals_disagree(batch: Batch, tally: Tally) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from fanin.app.ledger.acks import Acks
 from fanin.app.ledger.adding import Adding
@@ -42,6 +43,9 @@ from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.domain.tree import Mark
+
+if TYPE_CHECKING:
+    from fanin.domain.picture import Picture
 
 
 class LedgerService:
@@ -124,6 +128,11 @@ class LedgerService:
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         return self._reading.missing(batch_id, cursor=cursor, limit=limit)
+
+    def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
+        from fanin.app.ledger.picture import picture  # noqa: PLC0415  only consoles ask for it
+
+        return picture(self.ports, self._known.current(batch_id), level=level, number=number)
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         return self._failures.page(batch_id, cursor=cursor, limit=limit)

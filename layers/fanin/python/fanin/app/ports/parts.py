@@ -152,6 +152,10 @@ class PartStore(Protocol):
         """
         ...
 
+    def notes_between(self, batch_id: int, start: int, stop: int, *, limit: int) -> list[FailureRow]:
+        """List notes of the items start ≤ i < stop by ordinal, up to ``limit`` of them."""
+        ...
+
     def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:
         """Write messages of failed items, by ordinal, unconditionally, in bulk; up to 350 KB each."""
         ...

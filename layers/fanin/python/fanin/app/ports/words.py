@@ -134,6 +134,20 @@ class Claimed(NamedTuple):
     taken: bool
 
 
+class WordRow(NamedTuple):
+    """A row of level 0, with all that it says of its items.
+
+    Attributes:
+        word: a bit that is 1 is pending; all ones if only leases were written.
+        failed: mask of the bits that were cleared as failed.
+        leases: position → when the last lease on the bit ends, seconds; it may be over, or the bit clear.
+    """
+
+    word: int
+    failed: int = 0
+    leases: Mapping[int, int] = MappingProxyType({})
+
+
 class WordStore(Protocol):
     """Keeps the words of the trees. A word without a row reads as all ones."""
 
@@ -178,4 +192,8 @@ class WordStore(Protocol):
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         """Read which bits were cleared as failed, as masks; words without such bits are left out."""
+        ...
+
+    def read_rows(self, keys: Collection[WordKey]) -> dict[WordKey, WordRow]:
+        """Read words with what their rows say of single items; those without a row are left out."""
         ...

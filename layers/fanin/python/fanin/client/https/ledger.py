@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from fanin.client.https.api import HttpsApi, keyed
 from fanin.client.https.known_modes import KnownModes
@@ -29,6 +30,9 @@ from fanin.wire.json_types import Json
 from fanin.wire.selections import SELECTION
 from fanin.wire.targets import TARGET_REPORTS
 from fanin.wire.times import encode_time
+
+if TYPE_CHECKING:
+    from fanin.domain.picture import Picture
 
 
 class HttpsLedger:
@@ -121,6 +125,12 @@ class HttpsLedger:
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         query = {"cursor": cursor, "limit": limit}
         return self._api.call(shapes.MISSING, "GET", f"/batches/{batch_id}/missing", query=query)
+
+    def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
+        from fanin.wire.picture import PICTURE  # noqa: PLC0415  only consoles ask for it
+
+        query = {"level": level, "number": number}
+        return self._api.call(PICTURE, "GET", f"/batches/{batch_id}/picture", query=query)
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         query = {"cursor": cursor, "limit": limit}

@@ -1,0 +1,175 @@
+"""The bit picture: reading one node of the summary tree with the parts below it.
+
+Rows are read from the top down: the batch, then the node with the words above it, then the parts. A bit is
+only ever cleared. So what a clear bit shows as done is done for good. A part that is shown as pending has no
+clear bit above it in any word that was read, and each was read after the batch's row. Since no bit is cleared
+above the root, it was pending when that row was read. Bounds are true likewise: ``done_max`` at the beginning
+of the call, ``done_min`` at its end.
+
+A range that is acknowledged high in the tree passes over the words below. So the words above the node are
+read, too: where they have a clear bit, everything below it is done, whatever its own word says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from fanin.app.ledger.held import not_redriven
+from fanin.app.ledger.reading import only_exact
+from fanin.app.ports import Ports
+from fanin.app.ports.words import Tallied, Tally, WordKey, WordRow
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch
+from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
+from fanin.domain.tree import positions
+
+MOST_ROWS: Final = 66
+"""How many rows a picture reads at most: at the root the batch, the root, and 64 words below it.
+
+Below the root, the words above take their share. Then the last parts are not read, those that are done first.
+"""
+
+
+def picture(ports: Ports, batch: Batch, *, level: int | None, number: int) -> Picture:
+    """Read one node of a batch, and the parts below it.
+
+    Args:
+        ports: the stores.
+        batch: the row, as it is now.
+        level: of the node; None for the root.
+        number: of the node on its level.
+
+    Raises:
+        InvalidRequest: the batch is estimated, or has no such node.
+    """
+    tree, n = ports.tree, only_exact(batch).items
+    root = tree.root_level(n)
+    level = root if level is None else limits.whole("level", level, 0, root)
+    limits.whole(f"number of a word of level {level}", number, 0, tree.last(level, n) if n else 0)
+    start = number * tree.span(level)
+    node = Picture(batch.batch_id, level, number, root, n, start, start + tree.size(level, number, n))
+    return _Reader(ports, batch, node).parts() if n else node
+
+
+class _Reader:
+    """Reads the parts of one node.
+
+    Args:
+        ports: the stores.
+        batch: the row; it has items.
+        node: what is known of the node without reading it.
+    """
+
+    def __init__(self, ports: Ports, batch: Batch, node: Picture) -> None:
+        self._ports = ports
+        self._tree = ports.tree
+        self._batch = batch
+        self._node = node
+        self._left = MOST_ROWS - 1
+
+    def parts(self) -> Picture:
+        """The node with its parts."""
+        tree, node = self._tree, self._node
+        key = self._key(node.level, node.number)
+        above = {
+            self._key(mark.level, mark.number): mark.mask
+            for mark in tree.ancestors(node.number, node.size, level=node.level)
+        }
+        rows = self._ports.words.read_rows([*above, key])
+        self._left -= len(above) + 1
+        untouched = WordRow(tree.full)
+        row = rows.get(key, untouched)
+        done = self._batch.all_done or any(
+            not rows.get(one, untouched).word & mask for one, mask in above.items()
+        )
+        pending = 0 if done else row.word & self._existing(node.level, node.number)
+        return self._with_cells(pending) if node.level else self._with_items(row, pending)
+
+    def _with_cells(self, pending: int) -> Picture:
+        node, tree = self._node, self._tree
+        level, first = node.level - 1, node.number * tree.width
+        existing = self._existing(node.level, node.number).bit_count()
+        ranked = sorted(range(existing), key=lambda at: not pending & tree.bits[at])
+        keys = {at: self._key(level, first + at) for at in ranked[: self._left]}
+        words = self._ports.words.read_tallied(keys.values())
+        untouched = Tallied(tree.full, Tally())
+        read = {at: words.get(key, untouched) for at, key in keys.items()}
+        cells = (
+            self._cell(level, first + at, read.get(at), done=not pending & tree.bits[at])
+            for at in range(existing)
+        )
+        return replace(node, cells=tuple(cells))
+
+    def _cell(self, level: int, number: int, found: Tallied | None, *, done: bool) -> Cell:
+        """A word below the node, as it was read, if it was.
+
+        A bit of a word above level 0 that is pending does not say that an item is: the last word of an open
+        batch may be done before its bit in the word above is cleared. So only words of level 0 say how many
+        items are done at most.
+        """
+        tree, n, batch = self._tree, self._node.size, self._batch
+        existing, size = self._existing(level, number), tree.size(level, number, n)
+        own = existing if found is None else found.word & existing
+        word = 0 if done else own
+        base = number * tree.width
+        least = size - sum(tree.size(level - 1, base + at, n) for at in positions(word))
+        exact = not word or (level == 0 and found is not None)
+        tally = Tally() if found is None else found.tally
+        counted = found is not None and (level == 0 or (not own and tally.whole))
+        none_failed = batch.all_done and not batch.failed and not batch.failed_more
+        start = number * tree.span(level)
+        return Cell(
+            number,
+            start,
+            start + size,
+            existing.bit_count(),
+            done_min=least,
+            done_max=least if exact else size,
+            failed=tally.failed,
+            failed_more=not counted and not none_failed,
+            word=None if found is None else word,
+        )
+
+    def _with_items(self, row: WordRow, pending: int) -> Picture:
+        node, batch = self._node, self._batch
+        prefix = ids.issue(batch.batch_id, node.start, node.stop - node.start, batch.salt).prefix
+        now = self._ports.clock.now()
+        leases = {at: until * 1000 for at, until in row.leases.items() if until * 1000 > now}
+        held, more = self._held(pending)
+
+        def state(at: int) -> ItemState:
+            bit = self._tree.bits[at]
+            if not pending & bit:
+                return ItemState.FAILED if row.failed & bit else ItemState.DONE
+            if node.start + at in held:
+                return ItemState.HELD
+            return ItemState.LEASED if at in leases else ItemState.PENDING
+
+        def item(at: int) -> PictureItem:
+            found = state(at)
+            return PictureItem(
+                node.start + at, f"{prefix}:{at}", found, None if found.done else leases.get(at)
+            )
+
+        return replace(node, items=tuple(map(item, range(node.stop - node.start))), held_more=more)
+
+    def _held(self, pending: int) -> tuple[Collection[int], bool]:
+        """Which pending items are held, and whether there may be others that were not looked at."""
+        node, parts, batch_id = self._node, self._ports.parts, self._batch.batch_id
+        if not pending or not self._batch.may_hold_more:
+            return (), False
+        ordinals = {node.start + at for at in positions(pending)}
+        limit = self._left // 2  # each note may take the read of a redrive's mark
+        notes = parts.notes_between(batch_id, min(ordinals), max(ordinals) + 1, limit=limit)
+        held = not_redriven(parts, batch_id, [note for note in notes if note.ordinal in ordinals])
+        more = len(notes) == limit and max(ordinals) > notes[-1].ordinal
+        return {note.ordinal for note in held}, more
+
+    def _existing(self, level: int, number: int) -> int:
+        """The bits of a word that stand for children that exist."""
+        return self._tree.full & ~self._tree.residue(level, number, self._node.size)
+
+    def _key(self, level: int, number: int) -> WordKey:
+        return WordKey(self._batch.batch_id, level, number)
