@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from fanin.app.api import Fanin
 from fanin.console.live.feeds import Feeds
 from fanin.console.options import Options
-from fanin.console.pages import batches, overview
+from fanin.console.pages import batches, overview, picture
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
 from fanin.console.state import Console, console_of
@@ -27,6 +27,7 @@ from fanin.errors import FaninError
 ROUTES: Final[tuple[Route, ...]] = (
     *overview.ROUTES,
     *batches.ROUTES,
+    *picture.ROUTES,
 )
 KEPT: Final = "public, max-age=31536000, immutable"
 """Cache-Control of static files, whose addresses change with their content."""
