@@ -26,7 +26,7 @@ _GAP: Final = PITCH - SIDE
 _EDGE: Final = 0.2
 """Room for the frames of the outer squares."""
 _FAINT: Final = 0.1
-_STRONG: Final = 0.3
+_STRONG: Final = 0.26
 """Opacity of the ground of a square where nothing is done, and where everything is."""
 _TREE: Final = Tree()
 _SQUARE: Final = "M0 0H8V8H0"
@@ -235,6 +235,13 @@ def _of_item(item: PictureItem) -> Square:
     return replace(_sample(item.state), title=title, item=item)
 
 
+def _share(cell: Cell) -> str:
+    share = percent(cell.done_min, cell.size)
+    if cell.done_min == cell.done_max:
+        return share
+    return {"<": "more than 0 %", ">": "more than 99.9 %"}.get(share[0], f"at least {share}")
+
+
 def _unread(cell: Cell) -> bool:
     return cell.word is None and cell.done_min < cell.size
 
@@ -244,9 +251,7 @@ def _told(cell: Cell) -> str:
     where = items(cell.start, cell.stop).capitalize()
     if _unread(cell):
         return f"{where}: not read"
-    least = "" if cell.done_min == cell.done_max else ", at least"
-    done = "all done" if cell.done_min == cell.size else f"{percent(cell.done_min, cell.size)} done{least}"
+    done = "all done" if cell.done_min == cell.size else f"{_share(cell)} done"
     if cell.failed:
-        more = ", at least" if cell.failed_more else ""
-        return f"{where}: {done}; {number(cell.failed)} failed{more}"
+        return f"{where}: {done}; {'at least ' if cell.failed_more else ''}{number(cell.failed)} failed"
     return f"{where}: {done}" if cell.failed_more else f"{where}: {done}; none failed"
