@@ -12,6 +12,7 @@ from fanin.app.diagnosis.service import DiagnosisService
 from fanin.app.ports.parts import FailureRow, RetryRow, SentRow
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.picture import ItemState
 from fanin.domain.tree import Tree
 
 BILLION = 10**9
@@ -71,6 +72,36 @@ def _bounds(size: int, start: int, stop: int) -> Figure:
             f"{stop - start} of {size} items are done, which is outside the bounds of {progress}"
         )
     return Figure("reads for the status of 1 … 2⁴⁰ items", spent.reads, at_most=67, note=_worst(size))
+
+
+def pictures() -> list[Figure]:
+    """Nodes of a billion on every level, at both ends and within, with nothing, a part or all of it done."""
+    places = [(level, number) for level in range(5) for number in (0, 1, WIDTH - 1, 10**4, 10**6, None)]
+    done = [(0, 0), (1, BILLION), (BILLION // 3, BILLION // 2), (0, BILLION)]
+    return [worst(_picture(*span, places, holds=holds) for span in done for holds in (False, True))]
+
+
+def _picture(start: int, stop: int, places: list[tuple[int, int | None]], *, holds: bool) -> Figure:
+    world = World()
+    batch = world.batch(BILLION, on_failure=OnFailure.HOLD if holds else OnFailure.DONE)
+    notes = [FailureRow(n, f"{n}", "no price", failed_at=1) for n in range(2 * WIDTH)] if holds else []
+    world.memory.parts.put_failures(batch.batch_id, notes, expires_at=batch.expires_at)
+    if start < stop:
+        world.ack_range(batch, start, stop)
+    most, note = 0, ""
+    for level, place in places:
+        last = Tree().last(level, BILLION)
+        number = last if place is None else min(place, last)
+        with world.spending() as spent:
+            found = world.process().picture(batch.batch_id, level=level, number=number)
+        done = max(0, min(stop, found.stop) - max(start, found.start))
+        if not found.done_min <= done <= found.done_max:
+            raise AssertionError(f"{done} items are done, which is outside the bounds of {found}")
+        # The listing of notes counts as one access in memory, and as its rows here.
+        held = sum(item.state is ItemState.HELD for item in found.items)
+        if (reads := spent.reads + max(0, held - 1)) > most:
+            most, note = reads, f"worst found: word {number:,} of level {level}"
+    return Figure("rows read for a picture of 10⁹", most, at_most=66, note=note)
 
 
 def missing() -> list[Figure]:

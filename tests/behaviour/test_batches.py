@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from fanin import ItemRange, ItemState
 from tests.behaviour.world import World
 
 SOON = timedelta(seconds=2)
@@ -61,6 +62,40 @@ def test_batches_are_found_by_their_user_key_and_the_newest_first(world: World) 
     assert world.until(lambda: len(found()) >= 2 and found()) == [newer, older]
     assert found("cancelled") == [newer]
     assert found("complete") == []
+
+
+def test_a_picture_shows_what_became_of_each_item(world: World) -> None:
+    # Given a batch that holds failed items, of which a range, an item and a failure are in
+    tracker = world.tracker
+    batch = tracker.open(user_key="picture", on_failure="hold")
+    group = tracker.add(batch.batch_id, 5_000)
+    tracker.ack(ranges=[ItemRange(group.prefix, 0, 4_100)])
+    tracker.ack(group[4_111])
+    tracker.fail(group[4_110], "no such customer")
+
+    # When somebody looks from the root down to the items
+    root = tracker.picture(batch.batch_id)
+    below = tracker.picture(batch.batch_id, level=1, number=1)
+    leaf = tracker.picture(batch.batch_id, level=0, number=64)
+
+    # Then each level says what is done, and the last one what became of each item
+    assert [(cell.start, cell.stop, cell.done_min, cell.done_max) for cell in root.cells] == [
+        (0, 4_096, 4_096, 4_096),
+        (4_096, 5_000, 0, 904),
+    ]
+    assert (below.cells[0].done_min, below.cells[0].done_max) == (5, 5)
+    assert below.cells[0].word == 2**64 - 1 & ~0b1000000000001111
+    states = {item.ordinal: item.state for item in leaf.items}
+    assert [states[n] for n in (4_096, 4_099, 4_100, 4_110, 4_111, 4_159)] == [
+        ItemState.DONE,
+        ItemState.DONE,
+        ItemState.PENDING,
+        ItemState.HELD,
+        ItemState.DONE,
+        ItemState.PENDING,
+    ]
+    assert leaf.items[14].item.startswith(f"{batch.batch_id}:")
+    tracker.cancel(batch.batch_id)
 
 
 def test_a_batch_of_batches_completes_with_the_last_of_them(world: World) -> None:

@@ -34,6 +34,15 @@ class TestFailures:
 
         assert reasons == ["again", *(f"try {n}" for n in range(31, 60))]
 
+    def test_notes_are_listed_between_ordinals(self, stores: Stores) -> None:
+        notes = [FailureRow(n, f"8:g:{n}", "why", failed_at=NOW) for n in (0, 9, 10, 63, 64, 100)]
+        stores.parts.put_failures(8, notes, expires_at=LATER)
+        stores.parts.put_failures(9, [FailureRow(11, "9:g:11", "")], expires_at=LATER)
+
+        assert stores.parts.notes_between(8, 9, 64, limit=10) == notes[1:4]
+        assert stores.parts.notes_between(8, 9, 64, limit=2) == notes[1:3]
+        assert stores.parts.notes_between(8, 11, 63, limit=2) == []
+
     def test_reasons_are_those_of_the_last_notes(self, stores: Stores) -> None:
         notes = [FailureRow(n, f"8:g:{n}", f"why {n} ☂") for n in (3, 9, MAX_ITEMS - 1)]
         stores.parts.put_failures(8, notes, expires_at=LATER)

@@ -9,7 +9,7 @@ from operator import or_
 
 import pytest
 
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey, WordRow
 from fanin.domain.tree import Tree
 
 from .conftest import EMULATOR, MEMORY, MOTO, SECOND, Stores, opened
@@ -197,6 +197,28 @@ class TestWords:
             assert reduce(or_, firsts) == FULL
             assert racing.words.read([key]) == {key: 0}
             assert sum(answer[place].word == 0 and answer[place].first > 0 for answer in answers) == 1
+
+
+class TestRows:
+    def test_say_what_is_pending_failed_and_leased(self, stores: Stores) -> None:
+        claim(stores, 0, until=130)
+        claim(stores, 63, until=140)
+        clear(stores, 0b0101)
+        clear(stores, 0b1010, failed=True)
+
+        assert stores.words.read_rows([KEY]) == {KEY: WordRow(FULL ^ 0b1111, 0b1010, {0: 130, 63: 140})}
+
+    def test_of_words_that_were_only_leased_are_pending(self, stores: Stores) -> None:
+        claim(stores, 7, until=130)
+
+        assert stores.words.read_rows([KEY]) == {KEY: WordRow(FULL, 0, {7: 130})}
+
+    def test_are_read_on_all_levels_and_left_out_where_there_are_none(self, stores: Stores) -> None:
+        above = WordKey(KEY.batch_id, 1, 0)
+        raised(stores, above, 0b1, {0: Tally(2)})
+
+        assert stores.words.read_rows([above, KEY, above]) == {above: WordRow(FULL - 1)}
+        assert stores.words.read_rows([]) == {}
 
 
 class TestSums:

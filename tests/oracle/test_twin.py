@@ -99,7 +99,11 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: ports.words.clear([Clear(key, rng.randint(1, 7), until, failed=rng.random() < 0.5)]),
         lambda: ports.words.clear([Clear(above, rng.randint(1, 7), until, carried=random_tallies(rng))]),
         lambda: ports.words.read_tallied([key, above]),
-        lambda: (ports.words.read([key]), ports.words.read_failed([key])),
+        lambda: (
+            ports.words.read([key]),
+            ports.words.read_failed([key]),
+            ports.words.read_rows([key, above]),
+        ),
         lambda: batches.create(replace(row, salt=rng.choice((row.salt, bytes(16))))),
         lambda: batches.allocate(batch_id, n, activity=activity, room=rng.choice((None, 5 - n))),
         lambda: batches.allocate_counted(batch_id, n, items=row.items, pending=0, activity=activity),

@@ -49,3 +49,11 @@ def test_missing_items_are_found_by_their_paths():
     near = reading._missing(list(range(0, 20, 2)))
     apart = reading._missing(list(range(1, 10**9, 10**8)))
     assert near.measured < apart.measured <= 60
+
+
+def test_a_picture_of_a_billion_takes_as_many_rows_as_it_may():
+    root, middle = (reading._picture(0, 0, [place], holds=False).measured for place in ((4, 0), (1, 5)))
+    leaf, held = (reading._picture(0, 0, [(0, 1)], holds=holds).measured for holds in (False, True))
+
+    # The root of a billion has 60 words below it. A leaf has four words above it.
+    assert (root, middle, leaf, held) == (62, 66, 6, 66)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin import Tracker
+from fanin import ItemState, Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import State
@@ -29,6 +29,24 @@ def test_missing_is_followed_over_pages(tracker):
     spans = list(tracker.iter_missing(group.batch_id))
     assert [span.start for span in spans] == list(range(0, 5_000, 2))
     assert tracker.missing(group.batch_id, limit=3).cursor is not None
+
+
+def test_a_picture_is_followed_down_to_an_item(tracker):
+    # Given 5,000 items, of which one is not done
+    group = tracker.add(tracker.open().batch_id, 5_000)
+    tracker.ack(group[:4_242])
+    tracker.ack(group[4_243:])
+
+    # When a reader goes down from the root, into the first cell that is not done
+    picture = tracker.picture(group.batch_id)
+    while picture.level:
+        cell = next(cell for cell in picture.cells if cell.done_min < cell.size)
+        picture = tracker.picture(group.batch_id, level=picture.level - 1, number=cell.number)
+
+    # Then it arrives at the item
+    (left,) = [item for item in picture.items if not item.state.done]
+    assert (left.ordinal, left.state) == (4_242, ItemState.PENDING)
+    assert tracker.ack(left.item)[0].first == 1
 
 
 def test_batches_of_a_state_are_followed_over_pages(tracker):

@@ -195,6 +195,17 @@ def test_positions_are_those_of_the_bits(mask: int) -> None:
     assert list(positions(mask)) == sorted(positions(mask))
 
 
+class TestSize:
+    @given(widths, sizes, st.integers(0, 4))
+    def test_counts_the_items_that_exist(self, width: int, n: int, level: int) -> None:
+        tree = Tree(width)
+        last = tree.last(level, n)
+
+        assert last * tree.span(level) + tree.size(level, last, n) == n
+        assert last == 0 or tree.size(level, last - 1, n) == tree.span(level)
+        assert tree.size(-1, n - 1, n) == 1
+
+
 class TestAncestors:
     @given(widths, sizes, st.data())
     def test_are_the_bits_above_the_word_up_to_the_root(
@@ -210,6 +221,18 @@ class TestAncestors:
             ((low, high),) = items_below(tree, mark)
             assert low <= number * tree.width < high
         assert not above or above[-1].number == 0
+
+    @given(widths, sizes, st.data())
+    def test_of_a_higher_word_are_those_of_its_first_word_of_level_0_that_lie_above_it(
+        self, width: int, n: int, data: st.DataObject
+    ) -> None:
+        tree = Tree(width)
+        level = data.draw(st.integers(0, tree.root_level(n)))
+        number = data.draw(st.integers(0, tree.last(level, n)))
+
+        above = tree.ancestors(number, n, level=level)
+
+        assert list(above) == list(tree.ancestors(number * width**level, n))[level:]
 
     @given(st.sampled_from([2, 4, 64]), st.integers(0, 3), st.integers(0, 10_000))
     def test_begin_with_the_parent_s_bit_which_stands_for_the_items_of_the_word(

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.entry.http.validation import checked
-from fanin.wire import batches, buffers, directory, frames, items, messages, redrives, scatters, selections
+from fanin.wire import (
+    batches,
+    buffers,
+    directory,
+    frames,
+    items,
+    messages,
+    picture,
+    redrives,
+    scatters,
+    selections,
+)
 from fanin.wire.components import COMPONENTS, components
 from fanin.wire.json_types import NATURAL
 from fanin.wire.shapes import plain
@@ -18,7 +29,7 @@ from tests.unit.wire.values import CASES
 PARTS = {"Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
     "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
     "OrdinalRange", "Redriving",
-    "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",
+    "PictureCell", "PictureItem", "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "DoneWork", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}
@@ -38,7 +49,18 @@ def test_what_is_written_is_of_the_schema_and_read_the_same(name: str, data: st.
 def test_every_shape_of_ours_is_among_the_cases() -> None:
     ours = {
         shape.component
-        for module in (batches, buffers, directory, frames, items, messages, redrives, scatters, selections)
+        for module in (
+            batches,
+            buffers,
+            directory,
+            frames,
+            items,
+            messages,
+            picture,
+            redrives,
+            scatters,
+            selections,
+        )
         for shape in module.SHAPES
     }
     assert ours == set(CASES) | PARTS | PLAIN | GIVEN

@@ -13,6 +13,7 @@ from fanin.domain import (
     claim_checks,
     directory,
     frames,
+    picture,
     redrives,
     reports,
     routing,
@@ -26,6 +27,7 @@ from fanin.domain.ids import Group, issue
 from fanin.wire import batches, buffers, items, scatters, selections
 from fanin.wire import directory as directory_shapes
 from fanin.wire import frames as frame_shapes
+from fanin.wire import picture as picture_shapes
 from fanin.wire import redrives as redrive_shapes
 from fanin.wire.shapes import Shape
 
@@ -224,6 +226,33 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "FailedMessage": (
         items.FAILED_MESSAGE,
         st.builds(reports.FailedMessage, failure=failed_item, message=st.none() | kept),
+    ),
+    "Picture": (
+        picture_shapes.PICTURE,
+        st.builds(
+            picture.Picture,
+            batch_id=st.integers(0, 2**53 - 1),
+            level=st.integers(0, 6),
+            number=numbers,
+            root_level=st.integers(0, 6),
+            size=numbers,
+            start=numbers,
+            stop=numbers,
+            cells=tuples(
+                st.builds(
+                    picture.Cell,
+                    number=numbers,
+                    start=numbers,
+                    stop=numbers,
+                    parts=st.integers(1, 64),
+                    done_min=numbers,
+                    done_max=numbers,
+                    failed=numbers,
+                    word=st.none() | st.integers(0, 2**64 - 1),
+                )
+            ),
+            items=tuples(st.builds(picture.PictureItem, ordinal=numbers, leased_until=maybe_times)),
+        ),
     ),
     "FailureErrors": (
         items.ERRORS,

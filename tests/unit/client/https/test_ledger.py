@@ -29,6 +29,7 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.wire import batches, items
+from fanin.wire.picture import PICTURE
 from tests.unit.client.https.conftest import OUTAGES, URL, Script, Waits, https, ok, problem
 
 GROUP = {"batch_id": 7, "id": "00000000-0000-8000-8000-000000000000", "upto": 3}
@@ -101,6 +102,18 @@ def test_every_call_sends_its_route_and_reads_its_answer(ledger_of, there):
             f"/v1/batches/{n}/missing?cursor=a%2Fb%3D&limit=9",
             lambda x: x.missing(n, cursor="a/b=", limit=9),
             items.MISSING.encode(there.missing(n)),
+        ),
+        (
+            "GET",
+            f"/v1/batches/{n}/picture?number=0",
+            lambda x: x.picture(n),
+            PICTURE.encode(there.picture(n)),
+        ),
+        (
+            "GET",
+            f"/v1/batches/{n}/picture?level=0&number=3",
+            lambda x: x.picture(n, level=0, number=3),
+            PICTURE.encode(there.picture(n)),
         ),
         (
             "GET",

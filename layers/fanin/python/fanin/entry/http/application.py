@@ -32,7 +32,7 @@ def _application(*, patterns: bool) -> APIGatewayHttpResolver:
 
 
 def _is_of_patterns(event: Mapping[str, Any]) -> bool:
-    """Whether no route of the ledger takes the request; then the routes of the patterns are imported, too."""
+    """Whether no route of the plain ledger takes the request; then all others are imported, too."""
     method, path = event["requestContext"]["http"]["method"], event["rawPath"].rstrip("/")
     return not any(route.method == method and route.matches(path) for route in ledger.ROUTES)
 

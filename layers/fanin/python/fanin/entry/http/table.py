@@ -13,6 +13,7 @@ from fanin.entry.http.v1 import diagnostics as v1_diagnostics
 from fanin.entry.http.v1 import directory as v1_directory
 from fanin.entry.http.v1 import frames as v1_frames
 from fanin.entry.http.v1 import ledger as v1
+from fanin.entry.http.v1 import picture as v1_picture
 from fanin.entry.http.v1 import redrives as v1_redrives
 from fanin.entry.http.v1 import scatters as v1_scatters
 from fanin.wire.json_types import Json
@@ -27,6 +28,7 @@ def _document(_fanin: Fanin, _request: Request) -> Json:
 
 ROUTES: Final[tuple[Route, ...]] = (
     *v1.ROUTES,
+    *v1_picture.ROUTES,
     *v1_redrives.ROUTES,
     *v1_diagnostics.ROUTES,
     *v1_buffers.ROUTES,

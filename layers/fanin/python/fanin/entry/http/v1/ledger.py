@@ -10,7 +10,6 @@ from fanin.app.api import Fanin
 from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Group
-from fanin.domain.picture import Picture
 from fanin.domain.reports import (
     Batches,
     Errors,
@@ -37,7 +36,6 @@ from fanin.errors import (
 )
 from fanin.wire import batches, items
 from fanin.wire.json_types import BOOLEAN, NATURAL, TIME
-from fanin.wire.picture import PICTURE
 from fanin.wire.selections import SELECTION
 from fanin.wire.targets import TARGET_REPORTS
 
@@ -94,10 +92,6 @@ def _redeliver(fanin: Fanin, request: Request) -> TargetReports:
 
 def _missing(fanin: Fanin, request: Request) -> Missing:
     return fanin.ledger.missing(request.batch_id, **page_of(request))
-
-
-def _picture(fanin: Fanin, request: Request) -> Picture:
-    return fanin.ledger.picture(request.batch_id, **request.query)
 
 
 def _failures(fanin: Fanin, request: Request) -> Failures:
@@ -175,15 +169,6 @@ ROUTES: Final = (
     Route(
         "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
         optional=paged(), errors=GONE,
-    ),
-    Route(
-        "GET", f"{_BATCH}/picture", "getPicture", "A node of the summary tree, and the parts below it",
-        _picture, PICTURE,
-        optional={
-            "level": NATURAL.with_keywords(description="of the node; 0 shows items; by default the root"),
-            "number": NATURAL.with_keywords(default=0, description="of the node on its level"),
-        },
-        errors=GONE,
     ),
     Route(
         "GET", f"{_BATCH}/failures", "listFailures", "Failed items and why", _failures, items.FAILED_ITEMS,

@@ -1,0 +1,54 @@
+"""The route of the bit picture."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_picture_shows_cells_and_items(call) -> None:
+    # Given 100 items, of which the last one failed, and all before 65 are done
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
+    prefix, path = f"{batch_id}:{group['id']}", f"/v1/batches/{batch_id}/picture"
+    call("POST", "/v1/acks", {"ranges": [{"group": prefix, "from": 0, "to": 65}]})
+    call("POST", "/v1/failures", {"failures": [{"item": f"{prefix}:99", "reason": "no price"}]})
+
+    # When its root and one word below are looked at
+    root = call("GET", path).json
+    below = call("GET", path, level="0", number="1").json
+
+    # Then cells have their words in hexadecimal, and items their states
+    assert {name: root[name] for name in ("level", "number", "root_level", "size", "start", "stop")} == {
+        "level": 1, "number": 0, "root_level": 1, "size": 100, "start": 0, "stop": 100,
+    }  # fmt: skip
+    assert root["items"] == []
+    assert root["cells"][1] == {
+        "number": 1, "start": 64, "stop": 100, "parts": 36, "done_min": 2, "done_max": 2,
+        "failed": 1, "failed_more": False, "word": "00000007fffffffe",
+    }  # fmt: skip
+    assert root["cells"][0]["word"] == "0" * 16
+    assert below["cells"] == []
+    assert [(item["ordinal"], item["state"]) for item in below["items"]] == [
+        (64, "done"), *((n, "pending") for n in range(65, 99)), (99, "failed"),
+    ]  # fmt: skip
+    assert below["items"][0]["leased_until"] is None
+    assert call("POST", "/v1/acks", {"items": [below["items"][1]["item"]]}).json["batches"][0]["first"] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"level": "2"}, "level must be a whole number from 0 to 1, not 2"),
+        ({"level": "0", "number": "2"}, "number of a word of level 0 must be a whole number from 0 to 1"),
+        ({"number": "-1"}, "parameter 'number' must be a whole number of at least 0"),
+        ({"level": "root"}, "parameter 'level' must be a whole number of at least 0"),
+    ],
+)
+def test_a_node_outside_of_the_tree_is_refused(call, query: dict[str, str], said: str) -> None:
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    call("POST", f"/v1/batches/{batch_id}/items", {"count": 100})
+
+    answer = call("GET", f"/v1/batches/{batch_id}/picture", **query)
+
+    assert (answer.status, answer.json["type"]) == (400, "urn:fanin:problem:invalid-request")
+    assert said in answer.json["detail"]
