@@ -1,7 +1,7 @@
 """The colours of a picture: told apart by people with any kind of colour vision, in both schemes.
 
-Colour vision is simulated as Machado, Oliveira and Fernandes have it (2009, severity 1.0), in linear RGB. Colours
-are compared in Oklab. WCAG 2.2 asks for a contrast of 3 to 1 of what one must see (1.4.11).
+Colour vision is simulated as Machado, Oliveira and Fernandes have it (2009, severity 1.0), in linear RGB.
+Colours are compared in Oklab. WCAG 2.2 asks for a contrast of 3 to 1 of what one must see (1.4.11).
 """
 
 from __future__ import annotations

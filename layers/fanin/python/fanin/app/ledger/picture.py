@@ -68,7 +68,7 @@ class _Reader:
         self._batch = batch
         self._node = node
         self._left = MOST_ROWS - 1
-        # Then the row says it all, and no word needs to be read.
+        # Where every item is done and none failed, the row says it all.
         self._all_well = batch.all_done and not batch.failed and not batch.failed_more
 
     def parts(self) -> Picture:
@@ -94,8 +94,9 @@ class _Reader:
         level, first = node.level - 1, node.number * tree.width
         existing = self._existing(node.level, node.number).bit_count()
         ranked = sorted(range(existing), key=lambda at: not pending & tree.bits[at])
-        keys = {at: self._key(level, first + at) for at in ranked[: 0 if self._all_well else self._left]}
-        words = self._ports.words.read_tallied(keys.values())
+        wanted = [] if self._all_well else ranked[: self._left]
+        keys = {at: self._key(level, first + at) for at in wanted}
+        words = self._ports.words.read_tallied(keys.values()) if keys else {}
         untouched = Tallied(tree.full, Tally())
         read = {at: words.get(key, untouched) for at, key in keys.items()}
         cells = (
