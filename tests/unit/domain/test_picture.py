@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.domain.batch import Batch
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 
 
@@ -17,10 +18,11 @@ def test_an_item_is_done_also_if_it_has_failed(state: ItemState) -> None:
 
 
 def test_what_is_done_below_a_node_is_the_sum_of_its_parts() -> None:
+    batch = Batch(7, b"salt", 0, 0, 10**9, 60, 60)
     cells = (Cell(0, 0, 16, 4, 3, 16), Cell(1, 16, 32, 4, 16, 16))
-    above = Picture(7, 2, 0, 2, 32, 0, 32, cells=cells)
+    above = Picture(batch, 2, 0, 2, 32, 0, 32, cells=cells)
     items = tuple(PictureItem(n, f"7:g:{n}", state) for n, state in enumerate(ItemState))
-    below = Picture(7, 0, 0, 2, 32, 0, 5, items=items)
+    below = Picture(batch, 0, 0, 2, 32, 0, 5, items=items)
 
     assert (above.done_min, above.done_max) == (19, 32)
     assert (below.done_min, below.done_max) == (2, 2)

@@ -231,7 +231,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         picture_shapes.PICTURE,
         st.builds(
             picture.Picture,
-            batch_id=st.integers(0, 2**53 - 1),
+            batch=batch,
             level=st.integers(0, 6),
             number=numbers,
             root_level=st.integers(0, 6),

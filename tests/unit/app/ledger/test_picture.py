@@ -237,7 +237,7 @@ class TestNodes:
 
         picture = world.ledger.picture(batch.batch_id)
 
-        assert picture == Picture(batch.batch_id, 0, 0, 0, 0, 0, 0)
+        assert picture == Picture(world.row(batch), 0, 0, 0, 0, 0, 0)
 
     @pytest.mark.parametrize(
         ("node", "said"),
@@ -408,6 +408,35 @@ class TestRows:
         assert rows <= MOST_ROWS
         assert states(picture) == [HELD] * 31 + [PENDING] * 33
         assert picture.held_more
+
+    def test_are_that_of_the_batch_where_it_says_that_all_is_well(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a complete batch without failures
+        world = World(width=64)
+        batch, (group,) = world.batch(64**2, closed=True)
+        world.ledger.ack(list(group))
+        reads = Reads(world, monkeypatch)
+
+        root, rows = reads.of(batch)
+        word, rows_of_word = reads.of(batch, level=0, number=5)
+
+        # Then all is shown as done, without a word read
+        assert (rows, rows_of_word, reads.requests) == (1, 1, [])
+        assert (root.done_min, root.done_max) == (64**2, 64**2)
+        assert not any(one.failed or one.failed_more for one in root.cells)
+        assert set(states(word)) == {DONE}
+
+    def test_of_a_complete_batch_with_failures_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        world = World(width=64)
+        batch, (group,) = world.batch(64**2, closed=True)
+        fail(world, group[70])
+        world.ledger.ack(ranges=[ItemRange(group.prefix)])
+
+        picture, rows = Reads(world, monkeypatch).of(batch)
+
+        assert rows == 66
+        assert [one.number for one in picture.cells if one.failed] == [1]
 
     def test_of_items_that_nobody_holds_take_one_listing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World(width=64)

@@ -30,6 +30,7 @@ from fanin.console.pages import (
     log,
     missing,
     overview,
+    picture,
     redrives,
     routes,
     scatters,
@@ -59,6 +60,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *redrives.ROUTES,
     *events.ROUTES,
     *cost.ROUTES,
+    *picture.ROUTES,
 )
 KEPT: Final = "public, max-age=31536000, immutable"
 """Cache-Control of static files, whose addresses change with their content."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fanin.domain.batch import Batch
+
 
 class ItemState(StrEnum):
     """What became of an item.
@@ -87,7 +89,7 @@ class Picture:
     """One node of the summary tree, and the parts below it: items below level 0, cells below any other.
 
     Attributes:
-        batch_id: the batch.
+        batch: its row.
         level: of the node.
         number: of the node on its level.
         root_level: of the root, whose number is 0; in an open batch it may grow.
@@ -99,7 +101,7 @@ class Picture:
         held_more: whether items that are shown as pending or leased may be held.
     """
 
-    batch_id: int
+    batch: Batch
     level: int
     number: int
     root_level: int

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
+from fanin.wire.batches import BATCH
 from fanin.wire.json_types import (
-    BATCH_ID,
     BOOLEAN,
     ITEM_ID,
     NATURAL,
@@ -50,7 +50,7 @@ PICTURE_ITEM: Final = answer(
 PICTURE: Final = answer(
     "Picture",
     Picture,
-    batch_id=BATCH_ID,
+    batch=BATCH,
     level=NATURAL,
     number=NATURAL,
     root_level=NATURAL,

@@ -49,7 +49,7 @@ def picture(ports: Ports, batch: Batch, *, level: int | None, number: int) -> Pi
     level = root if level is None else limits.whole("level", level, 0, root)
     limits.whole(f"number of a word of level {level}", number, 0, tree.last(level, n) if n else 0)
     start = number * tree.span(level)
-    node = Picture(batch.batch_id, level, number, root, n, start, start + tree.size(level, number, n))
+    node = Picture(batch, level, number, root, n, start, start + tree.size(level, number, n))
     return _Reader(ports, batch, node).parts() if n else node
 
 
@@ -68,6 +68,8 @@ class _Reader:
         self._batch = batch
         self._node = node
         self._left = MOST_ROWS - 1
+        # Where every item is done and none failed, the row says it all.
+        self._all_well = batch.all_done and not batch.failed and not batch.failed_more
 
     def parts(self) -> Picture:
         """The node with its parts."""
@@ -77,7 +79,7 @@ class _Reader:
             self._key(mark.level, mark.number): mark.mask
             for mark in tree.ancestors(node.number, node.size, level=node.level)
         }
-        rows = self._ports.words.read_rows([*above, key])
+        rows = {} if self._all_well else self._ports.words.read_rows([*above, key])
         self._left -= len(above) + 1
         untouched = WordRow(tree.full)
         row = rows.get(key, untouched)
@@ -92,8 +94,9 @@ class _Reader:
         level, first = node.level - 1, node.number * tree.width
         existing = self._existing(node.level, node.number).bit_count()
         ranked = sorted(range(existing), key=lambda at: not pending & tree.bits[at])
-        keys = {at: self._key(level, first + at) for at in ranked[: self._left]}
-        words = self._ports.words.read_tallied(keys.values())
+        wanted = [] if self._all_well else ranked[: self._left]
+        keys = {at: self._key(level, first + at) for at in wanted}
+        words = self._ports.words.read_tallied(keys.values()) if keys else {}
         untouched = Tallied(tree.full, Tally())
         read = {at: words.get(key, untouched) for at, key in keys.items()}
         cells = (
@@ -109,7 +112,7 @@ class _Reader:
         batch may be done before its bit in the word above is cleared. So only words of level 0 say how many
         items are done at most.
         """
-        tree, n, batch = self._tree, self._node.size, self._batch
+        tree, n = self._tree, self._node.size
         existing, size = self._existing(level, number), tree.size(level, number, n)
         own = existing if found is None else found.word & existing
         word = 0 if done else own
@@ -118,7 +121,6 @@ class _Reader:
         exact = not word or (level == 0 and found is not None)
         tally = Tally() if found is None else found.tally
         counted = found is not None and (level == 0 or (not own and tally.whole))
-        none_failed = batch.all_done and not batch.failed and not batch.failed_more
         start = number * tree.span(level)
         return Cell(
             number,
@@ -128,7 +130,7 @@ class _Reader:
             done_min=least,
             done_max=least if exact else size,
             failed=tally.failed,
-            failed_more=not counted and not none_failed,
+            failed_more=not counted and not self._all_well,
             word=None if found is None else word,
         )
 
