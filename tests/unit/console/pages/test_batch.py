@@ -54,6 +54,10 @@ def live(browser: TestClient, batch_id: int) -> tuple[dict[str, str], bool]:
     return json.loads(data.removeprefix("data: ")), "event: over" in lines
 
 
+LOOK = ["ledger.status", "ledger.picture"]
+"""The calls of a look at a batch that does not move."""
+
+
 class TestPage:
     def test_shows_failures_by_error_and_missing_ranges(self, service, browse) -> None:
         # Given a batch with two errors and a hole
@@ -103,17 +107,21 @@ class TestPage:
 
     def test_needs_no_script(self, service, browse) -> None:
         page = browse().get(f"/batches/{batch_of(service, 3)[0]}").text
-        assert page.count("<script") == 1
-        assert 'type="module" src="/static/console.js' in page
+        assert page.count("<script") == page.count('<script type="module" src="/static/') == 2
         assert " style=" not in page
         assert " onclick" not in page
 
-    def test_has_a_place_for_the_picture(self, service, browse) -> None:
-        assert '<section id="picture">' in browse().get(f"/batches/{batch_of(service, 3)[0]}").text
+    def test_shows_the_picture_of_all_items(self, service, browse) -> None:
+        batch_id, group = batch_of(service, 3)
+        service.tracker.fail([Failure(group[1], "x")])
+        page = browse().get(f"/batches/{batch_id}").text
+        page = page.partition('class="legend"')[0]
+        assert page.count('<g class="item pending"') == 2
+        assert page.count('<g class="item failed"') == 1
 
 
 class TestCalls:
-    def test_a_page_of_a_quiet_batch_makes_one_call_and_of_one_in_trouble_five(self, service, browse) -> None:
+    def test_a_page_of_a_quiet_batch_makes_two_calls_and_of_one_in_trouble_six(self, service, browse) -> None:
         # Given a finished batch, and one with failures
         well, group = batch_of(service, 3)
         service.tracker.ack(group)
@@ -122,18 +130,19 @@ class TestCalls:
         calls = counted(service)
         browser = browse()
         browser.get(f"/batches/{well}")
-        assert calls == ["ledger.status"]
+        assert calls == LOOK
         calls.clear()
         browser.get(f"/batches/{bad}")
         assert sorted(calls) == [
             "diagnostics.why",
             "ledger.errors",
             "ledger.missing",
+            "ledger.picture",
             "ledger.status",
             "ledger.status",
         ]
 
-    def test_watching_a_batch_that_does_not_move_costs_one_call_a_look(self, service, reader) -> None:
+    def test_watching_a_batch_that_does_not_move_costs_two_calls_a_look(self, service, reader) -> None:
         batch_id, group = batch_of(service, 100)
         service.tracker.fail([Failure(group[0], "x")])
         calls = counted(service)
@@ -143,7 +152,7 @@ class TestCalls:
         for _ in range(20):
             service.advance(SOON)
             watched.read()
-        assert calls == ["ledger.status"] * 20
+        assert calls == LOOK * 20
 
     def test_watching_a_batch_that_moves_reads_the_rest_every_ten_seconds(self, service, reader) -> None:
         # Given a batch with a failure, whose items come in one a second
@@ -222,7 +231,7 @@ class TestCalls:
         service.services.ledger.ack(ranges=[ItemRange(group.prefix, 0, 10**8)])
         calls = counted(service)
         reader(batch.id).view()
-        assert calls == ["ledger.status"]
+        assert calls == LOOK
 
 
 class TestLive:
@@ -233,7 +242,8 @@ class TestLive:
         browser = browse(streams=False)
         page = browser.get(f"/batches/{batch_id}").text
         fragments, over = live(browser, batch_id)
-        assert set(fragments) == {"heading", "tabs", "facts", *PARTS}
+        pictured = {f"picture-{name}" for name in ("path", "drawn", "figures", "table")}
+        assert set(fragments) == {"heading", "tabs", "facts", *pictured, *PARTS}
         for part, html in fragments.items():
             if part != "progress":  # time has passed since
                 assert f'id="{part}"' in page

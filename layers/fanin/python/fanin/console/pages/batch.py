@@ -1,10 +1,10 @@
 """The page of one batch: how far it is, its picture, its progress, and the first of what is wrong with it.
 
-What it reads. The status each time: up to 67 rows, or 131 where the items of a small batch are counted. The
-rest only if it can show something, and while somebody watches, only if figures have moved, and at most every
-ten seconds: failures by error, missing ranges, and of an ended batch the redrives. A diagnosis takes up to a
-hundred reads, so it is asked for only where it is needed: of a live batch with failures or without progress,
-and not again for five minutes.
+What it reads. The status each time: up to 67 rows, or 131 where the items of a small batch are counted; and
+the picture of the whole, up to 66 rows. The rest only if it can show something, and while somebody watches,
+only if figures have moved, and at most every ten seconds: failures by error, missing ranges, and of an ended
+batch the redrives. A diagnosis takes up to a hundred reads, so it is asked for only where it is needed: of a
+live batch with failures or without progress, and not again for five minutes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from starlette.routing import Route
 from fanin.console.live.feeds import View
 from fanin.console.live.samples import Sample
 from fanin.console.live.stream import events
+from fanin.console.pages import picture
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.pictures.progress import Plot, plot
 from fanin.console.state import Console
@@ -80,6 +81,7 @@ class Shown:
 
     Attributes:
         heading: what stands above all pages of the batch.
+        picture: the bits of the whole batch.
         samples: its progress, as far as this console has watched.
         details: failures and missing ranges.
         diagnosis: why it is not finished; None if it was not asked.
@@ -88,6 +90,7 @@ class Shown:
     """
 
     heading: Heading
+    picture: picture.Shown
     samples: tuple[Sample, ...]
     details: Details
     diagnosis: Diagnosis | None = None
@@ -108,7 +111,14 @@ class Shown:
     def facts(self) -> Hashable:
         """What the page shows, without what passes with time alone."""
         found = None if self.diagnosis is None else self.diagnosis.findings[0].code
-        return (self.heading.figures, self.heading.retried_by, self.details.facts, found, self.over)
+        return (
+            self.heading.figures,
+            self.picture.facts,
+            self.heading.retried_by,
+            self.details.facts,
+            found,
+            self.over,
+        )
 
 
 class Reader:
@@ -131,7 +141,7 @@ class Reader:
         self._diagnosed_at = 0
 
     def read(self, *, fresh: bool = False) -> Shown:
-        """Read what the page shows, in one to five calls.
+        """Read what the page shows, in two to six calls.
 
         Args:
             fresh: whether somebody has asked for the page just now, and gets what is true now.
@@ -152,7 +162,8 @@ class Reader:
         samples = tuple(self._console.samples.of(self._batch_id))
         over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
         at = None if self._diagnosis is None else self._diagnosed_at
-        return Shown(above, samples, self._details, self._diagnosis, at, over)
+        drawn = picture.shown(self._console, self._batch_id)
+        return Shown(above, drawn, samples, self._details, self._diagnosis, at, over)
 
     def view(self) -> View:
         """The live parts of the page."""
@@ -162,6 +173,7 @@ class Reader:
             "heading": macro("batch_heading.html", "figures", shown.heading),
             "tabs": macro("batch_heading.html", "tabs", shown.heading, ""),
             "facts": macro("batch_heading.html", "facts", shown.heading),
+            **picture.fragments(self._console, shown.picture),
             **{part: macro("batch_parts.html", part, shown) for part in PARTS},
         }
         return View(html, shown.facts, shown.over)

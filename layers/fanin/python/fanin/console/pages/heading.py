@@ -36,6 +36,7 @@ class Tab(NamedTuple):
 
 TABS: Final = (
     Tab("", "Batch"),
+    Tab("picture", "Picture"),
     Tab("failures", "Failures"),
     Tab("missing", "Missing"),
     Tab("why", "Why"),

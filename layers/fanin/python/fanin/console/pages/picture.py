@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
+from fanin.console.pages.heading import heading, page_of
 from fanin.console.pictures.bits import Drawing
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch, Mode
@@ -108,21 +109,17 @@ def fragments(console: Console, what: Shown) -> Mapping[str, str]:
 def view(console: Console, asked: Asked) -> View:
     """The live part of the page."""
     what = shown(console, asked.batch_id, asked.level, asked.number)
-    head = {"picture-head": console.templates.macro("picture_parts.html", "head", what)}
-    return View({**head, **fragments(console, what)}, what.facts, over=what.batch.state.terminal)
+    return View(fragments(console, what), what.facts, over=what.batch.state.terminal)
 
 
 def picture(request: Request) -> Response:
     console, asked = console_of(request), Asked.of(request)
     what = shown(console, asked.batch_id, asked.level, asked.number)
     query = {} if asked.level is None else {"level": asked.level, "number": asked.number}
-    live = console.templates.url("live", "batches", asked.batch_id, "picture", **query)
-    return console.page(
-        request,
-        "picture.html",
-        here="batches",
-        shown=what,
-        live=None if what.batch.state.terminal else live,
+    address = console.templates.url("live", "batches", asked.batch_id, "picture", **query)
+    live = None if what.batch.state.terminal else address
+    return page_of(
+        request, "picture.html", "picture", heading(console, asked.batch_id), live=live, shown=what
     )
 
 
