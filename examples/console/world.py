@@ -123,7 +123,7 @@ class World:
             time.sleep(self._pause)
             number = int(message.attributes["row"])
             if number % _SPOILT_EVERY == 0 and self._first_time(message.body):
-                raise ItemFailed(f"airport {airport['icao']}: the elevation 'high' is not a number")
+                raise ItemFailed(f"airport '{airport['icao']}': the elevation 'high' is not a number")
             message.add(rows=1, bytes=len(message.body))
 
         messages = (Message(airport, attributes={"row": number}) for number, airport in enumerate(rows))

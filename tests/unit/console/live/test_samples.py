@@ -18,6 +18,13 @@ def test_samples_are_kept_in_order_and_repeats_move_the_last() -> None:
     assert [(sample.at // 1000, sample.done) for sample in samples.of(1)] == [(0, 0), (1, 5), (4, 5), (5, 9)]
 
 
+def test_what_is_done_stays_done_although_some_samples_are_bounds() -> None:
+    samples = Samples()
+    for second, done in ((0, 700), (1, 640), (2, 900)):
+        samples.record(1, at(second, done))
+    assert [sample.done for sample in samples.of(1)] == [700, 700, 900]
+
+
 def test_a_clock_that_goes_back_adds_nothing() -> None:
     samples = Samples()
     for second in (5, 3, 5):

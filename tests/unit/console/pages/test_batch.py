@@ -243,7 +243,7 @@ class TestLive:
         page = browser.get(f"/batches/{batch_id}").text
         fragments, over = live(browser, batch_id)
         pictured = {f"picture-{name}" for name in ("path", "drawn", "figures", "table")}
-        assert set(fragments) == {"heading", "tabs", "facts", *pictured, *PARTS}
+        assert set(fragments) == {"heading", "buttons", "tabs", "facts", *pictured, *PARTS}
         for part, html in fragments.items():
             if part != "progress":  # time has passed since
                 assert f'id="{part}"' in page

@@ -41,6 +41,10 @@ class _Series:
         kept = self.kept
         if kept and sample.at <= kept[-1].at:
             return
+        if kept:  # Some are counted and others are bounds, but what is done stays done.
+            sample = sample._replace(
+                done=max(sample.done, kept[-1].done), failed=max(sample.failed, kept[-1].failed)
+            )
         stands = len(kept) > 1 and kept[-2][1:] == kept[-1][1:] == sample[1:]
         if stands or (len(kept) > 1 and kept[-1].at - kept[-2].at < self.gap):
             kept.pop()

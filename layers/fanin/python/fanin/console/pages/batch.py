@@ -171,6 +171,7 @@ class Reader:
         macro = self._console.templates.macro
         html = {
             "heading": macro("batch_heading.html", "figures", shown.heading),
+            "buttons": macro("batch_heading.html", "buttons_of", shown.heading.batch),
             "tabs": macro("batch_heading.html", "tabs", shown.heading, ""),
             "facts": macro("batch_heading.html", "facts", shown.heading),
             **picture.fragments(self._console, shown.picture),
