@@ -20,7 +20,7 @@ from fanin.domain.batch import Batch, Kind, State
 from fanin.errors import InvalidRequest
 
 Member = TypeVar("Member", bound=StrEnum)
-SIZES: Final = (25, 50, 100)
+SIZES: Final = (25, 50, 75)
 """How many batches a page may have."""
 LOOKED_AT: Final = 1_000
 """Batches that one page looks at for those that it searches."""
@@ -45,6 +45,7 @@ class Place:
         kind: only batches of this kind; None for all kinds.
         state: of the batches that are shown unless another is asked for.
         command: makes the first one, for lists that are empty.
+        sizes: how many batches a page may have.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Place:
     kind: Kind | None = None
     state: State = State.OPEN
     command: str = ""
+    sizes: tuple[int, ...] = SIZES
 
 
 BATCHES: Final = Place("batches", "Batches", "batches_parts.html", command="fanin open")
@@ -94,9 +96,9 @@ class Query:
         state = asked.get("state", "") or ("" if by_key else place.state)
         size = asked.get("size", str(SIZES[0]))
         sort = asked.get("sort", "")
-        if size not in map(str, SIZES) or sort not in {"", *_SORTS}:
+        if size not in map(str, place.sizes) or sort not in {"", *_SORTS}:
             raise InvalidRequest(
-                f"size is one of {', '.join(map(str, SIZES))}, and sort one of {', '.join(_SORTS)}"
+                f"size is one of {', '.join(map(str, place.sizes))}, and sort one of {', '.join(_SORTS)}"
             )
         return cls(
             one_of(State, "state", state),
@@ -165,7 +167,7 @@ def listing(console: Console, query: Query) -> Listing:
     cursor, looked_at = query.cursor, 0
     while True:
         left = query.size - len(found)
-        some = max(left, SIZES[-1]) if narrow else left  # what is found beyond the size is shown, too
+        some = max(left, SIZES[0]) if narrow else left  # what is found beyond the size is shown, too
         page = console.fanin.ledger.list(query.state, user_key=user_key, cursor=cursor, limit=some)
         found += filter(wanted, page.batches)
         cursor, looked_at = page.cursor, looked_at + max(len(page.batches), 1)
@@ -202,7 +204,7 @@ def routes(place: Place) -> tuple[Route, Route]:
             live=console.templates.url("live", place.name, **query.address(cursor=query.cursor)),
             states=tuple(State),
             kinds=tuple(Kind),
-            sizes=SIZES,
+            sizes=place.sizes,
             sorts=tuple(_SORTS),
         )
 
