@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from fanin import Failure, OpenFrame
-from fanin.console.pages.frames import SHOWN
+from fanin.console.pages.frames import FRAMES, SHOWN
 from fanin.domain.frames import Ticket
 from tests.unit.console.calls import Calls
 
@@ -41,6 +41,16 @@ def test_the_list_has_frames_only(service, browse) -> None:
     assert "shop billing" in said
     assert "1 of 4" in said
     assert f'href="/frames/{frame_id}"' in page
+
+
+def test_a_full_list_is_small_whatever_senders_write(service, browse) -> None:
+    for _ in range(FRAMES.sizes[-1]):
+        opened(service, 70, source="'" * 256, destination="'" * 256, user_key="'" * 256)
+        service.clock.sleep(0.002)  # ids of one millisecond are few
+    page = browse().get(f"/frames?size={FRAMES.sizes[-1]}")
+    assert page.text.count("0 of 70 done") == FRAMES.sizes[-1]
+    assert len(page.content) < 100_000
+    assert browse().get("/frames?size=75").status_code == 400
 
 
 def test_an_empty_list_says_how_one_is_made(browse) -> None:

@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 
 from fanin import Failure
-from fanin.console.pages.scatters import PAYLOAD, SHOWN
+from fanin.console.pages.scatters import PAYLOAD, SCATTERS, SHOWN
 from fanin.domain.batch import State
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.scatter import Gathered, Recipient, Reply, Scatter, Scattered
@@ -58,7 +58,17 @@ def test_the_list_has_scatters_only_and_says_how_far_they_are(service, queue, br
     assert "of another kind" not in page
     assert "weekly" in page
     figures = re.findall(r'<td class="figure">(.*?)</td>', page, re.DOTALL)
-    assert [words(figure).strip() for figure in figures] == ["1", "1", "1", "0"]
+    assert [words(figure).strip() for figure in figures] == ["1", "1", "1"]
+    assert "in 2 min" in page
+
+
+def test_a_full_list_is_small_whatever_callers_write(service, queue, browse) -> None:
+    for _ in range(SCATTERS.sizes[-1]):
+        scattered(service, queue, 1, user_key="'" * 256)
+        service.clock.sleep(0.002)  # ids of one millisecond are few
+    page = browse().get(f"/scatters?size={SCATTERS.sizes[-1]}")
+    assert page.text.count("0 of 1 done") == SCATTERS.sizes[-1]
+    assert len(page.content) < 100_000
 
 
 def test_an_empty_list_says_how_one_is_made(browse) -> None:

@@ -45,6 +45,7 @@ class Place:
         kind: only batches of this kind; None for all kinds.
         state: of the batches that are shown unless another is asked for.
         command: makes the first one, for lists that are empty.
+        sizes: how many batches a page may have.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Place:
     kind: Kind | None = None
     state: State = State.OPEN
     command: str = ""
+    sizes: tuple[int, ...] = SIZES
 
 
 BATCHES: Final = Place("batches", "Batches", "batches_parts.html", command="fanin open")
@@ -94,9 +96,9 @@ class Query:
         state = asked.get("state", "") or ("" if by_key else place.state)
         size = asked.get("size", str(SIZES[0]))
         sort = asked.get("sort", "")
-        if size not in map(str, SIZES) or sort not in {"", *_SORTS}:
+        if size not in map(str, place.sizes) or sort not in {"", *_SORTS}:
             raise InvalidRequest(
-                f"size is one of {', '.join(map(str, SIZES))}, and sort one of {', '.join(_SORTS)}"
+                f"size is one of {', '.join(map(str, place.sizes))}, and sort one of {', '.join(_SORTS)}"
             )
         return cls(
             one_of(State, "state", state),
@@ -202,7 +204,7 @@ def routes(place: Place) -> tuple[Route, Route]:
             live=console.templates.url("live", place.name, **query.address(cursor=query.cursor)),
             states=tuple(State),
             kinds=tuple(Kind),
-            sizes=SIZES,
+            sizes=place.sizes,
             sorts=tuple(_SORTS),
         )
 

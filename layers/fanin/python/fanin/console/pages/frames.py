@@ -14,14 +14,14 @@ from starlette.routing import Route
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
 from fanin.console.pages.addresses import id_in
-from fanin.console.pages.batches import Place, routes
+from fanin.console.pages.batches import SIZES, Place, routes
 from fanin.console.pages.progress import Row, sampled
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Kind, State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame
 
 FRAMES: Final = Place(
-    "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES"
+    "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2]
 )
 SHOWN: Final = 100
 """Ranges of missing envelopes of a page."""

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
 from fanin.console.pages.addresses import id_in
-from fanin.console.pages.batches import Place, routes
+from fanin.console.pages.batches import SIZES, Place, routes
 from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Kind, State
@@ -30,6 +30,7 @@ SCATTERS: Final = Place(
     Kind.SCATTER,
     State.CLOSED,
     "fanin scatter start BODY --topic TOPIC",
+    SIZES[:2],
 )
 SHOWN: Final = 20
 """Recipients of a section of the page."""
