@@ -44,6 +44,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.ledger.fail([Failure(group[1], "r")])
     fanin.ledger.status(batch.batch_id)
     fanin.ledger.missing(batch.batch_id)
+    fanin.ledger.picture(batch.batch_id)
     fanin.ledger.release(fanin.ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id)
     fanin.ledger.failures(batch.batch_id)
     fanin.ledger.failure(batch.batch_id, 1)
