@@ -29,6 +29,7 @@ function start(picture) {
     const all = squares();
     current = Math.min(current, Math.max(all.length - 1, 0));
     all.forEach((square, at) => square.setAttribute("tabindex", at === current ? "0" : "-1"));
+    picture.querySelector("[data-keys]").hidden = !all.length;
   }
 
   function move(to) {
@@ -109,7 +110,6 @@ function start(picture) {
     read();
     announce();
   });
-  picture.querySelector("[data-keys]").hidden = false;
   rove();
   read();
   arrive();

@@ -1,0 +1,415 @@
+"""The page of the bit picture: what it reads, shows and links, down to single items."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from xml.etree import ElementTree as ET
+
+import pytest
+from starlette.testclient import TestClient
+
+from fanin.app.ports.words import Claim, WordKey
+from fanin.console import Options, console
+from fanin.console.pages.picture import Asked, shown, view
+from fanin.domain.acks import ItemRange
+from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
+from fanin.domain.ids import Group
+from fanin.errors import InvalidRequest
+from fanin.testing import InMemoryService
+from tests.unit.console.conftest import Browse
+
+BILLION = 10**9
+FULL = 2**64 - 1
+CHECKERBOARD = sum(1 << y * 8 + x for y in range(8) for x in range(8) if (x + y) % 2)
+HOSTILE = "\"><script>alert(1)</script>'&"
+Opened = Callable[..., tuple[Batch, Group]]
+
+
+@pytest.fixture
+def opened(service: InMemoryService) -> Opened:
+    """Opens a batch with some items."""
+
+    def make(count: int, **options: object) -> tuple[Batch, Group]:
+        ledger = service.services.ledger
+        batch = ledger.open(OpenBatch(**options))  # type: ignore[arg-type]
+        return batch, ledger.add(batch.batch_id, count)
+
+    return make
+
+
+@pytest.fixture
+def words(service: InMemoryService) -> Callable[[int, int, int, int], None]:
+    """Gives a word of a batch a value."""
+    store = service._runtime.memory.words
+
+    def put(batch_id: int, level: int, number: int, word: int) -> None:
+        store._words[WordKey(batch_id, level, number)] = word
+
+    return put
+
+
+def squares(html: str) -> list[ET.Element]:
+    """The squares of the picture of a page."""
+    found = re.search(r'<div id="picture-drawn">(.*?)</div>', html, re.DOTALL)
+    assert found is not None
+    svg = ET.fromstring(found[1].strip())  # noqa: S314  of our own page
+    return [part for part in svg if part.tag in {"a", "g"}]
+
+
+def title(square: ET.Element) -> str:
+    return square.findtext("title") or ""
+
+
+def marks(square: ET.Element) -> int:
+    """How many marks of a square are filled."""
+    path = square.find("path[@class='done']")
+    assert path is not None
+    found = re.findall(r"M(\d) (\d)H(\d)V(\d)H\d", path.get("d", ""))
+    return sum((int(right) - int(x)) * (int(bottom) - int(y)) for x, y, right, bottom in found)
+
+
+def rows(html: str) -> list[list[str]]:
+    """The text of the table's cells."""
+    table = html[html.index('<div id="picture-table">') :]
+    return [
+        [
+            re.sub(r"<[^>]+>", "", cell).strip()
+            for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]
+    ]
+
+
+def calls(service: InMemoryService, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts the calls of the ledger from now on."""
+    counted: Counter[str] = Counter()
+    ledger = service.services.ledger
+
+    class Counting:
+        def __getattr__(self, name: str) -> object:
+            counted[name] += 1
+            return getattr(ledger, name)
+
+    monkeypatch.setattr(service.services, "ledger", Counting(), raising=False)
+    return counted
+
+
+def read(service: InMemoryService) -> int:
+    """How many rows were read so far."""
+    return service._runtime.memory.accesses.reads.total()
+
+
+class TestReading:
+    def test_a_billion_items_take_one_call_and_66_rows_on_each_level(
+        self, service: InMemoryService, browse: Browse, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a billion items, of which some are done and some have failed
+        batch, group = opened(BILLION)
+        service.services.ledger.ack(ranges=[ItemRange(group.prefix, 1_000, 600_000_000)])
+        service.tracker.fail(group[3], "no price")
+        browser, counted = browse(), calls(service, monkeypatch)
+
+        address: str | None = f"/batches/{batch.batch_id}/picture"
+        for level in (4, 3, 2, 1, 0):
+            before = read(service)
+            counted.clear()
+
+            # When somebody zooms in, square by square
+            assert address is not None
+            page = browser.get(address)
+
+            # Then each page makes one call, which reads few rows
+            assert page.status_code == 200
+            assert counted == {"picture": 1}
+            assert read(service) - before <= 66
+            assert len(page.content) < 100_000
+            address = squares(page.text)[0].get("href")
+            assert (address is None) == (level == 0)
+
+    def test_a_complete_batch_takes_the_row_of_the_batch(
+        self, service: InMemoryService, browse: Browse, opened: Opened
+    ) -> None:
+        batch, group = opened(5_000)
+        service.tracker.ack(list(group))
+        service.services.ledger.close(batch.batch_id)
+        before = read(service)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture").text
+
+        assert read(service) - before == 1
+        assert [marks(square) for square in squares(page)[:2]] == [64, 15]
+        assert "data-live" not in page
+
+    def test_an_estimated_batch_has_no_picture_and_says_so(self, browse: Browse, opened: Opened) -> None:
+        batch, _ = opened(5_000, mode=Mode.ESTIMATED)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture")
+
+        assert page.status_code == 200
+        assert "so it has no picture" in page.text
+
+    def test_an_empty_batch_says_so(self, service: InMemoryService, browse: Browse) -> None:
+        batch = service.services.ledger.open(OpenBatch())
+
+        assert "This batch has no items yet." in browse().get(f"/batches/{batch.batch_id}/picture").text
+        service.services.ledger.cancel(batch.batch_id)
+        assert "This batch has no items." in browse().get(f"/batches/{batch.batch_id}/picture").text
+
+    @pytest.mark.parametrize(
+        ("query", "said"),
+        [
+            ("level=7", "level must be a whole number"),
+            ("level=0&number=99", "number of a word of level 0 must be"),
+            ("level=one", "level is a whole number"),
+            ("level=-1", "level is a whole number"),
+            ("level=²", "level is a whole number"),
+            ("number=" + "9" * 5_000, "number is a whole number"),
+        ],
+    )
+    def test_a_node_that_does_not_exist_is_refused(
+        self, browse: Browse, opened: Opened, query: str, said: str
+    ) -> None:
+        batch, _ = opened(100)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture?{query}")
+
+        assert page.status_code == 400
+        assert said in page.text
+
+    def test_a_batch_that_does_not_exist_is_not_found(self, browse: Browse) -> None:
+        assert browse().get("/batches/7/picture").status_code == 404
+        assert browse().get("/batches/x/picture").status_code == 400
+
+    def test_a_batch_past_its_lifetime_is_gone(
+        self, service: InMemoryService, browse: Browse, opened: Opened
+    ) -> None:
+        batch, _ = opened(100)
+        service.advance(timedelta(days=60))
+
+        assert browse().get(f"/batches/{batch.batch_id}/picture").status_code == 410
+
+
+class TestSize:
+    @pytest.mark.parametrize("kind", ["random", "checkerboard", "full"])
+    def test_pages_are_small_whatever_the_words_are(
+        self, browse: Browse, opened: Opened, words: Callable[..., None], kind: str
+    ) -> None:
+        # Given a huge batch, of which a part has 64 words of long paths
+        draw = random.Random(18)  # noqa: S311
+        batch, _ = opened(4_000_000_000, user_key="k" * 200)
+        values = {"random": lambda: draw.getrandbits(64), "checkerboard": lambda: CHECKERBOARD}
+        for number in range(64):
+            words(batch.batch_id, 3, number, values.get(kind, lambda: FULL)())
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture?level=4").text
+
+        svg = re.search(r'<svg class="bits" viewBox="-0.*?</svg>', page, re.DOTALL)
+        assert svg is not None
+        assert len(svg[0]) < 60_000
+        assert len(page) < 100_000
+
+
+class TestSquares:
+    def test_fill_as_many_marks_as_words_have_bits_that_are_done(
+        self, browse: Browse, opened: Opened, words: Callable[..., None]
+    ) -> None:
+        draw = random.Random(4)  # noqa: S311
+        batch, _ = opened(64**3)
+        values = [draw.getrandbits(64) for _ in range(64)]
+        for number, word in enumerate(values):
+            words(batch.batch_id, 1, number, word)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture").text
+
+        assert [marks(square) for square in squares(page)] == [64 - word.bit_count() for word in values]
+
+    def test_are_64_and_those_with_parts_have_link_title_and_place_in_the_order_of_tab(
+        self, browse: Browse, opened: Opened
+    ) -> None:
+        batch, _ = opened(64 * 20)
+
+        found = squares(browse().get(f"/batches/{batch.batch_id}/picture").text)
+
+        assert len(found) == 64
+        for at, square in enumerate(found[:20]):
+            assert square.get("href") == f"/batches/{batch.batch_id}/picture?level=0&number={at}"
+            assert square.get("tabindex") == "0"
+            assert title(square).startswith(f"Items {at * 64:,} to {at * 64 + 63:,}: ")
+        for square in found[20:]:
+            assert (square.get("href"), square.get("tabindex"), title(square)) == (None, None, "")
+            assert square.get("aria-hidden") == "true"
+
+    def test_agree_with_the_table(self, service: InMemoryService, browse: Browse, opened: Opened) -> None:
+        batch, group = opened(1_000)
+        service.tracker.ack([group[at] for at in range(0, 1_000, 3)])
+        service.tracker.fail(group[70], "no price")
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture").text
+
+        table = rows(page)
+        found = squares(page)[: len(table)]
+        assert [int(row[2]) for row in table] == [marks(square) for square in found]
+        assert table[1] == ["64", "127", "22", "34.4 %", "1", "Zoom in"]
+        assert title(found[1]) == "Items 64 to 127: 34.4 % done; 1 failed"
+        assert [bool(square.find("path[@class='corner']").get("d")) for square in found] == [
+            at == 1 for at in range(16)
+        ]
+
+    def test_that_were_not_read_are_hatched_and_say_so(self, browse: Browse, opened: Opened) -> None:
+        # Given a node four levels below the root, so that rows are left for 61 of its 64 words
+        batch, _ = opened(BILLION)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture?level=1&number=0").text
+
+        unread = [square for square in squares(page) if square.get("class") == "cell unread"]
+        assert len(unread) == 3
+        assert {title(square).partition(": ")[2] for square in unread} == {"not read"}
+        assert [row[2] for row in rows(page)].count("not read") == 3
+        assert "Not read. Zoom in to see it." in page
+
+    def test_of_level_0_are_items_with_their_states(
+        self, service: InMemoryService, browse: Browse, opened: Opened
+    ) -> None:
+        # Given a done, a failed, a held, a leased and a pending item
+        batch, group = opened(5, on_failure=OnFailure.HOLD)
+        ledger, now = service.services.ledger, service.clock.now() // 1000
+        service.tracker.ack(group[0])
+        service.tracker.fail(group[1], "no price")
+        ledger.release(batch.batch_id)
+        service.tracker.fail(group[2], "no price")
+        service._runtime.memory.words.claim(
+            [Claim(WordKey(batch.batch_id, 0, 0), 3, now, now + 60, batch.expires_at)]
+        )
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture").text
+
+        states = ["done", "failed", "held", "leased", "pending"]
+        found = squares(page)
+        assert [square.get("class") for square in found[:6]] == [f"item {s}" for s in states] + ["item none"]
+        assert {square.get("tabindex") for square in found[:5]} == {"-1"}
+        assert [row[:2] for row in rows(page)] == [[str(at), state] for at, state in enumerate(states)]
+        assert rows(page)[3][2] == "2026-11-23 09:01:00 UTC"
+        assert all(row[3] in {group[at] for at in range(5)} or ":" in row[3] for row in rows(page))
+
+    def test_lead_back_to_the_root(self, browse: Browse, opened: Opened) -> None:
+        batch, _ = opened(64**3)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture?level=0&number=65").text
+
+        root, above = f"/batches/{batch.batch_id}/picture", "picture?level=1&amp;number=1"
+        assert f'<a href="{root}">All 262,144 items</a>' in page
+        assert f'<a href="/batches/{batch.batch_id}/{above}">Items 4,096 to 8,191</a>' in page
+        assert '<span aria-current="page">Items 4,160 to 4,223</span>' in page
+        assert f'data-up="/batches/{batch.batch_id}/{above}"' in page
+        assert 'rel="up"' in page
+
+
+class TestPage:
+    def test_a_hostile_user_key_is_text(self, browse: Browse, opened: Opened) -> None:
+        batch, _ = opened(5_000, user_key=HOSTILE)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture").text
+
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+    def test_has_neither_styles_nor_scripts_of_its_own(self, browse: Browse, opened: Opened) -> None:
+        batch, _ = opened(5_000)
+
+        page = browse().get(f"/batches/{batch.batch_id}/picture").text
+
+        assert not re.search(r"\sstyle=|<style|\son\w+=|<script(?![^>]*src=)", page)
+
+    def test_has_its_place_below_a_path(self, service: InMemoryService, opened: Opened) -> None:
+        batch, _ = opened(5_000)
+        app = console(service.services, Options(sessions=False, root="/ui"), now=service.clock.now)
+
+        page = TestClient(app).get(f"/ui/batches/{batch.batch_id}/picture").text
+
+        assert squares(page)[1].get("href") == f"/ui/batches/{batch.batch_id}/picture?level=1&number=1"
+
+
+class TestLive:
+    def follow(self, service: InMemoryService, address: str) -> Iterator[dict[str, str]]:
+        options = Options(sessions=False, streams=False)
+        browser = TestClient(console(service.services, options, now=service.clock.now))
+        for line in browser.get(address).text.splitlines():
+            if line.startswith("data: ") and line != "data: {}":
+                yield json.loads(line.removeprefix("data: "))
+
+    def test_brings_the_parts_of_the_page_as_they_were_loaded(
+        self, service: InMemoryService, browse: Browse, opened: Opened
+    ) -> None:
+        batch, _ = opened(5_000)
+        address = f"/batches/{batch.batch_id}/picture?level=0&number=1"
+        page = browse().get(address).text
+
+        (parts,) = self.follow(service, f"/live{address}")
+
+        assert set(parts) == {
+            "picture-head",
+            "picture-path",
+            "picture-drawn",
+            "picture-figures",
+            "picture-table",
+        }
+        for name, html in parts.items():
+            assert f'id="{name}">{html}<' in page
+        assert f'data-live="/live{address.replace("&", "&amp;")}"' in page
+
+    def test_changes_attributes_and_texts_alone(self, service: InMemoryService, opened: Opened) -> None:
+        """The structure stays, so that what has the focus keeps it, also when the batch grows."""
+
+        def structure(html: str) -> list[tuple[str, int]]:
+            svg = re.search(r"<svg class=\"bits\" viewBox=\"-0.*?</svg>", html, re.DOTALL)
+            assert svg is not None
+            return [(part.tag, len(part)) for part in ET.fromstring(svg[0]).iter()]  # noqa: S314
+
+        batch, group = opened(1_000)
+        address = f"/live/batches/{batch.batch_id}/picture?level=1"
+        (before,) = self.follow(service, address)
+        service.tracker.ack(list(group[0:200]))
+        service.tracker.fail(group[300], "no price")
+        service.services.ledger.add(batch.batch_id, 10_000)
+
+        (after,) = self.follow(service, address)
+
+        assert before["picture-drawn"] != after["picture-drawn"]
+        assert structure(before["picture-drawn"]) == structure(after["picture-drawn"])
+
+    def test_follows_the_root_of_a_batch_that_grows(self, service: InMemoryService, opened: Opened) -> None:
+        batch, _ = opened(10)
+        address = f"/live/batches/{batch.batch_id}/picture"
+        (before,) = self.follow(service, address)
+        service.services.ledger.add(batch.batch_id, 5_000)
+
+        (after,) = self.follow(service, address)
+
+        assert "Item 0: pending" in before["picture-drawn"]
+        assert "Items 0 to 4,095" in after["picture-drawn"]
+
+    def test_is_over_when_the_batch_has_ended(self, service: InMemoryService, opened: Opened) -> None:
+        batch, group = opened(100)
+        shared = console(service.services, Options(sessions=False), now=service.clock.now).state.console
+        asked = Asked(batch.batch_id)
+
+        first, again = view(shared, asked), view(shared, asked)
+        service.tracker.ack(group[3])
+        moved = view(shared, asked)
+        service.services.ledger.cancel(batch.batch_id)
+        ended = view(shared, asked)
+
+        assert first.facts == again.facts != moved.facts != ended.facts
+        assert [one.over for one in (first, moved, ended)] == [False, False, True]
+
+    def test_refuses_a_node_that_does_not_exist(self, service: InMemoryService, opened: Opened) -> None:
+        batch, _ = opened(100)
+        shared = console(service.services, Options(sessions=False), now=service.clock.now).state.console
+
+        with pytest.raises(InvalidRequest):
+            shown(shared, batch.batch_id, 9)
