@@ -352,7 +352,6 @@ class TestLive:
         (parts,) = self.follow(service, f"/live{address}")
 
         assert set(parts) == {
-            "picture-head",
             "picture-path",
             "picture-drawn",
             "picture-figures",

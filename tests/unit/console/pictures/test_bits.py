@@ -204,12 +204,17 @@ class TestDrawing:
 
     def test_is_as_high_as_its_rows(self) -> None:
         assert picture(*map(cell, range(64))).extent == "-0.2 -0.2 70 70"
-        assert picture(*map(cell, range(9))).extent == "-0.2 -0.2 70 17.2"
+        assert picture(*map(cell, range(9))).extent == "-0.2 -0.2 34.8 26"
 
     def test_puts_squares_row_by_row(self) -> None:
-        drawing = picture()
+        drawing = picture(*map(cell, range(64)))
 
         assert [drawing.place(at) for at in (0, 1, 8, 63)] == ["0 0", "8.8 0", "0 8.8", "61.6 61.6"]
+
+    def test_draws_few_squares_large(self) -> None:
+        columns = [picture(*map(cell, range(count))).columns for count in (1, 2, 16, 17, 25, 36, 49, 50, 64)]
+
+        assert columns == [4, 4, 4, 5, 5, 6, 7, 8, 8]
 
     def test_has_a_legend_of_what_it_shows(self) -> None:
         read, unread = picture(cell()), picture(cell(), cell(1, word=None))

@@ -13,7 +13,8 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
-from fanin.console.pages.heading import heading, page_of
+from fanin.console.pages.heading import Heading, page_of
+from fanin.console.pages.progress import Row
 from fanin.console.pictures.bits import Drawing
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch, Mode
@@ -118,9 +119,9 @@ def picture(request: Request) -> Response:
     query = {} if asked.level is None else {"level": asked.level, "number": asked.number}
     address = console.templates.url("live", "batches", asked.batch_id, "picture", **query)
     live = None if what.batch.state.terminal else address
-    return page_of(
-        request, "picture.html", "picture", heading(console, asked.batch_id), live=live, shown=what
-    )
+    # What the picture has read is enough for a heading: how far the whole batch is would take as much again.
+    above = Heading(Row(what.batch, None), console.now())
+    return page_of(request, "picture.html", "picture", above, live=live, shown=what)
 
 
 async def live(request: Request) -> Response:

@@ -19,7 +19,9 @@ from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 from fanin.domain.tree import Tree, positions, runs
 
 SIDE: Final = 8
-"""Squares in a row of the picture, and marks in a row of a square."""
+"""Squares in a row of the picture at most, and marks in a row of a square."""
+_FEWEST: Final = 4
+"""Squares in a row at least."""
 PITCH: Final = 8.8
 """From one square to the next, where a mark is 1 wide."""
 _GAP: Final = PITCH - SIDE
@@ -117,15 +119,25 @@ class Drawing:
         return (*drawn, *(nothing for _ in range(SIDE * SIDE - len(drawn))))
 
     @property
+    def parts(self) -> int:
+        """How many squares have a part."""
+        return max(len(self.picture.cells), len(self.picture.items))
+
+    @property
+    def columns(self) -> int:
+        """Squares in a row: few of them are drawn large."""
+        return next(count for count in range(_FEWEST, SIDE + 1) if count == SIDE or count**2 >= self.parts)
+
+    @property
     def extent(self) -> str:
         """Where the rows of squares are that have parts, as the view box of the SVG."""
-        parts = max(len(self.picture.cells), len(self.picture.items))
-        wide, high = (count * PITCH - _GAP + 2 * _EDGE for count in (SIDE, -(-parts // SIDE)))
+        rows = -(-self.parts // self.columns)
+        wide, high = (count * PITCH - _GAP + 2 * _EDGE for count in (self.columns, rows))
         return f"{-_EDGE} {-_EDGE} {wide:g} {high:g}"
 
     def place(self, at: int) -> str:
         """Where a square is."""
-        return f"{at % SIDE * PITCH:g} {at // SIDE * PITCH:g}"
+        return f"{at % self.columns * PITCH:g} {at // self.columns * PITCH:g}"
 
     @cached_property
     def path(self) -> tuple[Node, ...]:

@@ -1,6 +1,5 @@
 // The bit picture by pointer and by keyboard. Without this, its squares are links with titles.
 
-const COLUMNS = 8;
 const QUIET_MS = 10000;
 const CAME_FROM = "fanin.picture";
 const HINT = "Point at a square to read its figures.";
@@ -49,12 +48,12 @@ function start(picture) {
     const all = squares();
     const at = all.indexOf(squareOf(event));
     if (at < 0 || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const column = at % COLUMNS;
+    const columns = Number(svg().dataset.columns);
     switch (event.key) {
       case "ArrowLeft": if (at > 0) move(at - 1); break;
       case "ArrowRight": move(at + 1); break;
-      case "ArrowUp": move(at - COLUMNS); break;
-      case "ArrowDown": move(at + COLUMNS < all.length ? at + COLUMNS : at); break;
+      case "ArrowUp": move(at - columns); break;
+      case "ArrowDown": move(at + columns < all.length ? at + columns : at); break;
       case "Home": move(0); break;
       case "End": move(all.length - 1); break;
       case "PageUp": if (svg().dataset.up) leave(svg().dataset.up, location.href); break;
