@@ -398,7 +398,9 @@ def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # 
 ) -> None:
     # Given a redrive that a call has left to the worker
     queue, jobs = work(), deployment.queue("RedrivesJobsQueue")
+    begun = time.monotonic()
     batch = noted(count, queue)
+    record_property("seconds to note the failures", time.monotonic() - begun)
     begun = time.monotonic()
     with (
         deployment.queue_attributes(jobs, VisibilityTimeout="15"),
