@@ -16,6 +16,7 @@ class Emulator:
     """The functions of the emulator that are patched; counts the messages that they look at."""
 
     def __init__(self) -> None:
+        self._HANDLERS: dict[str, Any] = {}
         self.looked_at = 0
         self.looks_for_expired = 0
 
@@ -33,6 +34,12 @@ class Emulator:
             message["visible_at"] = now + timeout
             message["receive_count"] += 1
         return taken
+
+    def _act_delete_message(self) -> None: ...
+
+    def _act_delete_message_batch(self) -> None: ...
+
+    def _get_q(self) -> None: ...
 
     def _expire_retained(self, queue: dict[str, Any]) -> None:
         self.looks_for_expired += 1
@@ -93,6 +100,21 @@ def test_expired_messages_are_looked_for_once_a_second_in_each_queue(
     now += 1
     sqs._expire_retained(one)
     assert sqs.looks_for_expired == 3
+
+
+def test_a_message_is_found_by_its_handle_and_the_others_stay_in_their_order() -> None:
+    messages = [{"body": n, "receipt_handle": f"r{n}" if n % 2 else None} for n in range(9)]
+    places = tuned_queues._places(messages, {"r1", "r5", "r7", "gone", None, ""})
+    assert places == [1, 5, 7]
+    assert [message["body"] for message in tuned_queues._without(messages, places)] == [0, 2, 3, 4, 6, 8]
+    assert tuned_queues._without(messages, []) == messages
+    assert tuned_queues._without(messages, [0, 8]) == messages[1:8]
+    assert len(messages) == 9
+
+
+def test_it_stops_at_the_last_message_that_is_to_be_deleted() -> None:
+    messages = [{"receipt_handle": "a"}, {"receipt_handle": "b"}, None]  # None fails whoever looks at it
+    assert tuned_queues._places(messages, {"a", "b"}) == [0, 1]
 
 
 def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
