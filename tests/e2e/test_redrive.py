@@ -377,15 +377,17 @@ def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], in
 
     def some(_: int) -> int:
         taken = 0
-        while messages := [
-            from_queue(message)
-            for message in sqs.receive_message(
-                QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=600
-            ).get("Messages", [])
-        ]:
-            for message in messages:
+        while received := sqs.receive_message(
+            QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=600
+        ).get("Messages"):
+            for message in map(from_queue, received):
                 items[message.body].add(message.item)
-            taken += len(messages)
+            entries = [
+                {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]}
+                for n, message in enumerate(received)
+            ]
+            assert not sqs.delete_message_batch(QueueUrl=queue, Entries=entries).get("Failed")
+            taken += len(received)
         return taken
 
     with ThreadPoolExecutor(4) as pool:
