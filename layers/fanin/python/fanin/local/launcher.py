@@ -90,7 +90,8 @@ def _tune(layers: str) -> None:
 
     Schedules are checked every second instead of every ten. A Lambda call takes 50 ms less, and a cold start
     a fraction of its time. At most as many Lambda workers start at once as there are cores. A Query costs as
-    much as its page, not as the partition, and receiving a message does not go through the whole queue.
+    much as its page, not as the partition, and messages are received and deleted without going through the
+    whole queue.
 
     All of this patches private attributes. The version of the emulator is pinned; if an attribute is renamed
     in another version, the start fails here with a message.
