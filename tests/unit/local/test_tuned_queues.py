@@ -1,0 +1,123 @@
+"""Receiving from a long queue of the emulator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fanin.local import launcher, tuned_queues
+
+
+class Emulator:
+    """The functions of the emulator that are patched; counts the messages that they look at."""
+
+    def __init__(self) -> None:
+        self._HANDLERS: dict[str, Any] = {}
+        self.looked_at = 0
+        self.looks_for_expired = 0
+
+    def _ensure_msg_fields(self, message: dict[str, Any]) -> None:
+        message.setdefault("visible_at", 0.0)
+        message.setdefault("receive_count", 0)
+
+    def _collect_msgs(self, queue: dict[str, Any], most: int, timeout: int) -> list[dict[str, Any]]:
+        for message in queue["messages"]:
+            self.looked_at += 1
+            self._ensure_msg_fields(message)
+        now = time.time()
+        taken = [message for message in queue["messages"] if message["visible_at"] <= now][:most]
+        for message in taken:
+            message["visible_at"] = now + timeout
+            message["receive_count"] += 1
+        return taken
+
+    def _act_delete_message(self) -> None: ...
+
+    def _act_delete_message_batch(self) -> None: ...
+
+    def _get_q(self) -> None: ...
+
+    def _expire_retained(self, queue: dict[str, Any]) -> None:
+        self.looks_for_expired += 1
+
+
+@pytest.fixture
+def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    sqs = Emulator()
+    monkeypatch.setattr(tuned_queues.importlib, "import_module", lambda name: sqs)
+    tuned_queues.tune(launcher._require)
+    return sqs
+
+
+def queue_of(count: int, *, fifo: bool = False) -> dict[str, Any]:
+    return {"is_fifo": fifo, "messages": [{"body": n} for n in range(count)]}
+
+
+def receive(sqs: Any, queue: dict[str, Any], most: int = 10) -> list[int]:
+    return [message["body"] for message in sqs._collect_msgs(queue, most, 30)]
+
+
+def test_messages_come_in_their_order_and_once(sqs: Emulator) -> None:
+    queue = queue_of(25)
+    queue["messages"][1]["visible_at"] = time.time() + 60
+    assert receive(sqs, queue) == [0, *range(2, 11)]
+    assert receive(sqs, queue) == [*range(11, 21)]
+    assert receive(sqs, queue) == [*range(21, 25)]
+    assert receive(sqs, queue) == []
+    assert len(queue["messages"]) == 25
+    assert [message.get("receive_count", 0) for message in queue["messages"]] == [1, 0, *[1] * 23]
+
+
+def test_messages_without_fields_are_completed_when_they_are_received(sqs: Emulator) -> None:
+    queue = queue_of(1)
+    assert receive(sqs, queue) == [0]
+    assert queue["messages"][0].keys() == {"body", "visible_at", "receive_count"}
+
+
+def test_the_emulator_looks_at_what_it_hands_out_only(sqs: Emulator) -> None:
+    receive(sqs, queue_of(1_000))
+    assert sqs.looked_at == 10
+
+
+def test_a_fifo_queue_is_left_to_the_emulator(sqs: Emulator) -> None:
+    receive(sqs, queue_of(1_000, fifo=True))
+    assert sqs.looked_at == 1_000
+
+
+def test_expired_messages_are_looked_for_once_a_second_in_each_queue(
+    sqs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(tuned_queues, "time", SimpleNamespace(time=lambda: now))
+    one, other = queue_of(1), queue_of(1)
+    for queue in (one, one, other):
+        sqs._expire_retained(queue)
+    assert sqs.looks_for_expired == 2
+    now += 1
+    sqs._expire_retained(one)
+    assert sqs.looks_for_expired == 3
+
+
+def test_a_message_is_found_by_its_handle_and_the_others_stay_in_their_order() -> None:
+    messages = [{"body": n, "receipt_handle": f"r{n}" if n % 2 else None} for n in range(9)]
+    places = tuned_queues._places(messages, {"r1", "r5", "r7", "gone", None, ""})
+    assert places == [1, 5, 7]
+    assert [message["body"] for message in tuned_queues._without(messages, places)] == [0, 2, 3, 4, 6, 8]
+    assert tuned_queues._without(messages, []) == messages
+    assert tuned_queues._without(messages, [0, 8]) == messages[1:8]
+    assert len(messages) == 9
+
+
+def test_it_stops_at_the_last_message_that_is_to_be_deleted() -> None:
+    messages = [{"receipt_handle": "a"}, {"receipt_handle": "b"}, None]  # None fails whoever looks at it
+    assert tuned_queues._places(messages, {"a", "b"}) == [0, 1]
+
+
+def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuned_queues.importlib, "import_module", lambda name: SimpleNamespace())
+    with pytest.raises(SystemExit, match="lacks the attribute _collect_msgs"):
+        tuned_queues.tune(launcher._require)
