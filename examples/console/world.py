@@ -23,11 +23,19 @@ from typing import Any
 
 import airportsdata
 
-from fanin import FaninError, ItemFailed, LimitReached, Message, Tracker, names
-from fanin.client.messages import ReceivedMessage
-from fanin.domain.directory import Register
-from fanin.domain.frames import OpenFrame, Ticket
-from fanin.domain.routing import PutRoute
+from fanin import (
+    FaninError,
+    ItemFailed,
+    LimitReached,
+    Message,
+    OpenFrame,
+    PutRoute,
+    ReceivedMessage,
+    Register,
+    Ticket,
+    Tracker,
+    names,
+)
 
 CATALOG = "catalog"
 ORDERS = "orders"

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SHOWN = ("fanin", "fanin.local", "fanin.spark", "fanin.spark.jobs", "fanin.testing")
+SHOWN = (
+    "fanin",
+    "fanin.console",
+    "fanin.console.serve",
+    "fanin.local",
+    "fanin.spark",
+    "fanin.spark.jobs",
+    "fanin.testing",
+)
 MODULES = {
     "fanin": {"names"},
     "fanin.spark.jobs": {"ack", "audit", "fan_out", "report"},  # each is a command, and its functions

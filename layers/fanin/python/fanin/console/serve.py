@@ -20,6 +20,8 @@ from fanin.console.security.guard import LAUNCH
 from fanin.console.state import Console
 from fanin.errors import NotConfigured
 
+__all__ = ["serve"]
+
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8642
 """The port that is tried first if none is asked for; then come those after it."""
