@@ -113,7 +113,8 @@ class Console:
             template, path=request.url.path, form_token=form_token(session), **values
         )
         answer = HTMLResponse(html, status)
-        if self.options.cookie not in request.cookies:
+        # Where launch links open sessions, a page opens none: it would take the place of one that is known.
+        if not self.options.sessions and self.options.cookie not in request.cookies:
             keep(answer, session, self.options)
         return answer
 
@@ -121,7 +122,7 @@ class Console:
 def _readable(read: Callable[[A], T], thing: A) -> T | Unreadable:
     try:
         return read(thing)
-    except Exception as error:  # noqa: BLE001  whatever is wrong with one, the others are shown
+    except Exception as error:  # whatever is wrong with one, the others are shown
         if isinstance(error, FaninError) and error.retryable:
             raise
         return Unreadable(f"{type(error).__name__}: {error}")

@@ -82,8 +82,11 @@ class Shown:
 
 
 def levels_of(console: Console, page: BufferPage) -> tuple[tuple[Level, ...], tuple[str, ...]]:
-    """How full the buffers of a page are, without those that were deleted meanwhile; and which of them
-    cannot be read."""
+    """How full the buffers of a page are, without those that were deleted meanwhile.
+
+    Returns:
+        That; and the names of those that cannot be read.
+    """
     listed = [buffer.name for buffer in page.buffers]
     found = console.each(partial(_level, console), listed)
     bad = (name for name, level in zip(listed, found, strict=True) if isinstance(level, Unreadable))

@@ -25,7 +25,6 @@ OPEN_AGAIN: Final = (
     " link that `fanin ui` has printed, or press Enter there to get another."
 )
 _SAFE: Final = frozenset({"GET", "HEAD"})
-_STATIC: Final = "/static/"
 
 
 class Guard:
@@ -64,7 +63,7 @@ class Guard:
             return _no(HTTPStatus.MISDIRECTED_REQUEST, "This console is not served under that host name.")
         if request.method not in _SAFE and not _same_origin(headers):
             return _no(HTTPStatus.FORBIDDEN, "The request comes from another site.")
-        if not options.sessions or request.url.path.startswith(options.root + _STATIC):
+        if not options.sessions:
             return None
         if request.method in _SAFE and (token := request.query_params.get(LAUNCH)) is not None:
             return self._launch(request, token)
