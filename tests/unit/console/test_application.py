@@ -4,8 +4,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from fanin.console import Options, console
-from fanin.console.security.headers import HEADERS
+from fanin.console.security.headers import HEADERS, POLICY
 from fanin.errors import BatchGone, FaninError, ServiceUnavailable, Throttled
+from tests.unit.console.calls import Calls
 
 NO_PAGE = "There is no such page."
 
@@ -77,3 +78,19 @@ def test_a_console_may_be_served_below_a_path(service) -> None:
     assert all(address.startswith("console/") for address in addresses)
     assert all(browser.get(f"/{address}").status_code == 200 for address in addresses if "static" in address)
     assert browser.get("/").status_code == 404
+
+
+def test_a_fault_of_the_console_is_a_page_with_all_headers(service) -> None:
+    # Given a console that cannot do what it should
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    Calls(service, {"ledger.list": broken})
+    app = console(service.services, Options(sessions=False), now=service.clock.now)
+    # When a page is asked for
+    answer = TestClient(app, raise_server_exceptions=False).get("/batches")
+    # Then it says so, and is as safe as others
+    assert answer.status_code == 500
+    assert "The console has failed" in answer.text
+    assert answer.headers["content-security-policy"] == POLICY
+    assert answer.headers["cache-control"] == "no-store"

@@ -46,6 +46,8 @@ def test_a_duration_has_its_two_largest_units(seconds, text) -> None:
 
 def test_figures_are_grouped() -> None:
     assert (number(1_234_567), number(None)) == ("1,234,567", "\u2013")
+    assert number(2**80 - 1) == "1,208,925,819,614,629,174,706,175"  # a total may be so large
+    assert number(12.6) == "13"
     assert [compact(value) for value in (7, 1_250, 2e6, 1.07e9)] == ["7", "1.25 k", "2 M", "1.07 G"]
 
 

@@ -15,7 +15,11 @@ from urllib.parse import urlsplit
 
 import pytest
 import urllib3
+from starlette.applications import Starlette
 
+from fanin.app.api import Fanin
+from fanin.console import Options
+from fanin.console import console as module_console
 from fanin.console import serve as module
 from fanin.console.serve import serve
 from fanin.errors import NotConfigured
@@ -98,11 +102,59 @@ def test_a_port_that_is_taken_is_said(service) -> None:
         ("127.0.0.1", f"{socket.gethostname().lower()}:1", False),
         ("0.0.0.0", f"{socket.gethostname().lower()}:1", True),  # noqa: S104
         ("::1", "[::1]:1", True),
+        ("LocalHost", "localhost:1", True),
+        ("10.0.0.7", "10.0.0.7:1", True),
+        ("Machine.Example", "machine.example:1", True),
+        ("127.0.0.1", "127.0.0.1", False),
         ("127.0.0.1", "evil.example:1", False),
     ],
 )
 def test_only_names_of_this_machine_are_answered(host, name, answered) -> None:
     assert (name in set(module._names(host, 1))) is answered
+
+
+def test_browsers_leave_out_the_port_of_http() -> None:
+    assert {"127.0.0.1", "127.0.0.1:80", "[::1]"} <= set(module._names("127.0.0.1", 80))
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "open_to_others"),
+    [("127.0.0.1", "127.0.0.1", False), ("::1", "[::1]", False), ("0.0.0.0", "0.0.0.0", True)],  # noqa: S104
+)
+def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
+    service, monkeypatch, host, address, open_to_others
+) -> None:
+    # Given a server that stops as soon as it answers
+    class Stopped(module._Server):
+        def run(self, sockets: list[socket.socket] | None = None) -> None:
+            self._when_started()
+
+    monkeypatch.setattr(module, "_Server", Stopped)
+    said: list[str] = []
+    # When it is started
+    serve(service.services, name="x", host=host, browser=False, report=said.append)
+    # Then the link is one that browsers understand
+    link = urlsplit(said[0].rpartition(" ")[2])
+    assert link.netloc == f"{address}:{link.port}"
+    assert any("other machines" in line for line in said) is open_to_others
+
+
+def test_the_log_of_actions_names_the_user_of_this_machine(service, monkeypatch) -> None:
+    made: list[Options] = []
+
+    class Stopped(module._Server):
+        def run(self, sockets: list[socket.socket] | None = None) -> None:
+            pass
+
+    def console(fanin: Fanin, options: Options) -> Starlette:
+        made.append(options)
+        return module_console(fanin, options)
+
+    monkeypatch.setattr(module, "_Server", Stopped)
+    monkeypatch.setattr(module, "console", console)
+    monkeypatch.setenv("LOGNAME", "jane")
+    serve(service.services, name="x", browser=False, report=print)
+    assert made[0].caller == "jane"
 
 
 def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:

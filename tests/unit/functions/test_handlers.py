@@ -60,6 +60,7 @@ def test_every_function_has_a_handler_and_every_handler_is_short() -> None:
         "acks",
         "notifier",
         "settler",
+        "console",
         "timer",
         "reaper",
         "dead_letters",

@@ -5,9 +5,21 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
+from anyio import CancelScope
 
 from fanin.console.live import feeds as module
-from fanin.console.live.feeds import FEEDS, LATEST, SOONEST, Feeds, TooManyViews, Trouble, Update, View
+from fanin.console.live.feeds import (
+    AGAIN_AFTER_FAULT,
+    FAULT,
+    FEEDS,
+    LATEST,
+    SOONEST,
+    Feeds,
+    TooManyViews,
+    Trouble,
+    Update,
+    View,
+)
 from fanin.errors import Throttled
 
 
@@ -142,13 +154,59 @@ def test_trouble_is_told_and_tried_again_ever_later() -> None:
     asyncio.run(run())
 
 
-def test_a_fault_of_the_console_ends_the_view(monkeypatch) -> None:
+def test_a_fault_of_the_console_is_told_at_once_and_ends_the_view() -> None:
     async def run() -> None:
-        monkeypatch.setattr(module, "HEARTBEAT", 0.01)
         feeds = Feeds(Clock().sleep)
+        told = feeds.follow("a", Reads(ZeroDivisionError()))
+        assert await asyncio.wait_for(anext(told), 5) == Trouble(FAULT, AGAIN_AFTER_FAULT)
         with pytest.raises(ZeroDivisionError):
-            await anext(feeds.follow("a", Reads(ZeroDivisionError())))
+            await anext(told)
         assert len(feeds) == 0
+
+    asyncio.run(run())
+
+
+def test_after_a_fault_the_next_viewer_has_another_reader_while_others_have_not_left() -> None:
+    async def run() -> None:
+        # Given a reader that has failed once, and a viewer that has not noticed it yet
+        feeds = Feeds(Clock(stop_at=10).sleep)
+        reads = Reads(ZeroDivisionError(), 7)
+        slow = feeds.follow("a", reads)
+        assert await anext(slow) == Trouble(FAULT, AGAIN_AFTER_FAULT)
+        # When another comes
+        other = feeds.follow("a", reads)
+        # Then it gets the view, and keeps it when the first has left
+        assert texts([await anext(other)]) == ["7"]
+        with pytest.raises(ZeroDivisionError):
+            await anext(slow)
+        assert len(feeds) == 1
+        await other.aclose()
+
+    asyncio.run(run())
+
+
+def test_who_is_cut_off_at_an_update_leaves_the_others_theirs() -> None:
+    async def run() -> None:
+        # Given a view that changes all the time, somebody who stays, and others
+        feeds = Feeds(lambda _: asyncio.sleep(0.005))
+        reads = Reads(*range(100_000))
+        scopes = [CancelScope() for _ in range(20)]
+
+        async def leave(scope: CancelScope) -> None:
+            with scope:  # as a server cancels an answer: again and again, until it has ended
+                async for _ in feeds.follow("a", reads):
+                    pass
+
+        async with aclosing(feeds.follow("a", reads)) as stays:
+            await anext(stays)
+            leaving = [asyncio.create_task(leave(scope)) for scope in scopes]
+            for scope in scopes:
+                # When one of them is cut off as an update comes
+                await asyncio.wait_for(anext(stays), 5)
+                scope.cancel()
+            # Then who stays still gets what is new
+            assert texts([await asyncio.wait_for(anext(stays), 5)]) > ["0"]
+            await asyncio.gather(*leaving)
 
     asyncio.run(run())
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fanin.console.live import feeds
 from fanin.console.live.feeds import Feeds, Read, View
 from fanin.console.live.stream import events
 from fanin.errors import Throttled
@@ -51,3 +52,12 @@ def test_where_an_answer_cannot_stay_open_it_has_one_view() -> None:
 def test_where_an_answer_cannot_stay_open_trouble_is_told_too() -> None:
     # An answer that is not 200 would make the browser give up.
     assert told(busy, streams=False) == [("trouble", {"text": "busy", "seconds": 5.0})]
+
+
+def test_a_view_too_many_is_told_in_its_answer(monkeypatch) -> None:
+    # Given that no other view can be read
+    monkeypatch.setattr(feeds, "FEEDS", 0)
+    # When somebody follows one, then it is told why, and not that the view is over: a browser asks again
+    ((name, data),) = told(over, streams=True)
+    assert (name, data["seconds"]) == ("trouble", 5.0)
+    assert "close some" in data["text"]

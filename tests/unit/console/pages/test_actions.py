@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+from fanin.app.api import Fanin
 from fanin.console.actions.log import LOGGER
 from fanin.console.actions.subjects import BATCH, SUBJECTS
 from fanin.console.pages.actions import ROUTES
@@ -38,6 +41,13 @@ def state(service: InMemoryService, batch_id: int) -> State:
 
 def cancel(batch_id: int) -> str:
     return f"/batches/{batch_id}/actions/cancel"
+
+
+class Answered:
+    """Fanin, whose ledger cancels otherwise."""
+
+    def __init__(self, fanin: Fanin, cancel: Any) -> None:
+        self.ledger = SimpleNamespace(status=fanin.ledger.status, cancel=cancel)
 
 
 class TestReadOnly:
@@ -270,3 +280,26 @@ def _any(path: str) -> str:
     """An action that subjects of a path have."""
     names = {"batches": "cancel", "buffers": "limit", "routes": "delete", "directory": "deregister"}
     return names[path.split("/")[1]]
+
+
+def test_a_press_that_breaks_is_in_the_log(service: InMemoryService, batch_id: int, caplog) -> None:
+    # Given a button that does its work, and whose answer then breaks
+    person = Person(service)
+    caplog.set_level(logging.INFO, LOGGER)
+    person.look(cancel(batch_id))
+    done = service.services.ledger.cancel
+
+    def broken(*given: object) -> None:
+        done(*given)  # type: ignore[arg-type]
+        raise ZeroDivisionError
+
+    person.console.fanin = Answered(service.services, broken)  # type: ignore[assignment]
+    # When somebody presses
+    with pytest.raises(ZeroDivisionError):
+        person.send(cancel(batch_id))
+    # Then the log has it, with an outcome that promises nothing
+    (entry,) = person.console.log.entries()
+    assert (entry.action, str(entry.result), entry.record.outcome.status) == ("Cancel", "failed", 500)
+    (line,) = [json.loads(record.message) for record in caplog.records if record.name == LOGGER]
+    assert (line["action"], line["outcome"]) == ("cancelBatch", {"status": 500, "code": "internal-error"})
+    assert state(service, batch_id) is State.CANCELLED

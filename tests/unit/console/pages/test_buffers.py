@@ -7,6 +7,7 @@ import pytest
 
 from fanin.console.pages.buffers import SHOWN, Gauge
 from fanin.domain.buffer import Buffer, BufferPage, FailedWork, Level
+from fanin.errors import ChannelRefused
 from tests.unit.console.calls import Calls
 
 HOSTILE = '"><script>alert(1)</script>'
@@ -151,6 +152,27 @@ def test_buffers_that_cannot_be_read_are_named_and_hide_no_other(service, browse
     assert "cannot be read" in page
     assert 'href="/buffers/other"' in page
     assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize("why", [ChannelRefused("the queue is gone"), ValueError("damaged")])
+def test_a_buffer_whose_queue_is_gone_hides_no_other(service, browse, why) -> None:
+    # Given two buffers, of which one cannot be read
+    filled(service, "good", put=3)
+    filled(service, "bad")
+
+    def answer(level: Level) -> Level:
+        if level.buffer.name == "bad":
+            raise why
+        return level
+
+    Calls(service, {"buffers.status": answer})
+    # Then the list and the overview, and their live views, show the other, and name that one
+    for page in ("/buffers", "/"):
+        said = words(browse().get(page).text)
+        assert "3 of 10" in said
+        assert "bad cannot be read." in said
+    for live in ("/live/buffers", "/live/overview"):
+        assert "3 of 10" in words(browse(streams=False).get(live).text)
 
 
 def test_a_buffer_that_is_deleted_meanwhile_is_left_out(service, browse) -> None:

@@ -5,7 +5,9 @@ import pytest
 from fanin import Count
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console
-from fanin.errors import BatchGone
+from fanin.domain.reports import Progress
+from fanin.errors import AccessDenied, BatchGone, Throttled
+from tests.unit.console.calls import Calls
 
 
 @pytest.fixture
@@ -66,3 +68,33 @@ def test_a_batch_that_was_removed_meanwhile_does_not_spoil_the_list(service, con
 
     service.on_call = gone
     assert rows_of(console, [batch]) == [Row(batch, None)]
+
+
+@pytest.mark.parametrize("why", [AccessDenied("not this one"), ValueError("damaged")])
+def test_a_batch_that_cannot_be_read_hides_no_other(service, browse, why) -> None:
+    # Given two batches, of which one cannot be asked how far it is
+    bad = service.tracker.open(user_key="bad")
+    for batch in (bad, service.tracker.open(user_key="good")):
+        service.tracker.add(batch.batch_id, 8)
+
+    def answer(progress: Progress) -> Progress:
+        if progress.batch.batch_id == bad.batch_id:
+            raise why
+        return progress
+
+    Calls(service, {"ledger.status": answer})
+    # Then the overview and the list show both, and that one as not counted
+    for page in ("/", "/batches"):
+        said = browse().get(page).text
+        assert "0 of 8" in said
+        assert said.count("not counted") == 1
+
+
+def test_an_overloaded_service_is_not_shown_as_batches_that_cannot_be_read(service, browse) -> None:
+    service.tracker.add(service.tracker.open().batch_id, 8)
+
+    def busy(_: Progress) -> Progress:
+        raise Throttled("busy")
+
+    Calls(service, {"ledger.status": busy})
+    assert browse().get("/batches").status_code == 503

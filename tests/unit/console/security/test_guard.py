@@ -89,3 +89,21 @@ def test_forms_of_its_own_reach_the_pages(guarded) -> None:
 
 def test_hosts_are_not_checked_where_another_has_done_it(browse) -> None:
     assert browse().get("/", headers={"host": "api.example"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/static/nowhere", "/static/style.css", "/static/"])
+def test_nothing_is_answered_and_no_session_is_replaced_without_a_session(guarded, path) -> None:
+    # Given a browser that does not send its cookie, since a link of another site has led it here
+    browser, _ = guarded
+    # When it asks for what is no page
+    answer = browser.get(path)
+    # Then it learns nothing, and keeps the session that it has
+    assert (answer.status_code, answer.text.strip()) == (403, OPEN_AGAIN)
+    assert "set-cookie" not in answer.headers
+
+
+def test_no_page_opens_a_session_where_links_do(guarded) -> None:
+    browser, token = guarded
+    browser.get(f"/?launch={token}")
+    for path in ("/", "/nowhere", "/static/nowhere", "/batches?state=bad"):
+        assert "set-cookie" not in browser.get(path).headers

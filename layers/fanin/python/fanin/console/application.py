@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 
 from fanin.app.api import Fanin
@@ -39,6 +39,7 @@ from fanin.console.pages import (
 )
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
+from fanin.console.security.headers import HEADERS, NEVER_STORED
 from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
@@ -89,12 +90,21 @@ def console(
     shared = Console(fanin, options, feeds=feeds, **given)
     served: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
     app = Starlette(
-        routes=[Mount(options.root, routes=served)] if options.root else served,
+        routes=_below(options.root, served) if options.root else served,
         middleware=[Middleware(Guard, options=options, sessions=shared.sessions)],
-        exception_handlers={FaninError: _refused, HTTPException: _not_served},
+        exception_handlers={FaninError: _refused, HTTPException: _not_served, Exception: _failed},
     )
     app.state.console = shared
     return app
+
+
+def _below(root: str, served: list[BaseRoute]) -> list[BaseRoute]:
+    """The routes below a path.
+
+    The path itself is the first page, and nothing redirects to another spelling of an address: a redirect
+    would name the host as this process sees it, which is not the browser's behind a proxy.
+    """
+    return [Route(root, overview.home), Mount(root, Router(served, redirect_slashes=False))]
 
 
 class _Static(StaticFiles):
@@ -116,3 +126,13 @@ def _not_served(request: Request, error: Exception) -> Response:
         raise error
     text = "There is no such page." if error.status_code == HTTPStatus.NOT_FOUND else error.detail
     return console_of(request).page(request, "error.html", status=error.status_code, text=text)
+
+
+def _failed(request: Request, _: Exception) -> Response:
+    """Show that the console has failed. Whoever serves it logs why. The guard does not see this answer."""
+    text = "The console has failed. It says more where it runs."
+    answer = console_of(request).page(
+        request, "error.html", status=HTTPStatus.INTERNAL_SERVER_ERROR, text=text
+    )
+    answer.headers.update({**HEADERS, "Cache-Control": NEVER_STORED})
+    return answer

@@ -106,7 +106,9 @@ class Templates:
 
 def number(value: float | None) -> str:
     """A whole number with thin groups of three digits; a dash for None."""
-    return UNKNOWN if value is None else f"{value:,.0f}"
+    if value is None:
+        return UNKNOWN
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"  # totals have more digits than a float
 
 
 def compact(value: float) -> str:

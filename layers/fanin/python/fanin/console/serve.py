@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import getpass
 import socket
 import sys
 import threading
@@ -25,6 +26,8 @@ __all__ = ["serve"]
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8642
 """The port that is tried first if none is asked for; then come those after it."""
+HTTP_PORT: Final = 80
+_OF_LOOPBACK: Final = (LOOPBACK, "localhost", "::1")
 _PORTS: Final = 20
 _SHUTDOWN_SECONDS: Final = 2
 
@@ -57,10 +60,16 @@ def serve(
     """
     with _listening(host, port) as listener:
         at = listener.getsockname()[1]
-        options = Options(name=name, write=write, hosts=frozenset(_names(host, at)), cookie=f"fanin_ui_{at}")
+        options = Options(
+            name=name,
+            write=write,
+            caller=_user(),
+            hosts=frozenset(_names(host, at)),
+            cookie=f"fanin_ui_{at}",
+        )
         app = console(fanin, options)
         shared: Console = app.state.console
-        address = f"http://{host}:{at}/"
+        address = f"http://{_in_address(host)}:{at}/"
 
         def link() -> str:
             return f"{address}?{LAUNCH}={shared.sessions.launch()}"
@@ -68,7 +77,7 @@ def serve(
         def started() -> None:
             opened = link()
             report(f"console of {name}{', with buttons' if write else ', read-only'}: {opened}")
-            if host != LOOPBACK:
+            if host.lower() not in _OF_LOOPBACK:
                 report("other machines can reach it, and its connections are not encrypted")
             report("Ctrl-C stops it; Enter prints another link, since each works once")
             if browser:
@@ -127,12 +136,26 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
 
 def _names(host: str, port: int) -> Iterator[str]:
     """The values of ``Host`` that browsers send which came by a name of this machine."""
-    names = {host, LOOPBACK, "localhost", "[::1]"}
-    if host not in {LOOPBACK, "::1"}:
-        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
-    for name in names:
-        bracketed = f"[{name}]" if ":" in name and not name.startswith("[") else name
-        yield f"{bracketed}:{port}"
+    names = {host, *_OF_LOOPBACK}
+    if host not in _OF_LOOPBACK:
+        names |= {socket.gethostname(), socket.getfqdn()}
+    for name in map(str.lower, names):
+        yield f"{_in_address(name)}:{port}"
+        if port == HTTP_PORT:
+            yield _in_address(name)  # browsers leave it out
+
+
+def _in_address(host: str) -> str:
+    """A host as addresses have it: brackets around the colons of IPv6 (RFC 3986, section 3.2.2)."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _user() -> str:
+    """The user of this machine, for the log of actions; empty if the machine does not know."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may run without a name for its user
+        return ""
 
 
 def _on_enter(act: Callable[[], None]) -> None:

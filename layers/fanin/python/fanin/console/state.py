@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -24,12 +25,20 @@ from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
 from fanin.wire.actions import Caller, CallerKind
 
+A = TypeVar("A")
+T = TypeVar("T")
 CALLS: Final = 8
 """Calls of fanin that one console makes at a time for pages that need several."""
 
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+class Unreadable(NamedTuple):
+    """What is shown in place of something that cannot be read."""
+
+    why: str
 
 
 class Console:
@@ -68,6 +77,14 @@ class Console:
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)
 
+    def each(self, read: Callable[[A], T], things: Iterable[A]) -> list[T | Unreadable]:
+        """Read each of some things, several at a time. One that cannot be read hides none of the others.
+
+        Raises:
+            FaninError: the service is overloaded or cannot be reached; that says nothing about a thing.
+        """
+        return list(self.calls.map(partial(_readable, read), things))
+
     def session(self, request: Request) -> str:
         """The session of a request that the guard has let through; a new one where none is needed."""
         found = request.cookies.get(self.options.cookie)
@@ -96,9 +113,19 @@ class Console:
             template, path=request.url.path, form_token=form_token(session), **values
         )
         answer = HTMLResponse(html, status)
-        if self.options.cookie not in request.cookies:
+        # Where launch links open sessions, a page opens none: it would take the place of one that is known.
+        if not self.options.sessions and self.options.cookie not in request.cookies:
             keep(answer, session, self.options)
         return answer
+
+
+def _readable(read: Callable[[A], T], thing: A) -> T | Unreadable:
+    try:
+        return read(thing)
+    except Exception as error:  # whatever is wrong with one, the others are shown
+        if isinstance(error, FaninError) and error.retryable:
+            raise
+        return Unreadable(f"{type(error).__name__}: {error}")
 
 
 def console_of(request: Request) -> Console:

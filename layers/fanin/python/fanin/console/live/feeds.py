@@ -21,6 +21,9 @@ HEARTBEAT: Final = 15.0
 """Seconds after which a viewer gets a sign of life, so that a connection that broke is noticed."""
 FEEDS: Final = 64
 """How many views are read at a time."""
+FAULT: Final = "the console has failed, and says more where it runs"
+AGAIN_AFTER_FAULT: Final = 5.0
+"""Seconds after which a browser asks again for a view whose reader has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,11 @@ class Feeds:
 
         Raises:
             TooManyViews: no other view can be read now.
+            Exception: whatever has ended the reader; all who look are told, and who looks next has another.
         """
         feed = self._feeds.get(key)
-        if feed is None:
-            if len(self._feeds) >= FEEDS:
+        if feed is None or feed.fault is not None:
+            if feed is None and len(self._feeds) >= FEEDS:
                 raise TooManyViews(f"{FEEDS} views are open already; close some of them")
             feed = self._feeds[key] = _Feed(read, self._sleep)
         feed.viewers += 1
@@ -94,6 +98,9 @@ class Feeds:
         try:
             while True:
                 updated = await feed.after(seen, HEARTBEAT)
+                if feed.fault is not None:
+                    yield Trouble(FAULT, AGAIN_AFTER_FAULT)
+                    raise feed.fault
                 if not updated:
                     yield None
                     continue
@@ -110,27 +117,36 @@ class Feeds:
 
 
 class _Feed:
-    """The reader of one view. Only its latest state is kept, however slow a viewer is."""
+    """The reader of one view. Only its latest state is kept, however slow a viewer is.
+
+    Viewers wait for an event without a lock: one who leaves while it waits can leave nothing locked.
+
+    Attributes:
+        latest: what was told last.
+        number: how often something was told.
+        viewers: how many look.
+        fault: what has ended the reader; None if nothing has.
+    """
 
     def __init__(self, read: Read, sleep: Sleep) -> None:
         self._read = read
         self._sleep = sleep
-        self._changed = asyncio.Condition()
+        self._news = asyncio.Event()
         self.latest: Update = None
         self.number = 0
         self.viewers = 0
+        self.fault: BaseException | None = None
         self._task = asyncio.create_task(self._run())
+        self._task.add_done_callback(self._ended)
 
     async def after(self, number: int, seconds: float) -> bool:
         """Wait for an update later than that of a number; False if none came within the time."""
-        async with self._changed:
+        if self.number == number and self.fault is None:
             try:
-                await asyncio.wait_for(self._changed.wait_for(lambda: self.number > number), seconds)
+                await asyncio.wait_for(self._news.wait(), seconds)
             except TimeoutError:
-                if self._task.done():
-                    self._task.result()  # raises the fault that ended it
                 return False
-            return True
+        return self.number > number
 
     def stop(self) -> None:
         """Read no more."""
@@ -145,18 +161,26 @@ class _Feed:
             except FaninError as error:
                 errors += 1
                 pause = min(LATEST_AFTER_ERRORS, max(error.retry_after or 0, SOONEST * 2**errors))
-                await self._tell(Trouble(str(error), pause))
+                self._tell(Trouble(str(error), pause))
             else:
                 pause = SOONEST if view.facts != facts or errors else min(LATEST, pause * SLOWER)
                 facts, errors = view.facts, 0
                 if not isinstance(self.latest, View) or view.fragments != self.latest.fragments or view.over:
-                    await self._tell(view)
+                    self._tell(view)
                 if view.over:
                     return
             await self._sleep(pause)
 
-    async def _tell(self, update: Update) -> None:
-        async with self._changed:
-            self.latest = update
-            self.number += 1
-            self._changed.notify_all()
+    def _tell(self, update: Update) -> None:
+        self.latest = update
+        self.number += 1
+        self._wake()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self.fault = fault
+            self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()

@@ -33,9 +33,13 @@ def events(feeds: Feeds, key: Hashable, read: Read, *, streams: bool) -> Respons
 
     async def told() -> AsyncIterator[str]:
         yield f"retry: {AGAIN_MS}\n\n"
-        async for update in feeds.follow(key, read):
-            yield _told(update)
-        yield _event("over", {})
+        try:
+            async for update in feeds.follow(key, read):
+                yield _told(update)
+        except FaninError as refusal:  # the answer has begun; a browser asks again by itself
+            yield _told(Trouble(str(refusal), AGAIN_MS / 1000))
+        else:
+            yield _event("over", {})
 
     return StreamingResponse(told(), media_type=TYPE, headers=headers)
 

@@ -24,12 +24,18 @@ from fanin.console.actions.log import MAX_ASKED, MAX_SAYS, Entry
 from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
+from fanin.entry.http.statuses import INTERNAL_ERROR
 from fanin.errors import BatchGone, BatchNotFound, BufferNotFound, FaninError, NotRegistered, RouteNotFound
 from fanin.wire.actions import Action as Record
 from fanin.wire.actions import Outcome as Ended
 
 _GONE: Final = (BatchGone, BatchNotFound, BufferNotFound, NotRegistered, RouteNotFound)
 """Errors that say that there is nothing any more to do something with."""
+
+BROKEN: Final = Outcome(
+    Result.FAILED, "The console has failed. What was done before is not known; press again."
+)
+"""The outcome of an action that nobody has foreseen."""
 
 _CHOICES: Final = ("error", "range", "queue", "repair", "limit")
 """Parameters that say what was chosen."""
@@ -77,6 +83,27 @@ def _done(
             outcome = action.do(Press(console.fanin, console.now, asked), found)
     except FaninError as refusal:
         outcome, ended = _failure(refusal), Ended(status_of(refusal), refusal.code)
+    except Exception:
+        # What it had done by then nobody knows, so the log must say that it was pressed.
+        ended = Ended(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
+        _log(request, subject, action, asked, at=at, outcome=BROKEN, ended=ended)
+        raise
+    _log(request, subject, action, asked, at=at, outcome=outcome, ended=ended)
+    shown = _shown(request, subject, action)
+    return console.page(request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown)
+
+
+def _log(
+    request: Request,
+    subject: Subject[Any],
+    action: Action[Any],
+    asked: ImmutableMultiDict[str, str],
+    *,
+    at: int,
+    outcome: Outcome,
+    ended: Ended,
+) -> None:
+    console = console_of(request)
     keys = {name: request.path_params[name] for name in subject.keys}
     entry = Entry(
         Record(
@@ -100,8 +127,6 @@ def _done(
         },
     )
     console.log.add(entry)
-    shown = _shown(request, subject, action)
-    return console.page(request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown)
 
 
 def _named(request: Request, subject: Subject[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -16,9 +16,9 @@ from fanin import names
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
 from fanin.console.pictures.gauge import gauge
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, Unreadable, console_of
 from fanin.domain.batch import Batch
-from fanin.domain.buffer import Level
+from fanin.domain.buffer import BufferPage, Level
 from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
 
 REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
@@ -64,7 +64,7 @@ class Listing:
 
     Attributes:
         gauges: how full they are.
-        unreadable: names of those whose records cannot be read.
+        unreadable: names of those that cannot be read: their record is damaged, or their queue is gone.
         cursor: of the next page; None at the end.
     """
 
@@ -81,10 +81,16 @@ class Shown:
     batch: Batch | None
 
 
-def levels_of(console: Console, buffers: Iterable[str]) -> tuple[Level, ...]:
-    """How full buffers are, by their names; without those that were deleted meanwhile."""
-    found = console.calls.map(partial(_level, console), buffers)
-    return tuple(level for level in found if level is not None)
+def levels_of(console: Console, page: BufferPage) -> tuple[tuple[Level, ...], tuple[str, ...]]:
+    """How full the buffers of a page are, without those that were deleted meanwhile.
+
+    Returns:
+        That; and the names of those that cannot be read.
+    """
+    listed = [buffer.name for buffer in page.buffers]
+    found = console.each(partial(_level, console), listed)
+    bad = (name for name, level in zip(listed, found, strict=True) if isinstance(level, Unreadable))
+    return tuple(level for level in found if isinstance(level, Level)), (*page.unreadable, *bad)
 
 
 def _level(console: Console, name: str) -> Level | None:
@@ -97,8 +103,8 @@ def _level(console: Console, name: str) -> Level | None:
 def listing(console: Console, cursor: str | None) -> Listing:
     """Read one page: one call, and one for each buffer of it."""
     page = console.fanin.buffers.list(cursor=cursor, limit=SHOWN)
-    levels = levels_of(console, [buffer.name for buffer in page.buffers])
-    return Listing(tuple(map(Gauge, levels)), page.unreadable, page.cursor)
+    levels, unreadable = levels_of(console, page)
+    return Listing(tuple(map(Gauge, levels)), unreadable, page.cursor)
 
 
 def buffer_shown(console: Console, name: str) -> Shown:

@@ -14,11 +14,10 @@ from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
 from fanin.console.pages.buffers import levels_of
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, Unreadable, console_of
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.buffer import Level
 from fanin.domain.reports import Batches
-from fanin.errors import BatchGone, BatchNotFound
 
 COUNTED: Final = 100
 """Batches of a state that are counted; of more, the page says that there are more."""
@@ -47,12 +46,14 @@ class Overview:
         attention: what somebody should look at.
         running: live batches without trouble, the newest first.
         buffers: how full the first buffers are.
+        unreadable: names of those of them that cannot be read.
     """
 
     counts: dict[State, tuple[int, bool]]
     attention: tuple[Attention, ...]
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
+    unreadable: tuple[str, ...] = ()
 
 
 def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 0) -> tuple[str, ...]:
@@ -103,23 +104,26 @@ def overview(console: Console) -> Overview:
     # A buffer's batch never ends, and what is in it is shown with the buffer.
     others = (batch for batch in live if batch.kind is not Kind.BUFFER and batch not in bad)
     rows = rows_of(console, [*bad, *sorted(others, key=_newest)[:SHOWN]])
-    again = console.calls.map(partial(_redriven, console), [row.batch for row in rows])
+    again = console.each(partial(_redriven, console), [row.batch for row in rows])
     found = [
-        Attention(row, trouble(row.batch, now, done=row.done, redriven=redriven))
+        Attention(row, trouble(row.batch, now, done=row.done, redriven=_known(redriven)))
         for row, redriven in zip(rows, again, strict=True)
     ]
     running = tuple(one.row for one in found if not one.why and not one.row.batch.state.terminal)
-    return Overview(counts, tuple(one for one in found if one.why), running, _levels(console))
+    first = console.fanin.buffers.list(limit=SHOWN)
+    levels, unreadable = levels_of(console, first)
+    return Overview(counts, tuple(one for one in found if one.why), running, levels, unreadable)
 
 
 def _redriven(console: Console, batch: Batch) -> int:
     """How many failures of an ended batch were sent again."""
     if not batch.state.terminal or not batch.failed:
         return 0
-    try:
-        return sum(run.items for run in console.fanin.redrives.redrives(batch.batch_id).redrives)
-    except (BatchNotFound, BatchGone):
-        return 0  # removed since it was listed
+    return sum(run.items for run in console.fanin.redrives.redrives(batch.batch_id).redrives)
+
+
+def _known(redriven: int | Unreadable) -> int:
+    return 0 if isinstance(redriven, Unreadable) else redriven
 
 
 def _first(console: Console, state: State) -> Batches:
@@ -130,10 +134,6 @@ def _newest(batch: Batch) -> int:
     return -batch.created_at
 
 
-def _levels(console: Console) -> tuple[Level, ...]:
-    return levels_of(console, [buffer.name for buffer in console.fanin.buffers.list(limit=SHOWN).buffers])
-
-
 def view(console: Console) -> View:
     """The live part of the page."""
     shown = overview(console)
@@ -142,6 +142,7 @@ def view(console: Console) -> View:
         tuple(shown.counts.values()),
         tuple((row.batch.batch_id, row.batch.state, row.done, row.batch.failed) for row in rows),
         tuple((level.buffer.name, level.pending, level.taken) for level in shown.buffers),
+        shown.unreadable,
     )
     return View({"overview": console.templates.macro("overview_parts.html", "overview", shown)}, facts)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from fanin.console.live.samples import Sample
-from fanin.console.state import Console
+from fanin.console.state import Console, Unreadable
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.reports import Progress
-from fanin.errors import BatchGone, BatchNotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +17,8 @@ class Row:
 
     Attributes:
         batch: its row.
-        done: items that are done, failed ones included; at least so many. None if nobody knows.
+        done: items that are done, failed ones included; at least so many. None if that cannot be read, such
+            as of a batch that was removed since it was listed.
         exact: whether that is their number.
         rate: items a second, as far as this console has watched; None if that is not known.
     """
@@ -40,7 +39,8 @@ class Row:
 def rows_of(console: Console, batches: Sequence[Batch]) -> list[Row]:
     """The rows of a list. Live batches are asked how far they are, in parallel."""
     asked = [batch.batch_id for batch in batches if batch.items and not batch.state.terminal]
-    found = dict(zip(asked, console.calls.map(partial(_status, console), asked), strict=True))
+    answers = console.each(console.fanin.ledger.status, asked)
+    found = {one: said for one, said in zip(asked, answers, strict=True) if not isinstance(said, Unreadable)}
     return [_row(console, batch, found.get(batch.batch_id)) for batch in batches]
 
 
@@ -50,13 +50,6 @@ def sampled(console: Console, progress: Progress) -> Row:
     sample = Sample(console.now(), progress.done_min, batch.failed, batch.items)
     console.samples.record(batch.batch_id, sample)
     return Row(batch, progress.done_min, progress.exact, console.samples.rate(batch.batch_id))
-
-
-def _status(console: Console, batch_id: int) -> Progress | None:
-    try:
-        return console.fanin.ledger.status(batch_id)
-    except (BatchNotFound, BatchGone):
-        return None  # removed since it was listed
 
 
 def _row(console: Console, batch: Batch, progress: Progress | None) -> Row:

@@ -25,7 +25,6 @@ OPEN_AGAIN: Final = (
     " link that `fanin ui` has printed, or press Enter there to get another."
 )
 _SAFE: Final = frozenset({"GET", "HEAD"})
-_STATIC: Final = "/static/"
 
 
 class Guard:
@@ -62,9 +61,9 @@ class Guard:
         headers, options = request.headers, self._options
         if options.hosts is not None and headers.get("host", "").lower() not in options.hosts:
             return _no(HTTPStatus.MISDIRECTED_REQUEST, "This console is not served under that host name.")
-        if request.method not in _SAFE and not _same_origin(headers):
+        if request.method not in _SAFE and not _same_origin(headers, behind_proxy=options.hosts is None):
             return _no(HTTPStatus.FORBIDDEN, "The request comes from another site.")
-        if not options.sessions or request.url.path.startswith(options.root + _STATIC):
+        if not options.sessions:
             return None
         if request.method in _SAFE and (token := request.query_params.get(LAUNCH)) is not None:
             return self._launch(request, token)
@@ -85,11 +84,16 @@ class Guard:
         return answer
 
 
-def _same_origin(headers: Headers) -> bool:
-    """Whether a page of this console sent the request. Browsers name the origin of every POST."""
-    origin, host = headers.get("origin"), headers.get("host", "")
-    site = headers.get("sec-fetch-site", "same-origin")
-    return site == "same-origin" and origin is not None and origin.partition("://")[2].lower() == host.lower()
+def _same_origin(headers: Headers, *, behind_proxy: bool) -> bool:
+    """Whether a page of this console sent the request. Browsers name the origin of every POST.
+
+    A proxy may send on another ``Host`` than the browser has sent, and no origin equals that. Then only the
+    browser knows, and says so in ``Sec-Fetch-Site``, which no script can set (Fetch Metadata, section 2.3).
+    """
+    origin, host, site = headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")
+    if site is not None and (behind_proxy or site != "same-origin"):
+        return site == "same-origin"
+    return bool(origin and host and origin.partition("://")[2].lower() == host.lower())
 
 
 def _no(status: HTTPStatus, why: str) -> Response:

@@ -9,9 +9,8 @@ from typing import Any, Self
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
-from fanin.entry.http.problems import INTERNAL_ERROR
 from fanin.entry.http.route import Request, Route
-from fanin.entry.http.statuses import STATUS
+from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.observe import logger
 from fanin.errors import FaninError
 from fanin.wire.actions import MESSAGE, Action, Caller, CallerKind, Outcome, Result, log_fields

@@ -15,7 +15,7 @@ from fanin.app.api import Fanin
 from fanin.entry import wiring
 from fanin.entry.http import problems
 from fanin.entry.http.route import Decoder, Request, Route
-from fanin.entry.http.statuses import STATUS
+from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.http.v1 import ledger
 from fanin.entry.observe import logger
 from fanin.errors import FaninError, InvalidRequest
@@ -88,7 +88,7 @@ def application(
     def crashed(_: Exception) -> Response[str]:
         logger.exception("request failed")
         detail = "the service failed; try again, and report the request id if it fails again"
-        return problems.problem(500, problems.INTERNAL_ERROR, detail, request_id())
+        return problems.problem(500, INTERNAL_ERROR, detail, request_id())
 
     for route in routes:
         rule = route.path.replace("{", "<").replace("}", ">")

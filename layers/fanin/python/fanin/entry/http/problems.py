@@ -14,9 +14,6 @@ from fanin.errors import FaninError, ItemHasChild, PartlyMarked
 from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import Json
 
-INTERNAL_ERROR: Final = "internal-error"
-"""Code of the problem that stands for every error of the service's own."""
-
 _RETRY_AFTER: Final = 1  # seconds, for retryable errors without a retry_after
 
 

@@ -28,6 +28,9 @@ from fanin.errors import (
     Throttled,
 )
 
+INTERNAL_ERROR: Final = "internal-error"
+"""Code of the problem that stands for every error of the service's own."""
+
 STATUS: Final[dict[type[FaninError], int]] = {
     InvalidRequest: 400,
     InvalidItemId: 400,
