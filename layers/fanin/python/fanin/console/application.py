@@ -88,8 +88,11 @@ def console(
     given = {} if now is None else {"now": now}
     shared = Console(fanin, options, feeds=feeds, **given)
     served: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
+    if options.root:
+        # The root itself, without a redirect to one with a slash: API Gateway has no route for that.
+        served = [Route(options.root, overview.home), Mount(options.root, routes=served)]
     app = Starlette(
-        routes=[Mount(options.root, routes=served)] if options.root else served,
+        routes=served,
         middleware=[Middleware(Guard, options=options, sessions=shared.sessions)],
         exception_handlers={FaninError: _refused, HTTPException: _not_served},
     )

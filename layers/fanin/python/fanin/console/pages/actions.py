@@ -86,6 +86,7 @@ def _done(
             ended,
             at,
             {"result": str(outcome.result), **outcome.numbers},
+            request_id=request.scope.get("fanin.request_id"),
         ),
         action.title,
         subject.kind,
