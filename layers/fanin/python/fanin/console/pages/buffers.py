@@ -19,7 +19,7 @@ from fanin.console.pictures.gauge import gauge
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch
 from fanin.domain.buffer import Level
-from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
+from fanin.errors import BatchGone, BatchNotFound, BufferNotFound, ChannelRefused
 
 REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
 """The metric that counts refused puts, and its namespace: no call of the service says how many there were."""
@@ -65,11 +65,13 @@ class Listing:
     Attributes:
         gauges: how full they are.
         unreadable: names of those whose records cannot be read.
+        refused: names of those whose queues cannot be looked at.
         cursor: of the next page; None at the end.
     """
 
     gauges: tuple[Gauge, ...]
     unreadable: tuple[str, ...]
+    refused: tuple[str, ...]
     cursor: str | None
 
 
@@ -81,15 +83,25 @@ class Shown:
     batch: Batch | None
 
 
-def levels_of(console: Console, buffers: Iterable[str]) -> tuple[Level, ...]:
-    """How full buffers are, by their names; without those that were deleted meanwhile."""
-    found = console.calls.map(partial(_level, console), buffers)
-    return tuple(level for level in found if level is not None)
+def levels_of(console: Console, buffers: Iterable[str]) -> tuple[tuple[Level, ...], tuple[str, ...]]:
+    """How full buffers are, by their names; without those that were deleted meanwhile.
+
+    Returns:
+        Their levels; and the names of those whose queues cannot be looked at: a queue of somebody else may be
+        deleted, or lose its tag, and that must not take the others with it.
+    """
+    found = tuple(console.calls.map(partial(_level, console), buffers))
+    return (
+        tuple(level for level in found if isinstance(level, Level)),
+        tuple(name for name in found if isinstance(name, str)),
+    )
 
 
-def _level(console: Console, name: str) -> Level | None:
+def _level(console: Console, name: str) -> Level | str | None:
     try:
         return console.fanin.buffers.status(name)
+    except ChannelRefused:
+        return name
     except BufferNotFound:
         return None
 
@@ -97,8 +109,8 @@ def _level(console: Console, name: str) -> Level | None:
 def listing(console: Console, cursor: str | None) -> Listing:
     """Read one page: one call, and one for each buffer of it."""
     page = console.fanin.buffers.list(cursor=cursor, limit=SHOWN)
-    levels = levels_of(console, [buffer.name for buffer in page.buffers])
-    return Listing(tuple(map(Gauge, levels)), page.unreadable, page.cursor)
+    levels, refused = levels_of(console, [buffer.name for buffer in page.buffers])
+    return Listing(tuple(map(Gauge, levels)), page.unreadable, refused, page.cursor)
 
 
 def buffer_shown(console: Console, name: str) -> Shown:
@@ -115,7 +127,7 @@ def view(console: Console, cursor: str | None) -> View:
     """The live part of the list."""
     shown = listing(console, cursor)
     html = console.templates.macro("buffers_parts.html", "listing", shown)
-    return View({"buffers": html}, (tuple(map(_facts, shown.gauges)), shown.unreadable))
+    return View({"buffers": html}, (tuple(map(_facts, shown.gauges)), shown.unreadable, shown.refused))
 
 
 def view_of(console: Console, name: str) -> View:

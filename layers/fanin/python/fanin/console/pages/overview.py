@@ -47,12 +47,14 @@ class Overview:
         attention: what somebody should look at.
         running: live batches without trouble, the newest first.
         buffers: how full the first buffers are.
+        refused: names of those of them whose queues cannot be looked at.
     """
 
     counts: dict[State, tuple[int, bool]]
     attention: tuple[Attention, ...]
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
+    refused: tuple[str, ...]
 
 
 def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 0) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ def overview(console: Console) -> Overview:
         for row, redriven in zip(rows, again, strict=True)
     ]
     running = tuple(one.row for one in found if not one.why and not one.row.batch.state.terminal)
-    return Overview(counts, tuple(one for one in found if one.why), running, _levels(console))
+    return Overview(counts, tuple(one for one in found if one.why), running, *_levels(console))
 
 
 def _redriven(console: Console, batch: Batch) -> int:
@@ -130,7 +132,7 @@ def _newest(batch: Batch) -> int:
     return -batch.created_at
 
 
-def _levels(console: Console) -> tuple[Level, ...]:
+def _levels(console: Console) -> tuple[tuple[Level, ...], tuple[str, ...]]:
     return levels_of(console, [buffer.name for buffer in console.fanin.buffers.list(limit=SHOWN).buffers])
 
 
@@ -142,6 +144,7 @@ def view(console: Console) -> View:
         tuple(shown.counts.values()),
         tuple((row.batch.batch_id, row.batch.state, row.done, row.batch.failed) for row in rows),
         tuple((level.buffer.name, level.pending, level.taken) for level in shown.buffers),
+        shown.refused,
     )
     return View({"overview": console.templates.macro("overview_parts.html", "overview", shown)}, facts)
 
