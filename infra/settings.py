@@ -67,6 +67,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "pipeline_max_vcpu": (2, 4_000),
     "pipeline_audit_hours": (0, 720),
 }
+ORIGIN = r"https?://[a-z0-9.-]+(:[0-9]{1,5})?"
 PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
@@ -76,6 +77,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         rf"(?=.{{0,1000}}\Z)({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
         "hosts such as hooks.example.com or *.example.org:8443, by commas, of 1,000 characters in all",
     ),
+    "console_origins": (
+        rf"(?=.{{0,500}}\Z)({ORIGIN}(\s*,\s*{ORIGIN})*)?",
+        "origins such as https://fanin.example.com or http://localhost:8080, by commas, of 500 characters",
+    ),
     "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
     "pipeline_inputs": (
         r"(s3://[a-z0-9.-]+(/[^\s,*?]+)?/?(,(?=s)|$))*",
@@ -83,6 +88,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
 }
 WITH_JWT = ("jwt_issuer", "jwt_audience")
+OF_CONSOLE = ("console_write", "console_origins")
 AT_LEAST = {
     "stall_after": 10,
     "ack_max_concurrency": 2,
@@ -139,6 +145,7 @@ class Settings:
         webhook_hosts: hosts that webhooks may call, separated by commas; empty allows none.
         console: whether the API serves the console, below ``/console``.
         console_write: whether that console has buttons that change something.
+        console_origins: where browsers reach that console, if a proxy in front has another name than the API.
         pipeline: whether to deploy the stack of the Spark jobs, ``<prefix>-pipeline``.
         pipeline_release: EMR release that runs the jobs.
         pipeline_max_vcpu: most vCPUs that all jobs together use at a time.
@@ -178,6 +185,7 @@ class Settings:
     webhook_hosts: str = ""
     console: bool = False
     console_write: bool = False
+    console_origins: str = ""
     pipeline: bool = False
     pipeline_release: str = "emr-spark-8.1.0"
     pipeline_max_vcpu: int = 64
@@ -205,6 +213,12 @@ class Settings:
                 raise _bad(name, value, f"at most {WARM_WITHIN[name]}, which is {most}; raise that as well")
             if name in WITH_JWT and self.auth == "jwt" and not value:
                 raise _bad(name, value, "set when auth is jwt")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        for name in OF_CONSOLE:
+            if (value := getattr(self, name)) and not self.console:
+                raise _bad(name, value, "set only when console is true")
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
             size = self.ack_batch_size
             raise _bad("ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {size}")
@@ -240,6 +254,10 @@ class Settings:
         """The inputs as ``<bucket>/<prefix>``, or as ``<bucket>`` for a whole bucket."""
         places = [place.strip() for place in self.pipeline_inputs.split(",") if place.strip()]
         return [place.removeprefix("s3://") for place in places]
+
+    @property
+    def console_origin_list(self) -> list[str]:
+        return [origin.strip() for origin in self.console_origins.split(",") if origin.strip()]
 
     @classmethod
     def from_context(cls, node: Node) -> Self:

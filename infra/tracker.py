@@ -281,7 +281,11 @@ class FaninTracker(Construct):
             "console",
             "serves the console",
             SERVE if write else READ,
-            environment={**self._serving, names.ENV_CONSOLE_WRITE: str(write).lower()},
+            environment={
+                **self._serving,
+                names.ENV_CONSOLE_WRITE: str(write).lower(),
+                names.ENV_CONSOLE_ORIGINS: ",".join(self.settings.console_origin_list),
+            },
             memory=ONE_PROCESSOR,
             more_layers=[layer for layer in (self.layers.console,) if layer],
         )

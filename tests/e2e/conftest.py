@@ -1,6 +1,5 @@
 """The whole service from the real template, deployed once for the session, with policies enforced."""
 
-import json
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -14,7 +13,7 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.client.tracker import Tracker
 from fanin.local import Stack
-from tests.e2e.deployment import Deployment, Subscriber
+from tests.e2e.deployment import Deployment, Subscriber, api_caller
 
 
 @pytest.fixture(scope="session")
@@ -24,14 +23,8 @@ def policies_enforced() -> bool:
 
 @pytest.fixture(scope="session")
 def caller(stack: Stack) -> boto3.Session:
-    """A user who may only call the API and use queues; root's signature would not be verified."""
-    allowed = {"Effect": "Allow", "Action": ["execute-api:Invoke", "sqs:*"], "Resource": "*"}
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
-    iam = stack.client("iam")
-    iam.create_user(UserName="caller")
-    iam.put_user_policy(UserName="caller", PolicyName="call", PolicyDocument=policy)
-    key = iam.create_access_key(UserName="caller")["AccessKey"]
-    return boto3.Session(key["AccessKeyId"], key["SecretAccessKey"], region_name=stack.region)
+    """A user who may only call the API and use queues."""
+    return api_caller(stack)
 
 
 @pytest.fixture

@@ -31,6 +31,17 @@ def eventually(look: Callable[[], T], within: float = 20) -> T:
     return found
 
 
+def api_caller(stack: Stack) -> boto3.Session:
+    """A user who may only call the API and use queues; root's signature would not be verified."""
+    allowed = {"Effect": "Allow", "Action": ["execute-api:Invoke", "sqs:*"], "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+    iam = stack.client("iam")
+    iam.create_user(UserName="caller")
+    iam.put_user_policy(UserName="caller", PolicyName="call", PolicyDocument=policy)
+    key = iam.create_access_key(UserName="caller")["AccessKey"]
+    return boto3.Session(key["AccessKeyId"], key["SecretAccessKey"], region_name=stack.region)
+
+
 class Deployment:
     """A deployed stack.
 
@@ -198,13 +209,14 @@ class Deployment:
                     sums[metric["Name"]] = sums.get(metric["Name"], 0) + sum(values)
         return sums
 
-    def actions(self, since: float) -> list[dict[str, Any]]:
+    def actions(self, since: float, of: str = "api") -> list[dict[str, Any]]:
         """The lines of the action log.
 
         Args:
             since: seconds since the epoch.
+            of: name of the function's folder.
         """
-        lines = (line for line in self._log("api", since) if line.startswith("{"))
+        lines = (line for line in self._log(of, since) if line.startswith("{"))
         return [entry for entry in map(json.loads, lines) if entry.get("message") == MESSAGE]
 
     def _log(self, function: str, since: float) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
+from infra.settings import BadSetting, Settings
 
 ROUTES = {f"GET {names.CONSOLE_ROOT}", f"GET {names.CONSOLE_ROOT}/{{proxy+}}"}
 FORMS = {route.replace("GET", "POST") for route in ROUTES}
@@ -71,5 +72,30 @@ def test_it_has_the_packages_that_it_needs(synthesize):
     assert len(function["Layers"]) == 3
     variables = function["Environment"]["Variables"]
     assert variables[names.ENV_CONSOLE_WRITE] == "false"
+    assert variables[names.ENV_CONSOLE_ORIGINS] == ""
     others = stack.properties(stack.stack.tracker.functions["api"].function)
     assert len(others["Layers"]) == 2
+
+
+def test_where_browsers_reach_it_is_a_setting(synthesize):
+    origins = "http://localhost:8080, https://fanin.example.com"
+    stack = synthesize(console=True, console_origins=origins)
+    function = stack.properties(stack.stack.tracker.functions["console"].function)
+    variables = function["Environment"]["Variables"]
+    assert variables[names.ENV_CONSOLE_ORIGINS] == origins.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"console_write": True},
+        {"console_origins": "https://fanin.example.com"},
+        {"console": True, "console_origins": "fanin.example.com"},
+        {"console": True, "console_origins": "https://fanin.example.com/console"},
+        {"console": True, "console_origins": "*"},
+        {"console": True, "console_origins": "null"},
+    ],
+)
+def test_settings_of_the_console_that_would_do_nothing_are_refused(settings):
+    with pytest.raises(BadSetting, match="console_"):
+        Settings(**settings)

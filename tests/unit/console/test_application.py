@@ -75,7 +75,7 @@ def test_a_console_may_be_served_below_a_path(service) -> None:
     assert page.status_code == 200
     addresses = [part.partition('"')[0] for part in page.text.split('href="/')[1:]]
     assert addresses
-    assert all(address.startswith("console/") for address in addresses)
+    assert all(address.startswith("console") for address in addresses)
     assert all(browser.get(f"/{address}").status_code == 200 for address in addresses if "static" in address)
     assert browser.get("/").status_code == 404
 

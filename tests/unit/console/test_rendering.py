@@ -58,7 +58,7 @@ def test_a_time_is_an_element_with_its_date() -> None:
 
 
 def test_addresses_are_quoted_segment_by_segment(templates) -> None:
-    assert templates.url() == "/console/"
+    assert templates.url() == "/console"
     assert templates.url("buffers", "a/b?c#d%\u00e9") == "/console/buffers/a%2Fb%3Fc%23d%25%C3%A9"
     assert (
         templates.url("batches", search="a=b&c", cursor=None, kind="") == "/console/batches?search=a%3Db%26c"

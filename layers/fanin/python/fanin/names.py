@@ -40,6 +40,7 @@ ENV_STALL_AFTER: Final = "FANIN_STALL_AFTER"  # seconds; 0 for never
 
 # Environment of the library and the command line.
 ENV_CONSOLE_WRITE: Final = "FANIN_CONSOLE_WRITE"
+ENV_CONSOLE_ORIGINS: Final = "FANIN_CONSOLE_ORIGINS"
 ENV_API_URL: Final = "FANIN_API_URL"
 ENV_PROFILE: Final = "FANIN_PROFILE"
 

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from starlette.datastructures import Headers
 
 from fanin.console.live import feeds
 from fanin.console.live.feeds import Feeds, Read, View
@@ -26,7 +27,7 @@ def told(read: Read, *, streams: bool) -> list[tuple[str, Any]]:
         return "".join([str(part) async for part in answer.body_iterator])  # type: ignore[attr-defined]
 
     blocks = [block.split("\n") for block in asyncio.run(run()).split("\n\n") if block]
-    assert blocks.pop(0) == ["retry: 5000"]
+    assert blocks.pop(0)[0] == "retry: 5000"
     return [
         (lines[0].removeprefix("event: "), json.loads(lines[1].removeprefix("data: "))) for lines in blocks
     ]
@@ -61,3 +62,37 @@ def test_a_view_too_many_is_told_in_its_answer(monkeypatch) -> None:
     ((name, data),) = told(over, streams=True)
     assert (name, data["seconds"]) == ("trouble", 5.0)
     assert "close some" in data["text"]
+
+
+def asked_again(read: Read, last: str) -> tuple[int, str, str]:
+    """After how many ms a browser asks again, the id that it keeps, and the rest of the answer."""
+    answer = events(Feeds(), "a", read, streams=False, headers=Headers({"last-event-id": last}))
+    about, _, rest = bytes(answer.body).decode().partition("\n\n")
+    retry, kept = about.split("\n")
+    return int(retry.removeprefix("retry: ")), kept.removeprefix("id: "), rest
+
+
+def test_a_browser_asks_later_and_later_while_nothing_changes() -> None:
+    # Given a browser that asks for a view again and again, whichever process answers
+    waits, last = [], ""
+    for _ in range(7):
+        wait, last, told_now = asked_again(lambda: View({"a": "1 s ago"}, (1, "é\ud800")), last)
+        waits.append(wait)
+        assert "event: view" in told_now
+    # Then it waits as long as a reader does
+    assert waits == [5_000, 7_500, 11_250, 16_875, 25_312, 30_000, 30_000]
+    # When something changes, Then it asks soon again
+    wait, last, _ = asked_again(lambda: View({"a": "1 s ago"}, (2, "é")), last)
+    assert wait == 5_000
+
+
+def test_a_browser_asks_later_and_later_while_the_service_is_overloaded() -> None:
+    last = ""
+    for _ in range(9):
+        wait, last, rest = asked_again(busy, last)
+    assert (wait, '"seconds": 60.0' in rest) == (60_000, True)
+
+
+@pytest.mark.parametrize("last", ["x", "0.0", "0" * 16 + ".1000", "0123456789abcdef.-1", "\xb2" * 16 + ".1"])
+def test_an_id_that_is_not_its_own_is_ignored(last) -> None:
+    assert asked_again(over, last)[0] == 5_000

@@ -215,3 +215,19 @@ def test_the_live_views_show_the_same(service, browse) -> None:
         told = browser.get(live).text
         assert "5 of 20 slots in use" in told
         assert "event: over" not in told
+
+
+@pytest.mark.parametrize("path", ["/", "/buffers"])
+def test_a_buffer_whose_queue_is_gone_does_not_hide_the_others(service, browse, path) -> None:
+    # Given two buffers, of which one is on a queue of somebody, who deletes it
+    filled(service, "renders", 20, put=5)
+    queue = service.queue(channel=True)
+    service.services.buffers.define("lost", 10, queue=queue)
+    service._runtime.sqs.delete_queue(QueueUrl=queue)
+    # When pages with all buffers are opened
+    answer = browse().get(path)
+    # Then the other is there, and one sees which is in trouble
+    assert answer.status_code == 200
+    said = words(answer.text)
+    assert "renders 5 of 20" in said
+    assert "lost cannot be read." in said

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from fanin.app.api import Fanin
@@ -99,12 +99,8 @@ def console(
 
 
 def _below(root: str, served: list[BaseRoute]) -> list[BaseRoute]:
-    """The routes below a path.
-
-    The path itself is the first page, and nothing redirects to another spelling of an address: a redirect
-    would name the host as this process sees it, which is not the browser's behind a proxy.
-    """
-    return [Route(root, overview.home), Mount(root, Router(served, redirect_slashes=False))]
+    """The routes below a path, which is the first page itself: API Gateway has no route with a slash."""
+    return [Route(root, overview.home), Mount(root, routes=served)]
 
 
 class _Static(StaticFiles):

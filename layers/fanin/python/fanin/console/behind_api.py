@@ -37,16 +37,19 @@ def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
 @cache
 def _served() -> Mangum:
     settings = Settings.from_env()
+    variables = settings.environment
+    origins = frozenset(filter(None, variables.get(names.ENV_CONSOLE_ORIGINS, "").split(",")))
     options = Options(
-        name=settings.environment.get("POWERTOOLS_SERVICE_NAME", "fanin"),
-        write=settings.environment.get(names.ENV_CONSOLE_WRITE) == "true",
+        name=variables.get("POWERTOOLS_SERVICE_NAME", "fanin"),
+        write=variables.get(names.ENV_CONSOLE_WRITE) == "true",
         root=names.CONSOLE_ROOT,
+        origins=origins,
         sessions=False,
         cookie=COOKIE,
         secure=True,
         streams=False,
     )
-    _log_actions()
+    _log_actions(variables.get("POWERTOOLS_LOG_LEVEL", "INFO"))
     return Mangum(_Known(console(Services(wiring.connect(settings)), options)), lifespan="off")
 
 
@@ -61,14 +64,16 @@ class _Known:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["fanin.caller"] = caller_of(APIGatewayProxyEventV2(scope["aws.event"]))
+        event = APIGatewayProxyEventV2(scope["aws.event"])
+        scope["fanin.caller"] = caller_of(event)
+        scope["fanin.request_id"] = event.request_context.get("requestId")
         await self._app(scope, receive, send)
 
 
-def _log_actions() -> None:
-    """Write what the buttons do to the function's log, a line of JSON each."""
+def _log_actions(level: str) -> None:
+    """Write what the buttons do to the function's log, a line of JSON each, at the level of all functions."""
     log = logging.getLogger(LOGGER)
-    log.setLevel(logging.INFO)
+    log.setLevel(level)
     log.propagate = False
     if not log.handlers:
         log.addHandler(logging.StreamHandler(sys.stdout))

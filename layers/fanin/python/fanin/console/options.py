@@ -16,6 +16,8 @@ class Options:
             each request puts a ``Caller`` into the request's scope, as ``fanin.caller``.
         root: path that all its addresses begin with, such as ``/console``; empty at the root of a host.
         hosts: values of the header ``Host`` that are answered; None where whoever serves it has checked that.
+        origins: what browsers send as ``Origin`` where a proxy in front gives requests another ``Host``, such
+            as ``https://fanin.example.com``, in lower case.
         sessions: whether only browsers that came by a launch link are answered.
         cookie: name of the session's cookie. Cookies are shared by all ports of a host, so the port is part
             of it.
@@ -28,6 +30,7 @@ class Options:
     caller: str = ""
     root: str = ""
     hosts: frozenset[str] | None = None
+    origins: frozenset[str] = frozenset()
     sessions: bool = True
     cookie: str = "fanin_ui"
     secure: bool = False

@@ -54,9 +54,9 @@ class Templates:
             segments: of the path; each is one segment, whatever characters it has.
             query: parameters; none if it is None or empty, several if it has several values.
         """
-        path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments) or "/"
+        path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
         given = {name: value for name, value in query.items() if value is not None and value != ""}
-        return self._options.root + path + (f"?{urlencode(given, doseq=True)}" if given else "")
+        return (self._options.root + path or "/") + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     @cached_property
     def _environment(self) -> Environment:

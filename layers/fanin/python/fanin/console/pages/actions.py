@@ -113,6 +113,7 @@ def _log(
             ended,
             at,
             {"result": str(outcome.result), **outcome.numbers},
+            request_id=request.scope.get("fanin.request_id"),
         ),
         action.title,
         subject.kind,

@@ -224,7 +224,9 @@ def batch(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console, batch_id = asked(request)
     read = _reader(console, batch_id).view
-    return events(console.feeds, ("batch", batch_id), read, streams=console.options.streams)
+    return events(
+        console.feeds, ("batch", batch_id), read, streams=console.options.streams, headers=request.headers
+    )
 
 
 ROUTES: Final = (

@@ -212,7 +212,9 @@ def routes(place: Place) -> tuple[Route, Route]:
         console = console_of(request)
         query = Query.of(request.query_params, place)
         read = partial(view, console, query)
-        return events(console.feeds, (place.name, query), read, streams=console.options.streams)
+        return events(
+            console.feeds, (place.name, query), read, streams=console.options.streams, headers=request.headers
+        )
 
     return Route(f"/{place.name}", page, name=place.name), Route(f"/live/{place.name}", live)
 

@@ -165,17 +165,18 @@ def buffer(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console = console_of(request)
     cursor = request.query_params.get("cursor") or None
-    return _followed(console, ("buffers", cursor), partial(view, console, cursor))
+    return _followed(request, ("buffers", cursor), partial(view, console, cursor))
 
 
 async def live_of(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
-    return _followed(console, ("buffer", name), partial(view_of, console, name))
+    return _followed(request, ("buffer", name), partial(view_of, console, name))
 
 
-def _followed(console: Console, key: tuple[str, str | None], read: Callable[[], View]) -> Response:
-    return events(console.feeds, key, read, streams=console.options.streams)
+def _followed(request: Request, key: tuple[str, str | None], read: Callable[[], View]) -> Response:
+    console = console_of(request)
+    return events(console.feeds, key, read, streams=console.options.streams, headers=request.headers)
 
 
 ROUTES: Final = (

@@ -168,7 +168,9 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     query = Query.of(request.path_params["topic"], request.query_params)
     read = partial(view, console, query)
-    return events(console.feeds, ("directory", query), read, streams=console.options.streams)
+    return events(
+        console.feeds, ("directory", query), read, streams=console.options.streams, headers=request.headers
+    )
 
 
 ROUTES: Final = (

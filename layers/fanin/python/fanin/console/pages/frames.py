@@ -99,7 +99,13 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     frame_id, cursor = id_in(request), request.query_params.get("cursor") or None
     read = partial(view, console, frame_id, cursor)
-    return events(console.feeds, ("frame", frame_id, cursor), read, streams=console.options.streams)
+    return events(
+        console.feeds,
+        ("frame", frame_id, cursor),
+        read,
+        streams=console.options.streams,
+        headers=request.headers,
+    )
 
 
 ROUTES: Final = (

@@ -160,7 +160,13 @@ def home(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    return events(console.feeds, "overview", partial(view, console), streams=console.options.streams)
+    return events(
+        console.feeds,
+        "overview",
+        partial(view, console),
+        streams=console.options.streams,
+        headers=request.headers,
+    )
 
 
 ROUTES: Final = (

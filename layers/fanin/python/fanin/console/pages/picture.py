@@ -127,7 +127,9 @@ def picture(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console, asked = console_of(request), Asked.of(request)
     read = partial(view, console, asked)
-    return events(console.feeds, ("picture", asked), read, streams=console.options.streams)
+    return events(
+        console.feeds, ("picture", asked), read, streams=console.options.streams, headers=request.headers
+    )
 
 
 ROUTES: Final = (

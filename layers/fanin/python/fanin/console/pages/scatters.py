@@ -180,7 +180,13 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     batch_id, cursors = id_in(request), Cursors.of(request.query_params)
     read = partial(view, console, batch_id, cursors)
-    return events(console.feeds, ("scatter", batch_id, cursors), read, streams=console.options.streams)
+    return events(
+        console.feeds,
+        ("scatter", batch_id, cursors),
+        read,
+        streams=console.options.streams,
+        headers=request.headers,
+    )
 
 
 ROUTES: Final = (

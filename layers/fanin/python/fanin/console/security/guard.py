@@ -9,7 +9,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import URL, Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -51,6 +51,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 headers.setdefault("Cache-Control", NEVER_STORED)
+                _stay(Request(scope).url, headers)
             await send(message)
 
         refusal = self._refusal(Request(scope))
@@ -61,7 +62,7 @@ class Guard:
         headers, options = request.headers, self._options
         if options.hosts is not None and headers.get("host", "").lower() not in options.hosts:
             return _no(HTTPStatus.MISDIRECTED_REQUEST, "This console is not served under that host name.")
-        if request.method not in _SAFE and not _same_origin(headers, behind_proxy=options.hosts is None):
+        if request.method not in _SAFE and not _same_origin(headers, options.origins):
             return _no(HTTPStatus.FORBIDDEN, "The request comes from another site.")
         if not options.sessions:
             return None
@@ -84,16 +85,19 @@ class Guard:
         return answer
 
 
-def _same_origin(headers: Headers, *, behind_proxy: bool) -> bool:
-    """Whether a page of this console sent the request. Browsers name the origin of every POST.
+def _stay(asked: URL, headers: MutableHeaders) -> None:
+    """Redirect within the console by path alone: a proxy in front may have another name for this host."""
+    here = f"{asked.scheme}://{asked.netloc}/"
+    if headers.get("location", "").startswith(here):
+        headers["Location"] = "/" + headers["location"].removeprefix(here).lstrip("/\\")
 
-    A proxy may send on another ``Host`` than the browser has sent, and no origin equals that. Then only the
-    browser knows, and says so in ``Sec-Fetch-Site``, which no script can set (Fetch Metadata, section 2.3).
-    """
-    origin, host, site = headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")
-    if site is not None and (behind_proxy or site != "same-origin"):
-        return site == "same-origin"
-    return bool(origin and host and origin.partition("://")[2].lower() == host.lower())
+
+def _same_origin(headers: Headers, origins: frozenset[str]) -> bool:
+    """Whether a page of this console sent the request. Browsers name the origin of every POST."""
+    origin, host = headers.get("origin", "").lower(), headers.get("host", "").lower()
+    if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        return False
+    return origin in origins or (origin != "" and origin.partition("://")[2] == host)
 
 
 def _no(status: HTTPStatus, why: str) -> Response:

@@ -1,5 +1,6 @@
 // Live views: one connection of server-sent events, closed while nobody looks at the page.
 
+const AGAIN_SECONDS = 30;
 const state = document.getElementById("live-state");
 
 /** Change an element into what it should be, touching only what differs: focus and hover stay. */
@@ -49,6 +50,7 @@ export function follow(address, changed) {
   const shown = new Map();
   let source = null;
   let over = false;
+  let later = 0;
 
   function open() {
     source = new EventSource(address);
@@ -67,9 +69,12 @@ export function follow(address, changed) {
       state.textContent = "Ended: nothing here changes any more.";
     });
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED && !over) {
-        state.textContent = "The console does not answer. Is it still running? Load the page again.";
-      }
+      // A browser asks again by itself if a connection breaks, but not after an answer such as 429 or 503.
+      if (source?.readyState !== EventSource.CLOSED || over) return;
+      source = null;
+      state.textContent = `The console does not answer. Trying again in ${AGAIN_SECONDS} s.`;
+      clearTimeout(later);
+      later = setTimeout(look, AGAIN_SECONDS * 1000);
     });
   }
 
