@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
+from fanin.console import Options
 from fanin.console import serve as module
 from fanin.console.serve import serve
 from fanin.errors import NotConfigured
@@ -88,6 +89,33 @@ def test_a_port_that_is_taken_is_said(service) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(NotConfigured, match=f"port {port}.*--port"):
             serve(service.services, name="x", port=port, browser=False, report=print)
+
+
+def test_an_address_that_is_wrong_is_not_blamed_on_the_port(service) -> None:
+    with pytest.raises(NotConfigured, match="--host"):
+        serve(service.services, name="x", host="203.0.113.1", browser=False, report=print)
+
+
+def test_who_runs_it_is_who_presses_its_buttons(service, monkeypatch) -> None:
+    # Given what is made of the options
+    made: list[str] = []
+
+    def console(_: object, options: Options) -> None:
+        made.append(options.caller)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "console", console)
+    monkeypatch.setattr(module.getpass, "getuser", lambda: "ada")
+    # When it is served
+    with pytest.raises(KeyboardInterrupt):
+        serve(service.services, name="x", browser=False, report=print)
+    # Then the user of this machine stands in it
+    assert made == ["ada"]
+
+
+def test_a_user_without_a_name_may_run_it(monkeypatch) -> None:
+    monkeypatch.setattr(module.getpass, "getuser", lambda: {}["no name"])
+    assert module._user() == ""
 
 
 @pytest.mark.parametrize(
