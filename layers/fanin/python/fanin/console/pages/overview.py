@@ -54,6 +54,16 @@ class Overview:
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
 
+    @property
+    def more(self) -> bool:
+        """Whether there are batches that were not looked at."""
+        return any(more for _, more in self.counts.values())
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no batch at all."""
+        return not any(count for count, _ in self.counts.values())
+
 
 def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 0) -> tuple[str, ...]:
     """What is wrong with a batch, in words; the worst first.
