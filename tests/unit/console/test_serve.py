@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,7 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(  # noqa: S603 - what it runs is above
         [sys.executable, "-c", SERVES],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
@@ -68,6 +70,18 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         assert live.read(20).startswith(b"retry")
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
+
+
+def test_an_impatient_ctrl_c_is_no_error() -> None:
+    with served() as (process, _):
+        # When Ctrl-C is pressed twice
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        # Then the server says nothing about it; KeyboardInterrupt is its caller's
+        assert "CancelledError" not in said
+        assert "ERROR" not in said
 
 
 def test_the_first_free_port_is_taken(monkeypatch) -> None:
