@@ -68,5 +68,5 @@ def test_it_says_where_else_to_look_for_who_did_something(service: InMemoryServi
     session = of_one.console.sessions.launch()
     of_one.browser.get(f"/?launch={session}")
     # Then only the first says that others are not in its log
-    assert "the API logs each call" in text_of(of_one.look("/log"))
-    assert "the API logs each call" not in text_of(Person(service).look("/log"))
+    assert "the API logs who" in text_of(of_one.look("/log"))
+    assert "the API logs who" not in text_of(Person(service).look("/log"))
