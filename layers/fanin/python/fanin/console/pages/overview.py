@@ -55,11 +55,6 @@ class Overview:
     buffers: tuple[Level, ...]
 
     @property
-    def more(self) -> bool:
-        """Whether there are batches that were not looked at."""
-        return any(more for _, more in self.counts.values())
-
-    @property
     def empty(self) -> bool:
         """Whether there is no batch at all."""
         return not any(count for count, _ in self.counts.values())
