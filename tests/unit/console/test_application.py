@@ -94,3 +94,24 @@ def test_a_fault_of_the_console_is_a_page_with_all_headers(service) -> None:
     assert "The console has failed" in answer.text
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["cache-control"] == "no-store"
+
+
+def test_an_error_inside_a_batch_leads_back_to_it(service, browse) -> None:
+    # Given a batch, and addresses of parts that it does not have
+    batch_id = service.tracker.open().batch_id
+    link = f'href="/batches/{batch_id}"'
+    # Then the page about it leads to the batch; one about a batch that is not there does not lead to itself
+    assert link in browse().get(f"/batches/{batch_id}/failures/x").text
+    assert link in browse(write=True).get(f"/batches/{batch_id}/actions/redrive?range=x").text
+    assert "/batches/7" not in browse().get("/batches/7").text
+
+
+@pytest.mark.parametrize(
+    ("error", "again"), [(ServiceUnavailable("no answer"), 1), (BatchGone("removed"), 0)]
+)
+def test_what_may_work_later_can_be_tried_again(service, browse, error: FaninError, again: int) -> None:
+    def refuse(access: str, when: str) -> None:
+        raise error
+
+    service.on_call = refuse
+    assert browse().get("/batches").text.count("Try again") == again

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,7 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(  # noqa: S603 - what it runs is above
         [sys.executable, "-c", SERVES],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
@@ -73,6 +75,18 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         process.wait(timeout=20)
 
 
+def test_an_impatient_ctrl_c_is_no_error() -> None:
+    with served() as (process, _):
+        # When Ctrl-C is pressed twice
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+        # Then the server says nothing about it; KeyboardInterrupt is its caller's
+        assert "CancelledError" not in said
+        assert "ERROR" not in said
+
+
 def test_the_first_free_port_is_taken(monkeypatch) -> None:
     # Given that somebody listens on the first port that is tried
     with socket.socket() as taken:
@@ -92,6 +106,33 @@ def test_a_port_that_is_taken_is_said(service) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(NotConfigured, match=f"port {port}.*--port"):
             serve(service.services, name="x", port=port, browser=False, report=print)
+
+
+def test_an_address_that_is_wrong_is_not_blamed_on_the_port(service) -> None:
+    with pytest.raises(NotConfigured, match="--host"):
+        serve(service.services, name="x", host="203.0.113.1", browser=False, report=print)
+
+
+def test_who_runs_it_is_who_presses_its_buttons(service, monkeypatch) -> None:
+    # Given what is made of the options
+    made: list[str] = []
+
+    def console(_: object, options: Options) -> None:
+        made.append(options.caller)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "console", console)
+    monkeypatch.setattr(module.getpass, "getuser", lambda: "ada")
+    # When it is served
+    with pytest.raises(KeyboardInterrupt):
+        serve(service.services, name="x", browser=False, report=print)
+    # Then the user of this machine stands in it
+    assert made == ["ada"]
+
+
+def test_a_user_without_a_name_may_run_it(monkeypatch) -> None:
+    monkeypatch.setattr(module.getpass, "getuser", lambda: {}["no name"])
+    assert module._user() == ""
 
 
 @pytest.mark.parametrize(

@@ -91,3 +91,14 @@ def test_a_long_choice_is_described_in_short() -> None:
 
 def test_the_queue_is_a_field() -> None:
     assert queue_field("work").value == "work"
+
+
+@pytest.mark.parametrize("text", ["100,050", "7, 0..1,000", "12,345,678", "100,250"])
+def test_a_number_with_thousands_is_not_taken_for_two(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="as one number or as two"):
+        selection_of(asked(range=text))
+
+
+@pytest.mark.parametrize("text", ["100, 050", "1,2,300", "0..10,7", "1234,567"])
+def test_numbers_that_cannot_be_thousands_may_stand_close(text: str) -> None:
+    assert len(selection_of(asked(range=text)).ranges) > 1

@@ -105,6 +105,15 @@ class TestPage:
         assert "Failed items are held" in shown
         assert "Held 1" in shown
 
+    def test_counts_what_is_held_at_the_first_look(self, service, browse) -> None:
+        # Given more held items than a status of bounds counts
+        batch_id, group = batch_of(service, 200, on_failure="hold")
+        service.tracker.fail([Failure(item, "x") for item in group[::8]])
+        # Then the page does not say one number above and another below
+        shown = text_of(browse().get(f"/batches/{batch_id}").text)
+        assert "Held 25" in shown
+        assert "at least" not in shown.partition("Failed items are held")[0]
+
     def test_needs_no_script(self, service, browse) -> None:
         page = browse().get(f"/batches/{batch_of(service, 3)[0]}").text
         assert page.count("<script") == page.count('<script type="module" src="/static/') == 2
@@ -200,6 +209,16 @@ class TestCalls:
         service.advance(milliseconds(1))
         watched.read()
         assert calls.count("diagnostics.why") == 2
+
+    def test_a_batch_that_is_said_to_be_stalled_is_diagnosed_at_once(self, service, reader) -> None:
+        # Given a batch that stalls sooner than others are diagnosed
+        assert milliseconds(QUIET_MS) > timedelta(seconds=100)
+        batch_id, _ = batch_of(service, 100, stall_after=timedelta(seconds=60))
+        service.advance(timedelta(seconds=100))
+        # Then the page that says so says why, too
+        shown = reader(batch_id).read()
+        assert shown.heading.stalled_at is not None
+        assert shown.diagnosis is not None
 
     def test_a_batch_that_makes_progress_again_is_not_said_to_be_in_trouble(self, service, reader) -> None:
         batch_id, group = batch_of(service, 100)

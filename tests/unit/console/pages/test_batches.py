@@ -77,6 +77,27 @@ def test_a_search_by_metadata_looks_at_what_is_in_the_state(service, browse) -> 
     assert names(browse().get("/batches", params={"search": "team=green"}).text) == []
 
 
+def test_a_search_by_metadata_leads_to_the_other_states(service, browse) -> None:
+    # Given a batch with metadata that has ended
+    (batch_id,) = opened(service, "a", metadata={"team": "blue"})
+    service.tracker.cancel(batch_id)
+    # When it is searched as the field above all pages does
+    browser = browse()
+    page = browser.get("/batches", params={"search": "team=blue"}).text
+    # Then one link finds it
+    assert names(page) == []
+    assert "Only batches that are open are searched." in page
+    links = [unescape(link) for link in re.findall(r'href="([^"]*state=cancelled[^"]*)"', page)]
+    assert names(browser.get(links[0]).text) == ["a"]
+    assert "are searched" not in browser.get("/batches?search=a").text
+
+
+def test_a_user_key_that_is_not_found_is_said_to_be_whole(service, browse) -> None:
+    opened(service, "catalog-42")
+    assert "only if it is the whole key" in browse().get("/batches?search=catalog").text
+    assert "whole key" not in browse().get("/batches?search=catalog-42").text
+
+
 def test_a_search_that_finds_nothing_says_how_far_it_looked_and_goes_on(service, browse) -> None:
     opened(service, *[f"x{number}" for number in range(LOOKED_AT + 50)])
     page = browse().get("/batches", params={"search": "team=blue"}).text

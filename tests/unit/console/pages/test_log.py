@@ -60,3 +60,13 @@ def test_a_full_log_stays_under_100_kb(service: InMemoryService) -> None:
 @pytest.mark.parametrize("after", ["x", "-1", "9" * 50, "150"])
 def test_a_place_that_does_not_exist_is_not_an_error(service: InMemoryService, after: str) -> None:
     assert Person(service).look(f"/log?after={after}").status_code == 200
+
+
+def test_it_says_where_else_to_look_for_who_did_something(service: InMemoryService) -> None:
+    # Given a console of one person, and one whose callers the API has checked
+    of_one = Person(service, sessions=True)
+    session = of_one.console.sessions.launch()
+    of_one.browser.get(f"/?launch={session}")
+    # Then only the first says that others are not in its log
+    assert "the API logs who" in text_of(of_one.look("/log"))
+    assert "the API logs who" not in text_of(Person(service).look("/log"))

@@ -119,3 +119,10 @@ def test_hostile_user_keys_are_text(service, browse) -> None:
     page = browse().get("/").text
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_an_empty_stack_says_what_makes_a_batch(service, browse) -> None:
+    page = browse().get("/").text
+    assert "There are no batches yet: <code>fanin open</code>" in page
+    service.tracker.open()
+    assert "no batches yet" not in browse().get("/").text

@@ -33,7 +33,10 @@ def ui(
         ),
     ] = "127.0.0.1",
 ) -> None:
-    """Show batches, scatters, frames, buffers, the directory and routes in a browser.
+    """Show the whole stack in a browser, live.
+
+    Batches, scatters, frames, buffers, the directory and routes: what needs attention, how far each
+    batch is, and why it is not finished.
 
     Starts a small server on this machine and prints a link, which works once. It calls the service
     with your own credentials. It is read-only unless --write is given. Ctrl-C stops it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
@@ -63,6 +64,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     *cost.ROUTES,
     *picture.ROUTES,
 )
+_INSIDE: Final = re.compile(r"/batches/(\d{1,16})/.", re.ASCII)
+"""An address below that of a batch."""
 KEPT: Final = "public, max-age=31536000, immutable"
 """Cache-Control of static files, whose addresses change with their content."""
 
@@ -114,21 +117,32 @@ def _refused(request: Request, error: Exception) -> Response:
     """Show what the service said instead of an answer."""
     if not isinstance(error, FaninError):
         raise error
-    return console_of(request).page(request, "error.html", status=status_of(error), text=str(error))
+    return _error(request, status_of(error), str(error))
 
 
 def _not_served(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     text = "There is no such page." if error.status_code == HTTPStatus.NOT_FOUND else error.detail
-    return console_of(request).page(request, "error.html", status=error.status_code, text=text)
+    return _error(request, error.status_code, text)
 
 
 def _failed(request: Request, _: Exception) -> Response:
     """Show that the console has failed. Whoever serves it logs why. The guard does not see this answer."""
     text = "The console has failed. It says more where it runs."
-    answer = console_of(request).page(
-        request, "error.html", status=HTTPStatus.INTERNAL_SERVER_ERROR, text=text
-    )
+    answer = _error(request, HTTPStatus.INTERNAL_SERVER_ERROR, text)
     answer.headers.update({**HEADERS, "Cache-Control": NEVER_STORED})
     return answer
+
+
+def _error(request: Request, status: int, text: str) -> Response:
+    """A page that says why there is no other, and leads on; from a part of a batch, to the batch."""
+    inside = _INSIDE.search(request.url.path)
+    return console_of(request).page(
+        request,
+        "error.html",
+        status=status,
+        text=text,
+        again=status >= HTTPStatus.INTERNAL_SERVER_ERROR,
+        batch_id=inside[1] if inside else None,
+    )

@@ -30,6 +30,8 @@ HTTP_PORT: Final = 80
 _OF_LOOPBACK: Final = (LOOPBACK, "localhost", "::1")
 _PORTS: Final = 20
 _SHUTDOWN_SECONDS: Final = 2
+_PORT_REFUSED: Final = {errno.EADDRINUSE, errno.EACCES}
+"""Errors that another port does not have; with all others the address is wrong."""
 
 
 def serve(
@@ -92,6 +94,7 @@ def serve(
                 log_level="warning",
                 access_log=False,
                 server_header=False,
+                lifespan="off",  # there is none, and a second Ctrl-C would end it with a traceback
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             ),
             started,
@@ -126,12 +129,21 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
             listener.close()
             if error.errno == errno.EADDRINUSE and one != ports[-1]:
                 continue
+            option = "--port" if error.errno in _PORT_REFUSED else "--host"
             raise NotConfigured(
-                f"cannot listen on {host}, port {one}: {error.strerror}; choose another with --port"
+                f"cannot listen on {host}, port {one}: {error.strerror}; choose another with {option}"
             ) from error
         with listener:
             yield listener
         return
+
+
+def _user() -> str:
+    """Who runs this process, for the action log; empty if the machine does not know."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number that has no name
+        return ""
 
 
 def _names(host: str, port: int) -> Iterator[str]:

@@ -14,6 +14,8 @@ from fanin.domain.limits import MAX_CHANNEL
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 
+_THOUSANDS: Final = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
+"""One number as pages show it, or two: nobody should find out by sending the wrong messages."""
 _RANGE: Final = re.compile(r"(\d{1,16})(?:\s*\.\.\s*(\d{1,16}))?", re.ASCII)
 MAX_TEXT: Final = 4_000
 """Characters of ranges that can be typed."""
@@ -73,6 +75,11 @@ def _short(text: str) -> str:
 
 
 def _ranges(text: str) -> Iterator[OrdinalRange]:
+    if found := _THOUSANDS.search(text):
+        raise InvalidRequest(
+            f"{found[0]!r} can be read as one number or as two; write numbers without commas, and a space"
+            " after the comma between two of them"
+        )
     for part in filter(None, (part.strip() for part in text.split(","))):
         found = _RANGE.fullmatch(part)
         if found is None:

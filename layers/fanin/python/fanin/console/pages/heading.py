@@ -207,7 +207,8 @@ def heading(console: Console, batch_id: int, before: Heading | None = None) -> H
 def _progress(console: Console, batch_id: int, *, counted: bool) -> Progress:
     """How far a batch is. The items of a small one are counted, since bounds would hardly move."""
     progress = console.fanin.ledger.status(batch_id, exact=counted)
-    if counted or not _small(progress.batch) or (progress.exact and not progress.batch.failed_more):
+    whole = progress.exact and not progress.batch.failed_more and not progress.batch.may_hold_more
+    if counted or whole or not _small(progress.batch):
         return progress
     return console.fanin.ledger.status(batch_id, exact=True)
 

@@ -55,6 +55,11 @@ class Overview:
     buffers: tuple[Level, ...]
     unreadable: tuple[str, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no batch at all."""
+        return not any(count for count, _ in self.counts.values())
+
 
 def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 0) -> tuple[str, ...]:
     """What is wrong with a batch, in words; the worst first.

@@ -187,7 +187,7 @@ class Drawing:
             )
         below = ": each item below them is" if self.picture.level > 1 else ""
         half = f"Filled marks are done{below}. The more is done, the stronger the colour of the square."
-        found = [(_HALF, half), (_SOME_FAILED, "Items in it failed. They count as done.")]
+        found = [(_HALF, half), (_SOME_FAILED, "Items in it failed. They count as done; held ones do not.")]
         if any(square.unread for square in self.squares):
             found.append((_UNREAD, "Not read. Zoom in to see it."))
         return tuple(found)

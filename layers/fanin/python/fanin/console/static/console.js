@@ -26,6 +26,18 @@ function age() {
   }
 }
 
+/** The numbers of a question are of what was counted. While other values are typed, nobody can act on them. */
+function narrow(form) {
+  const typed = [...form.querySelectorAll("input:not([type=hidden])")].some((field) => field.value !== field.defaultValue);
+  for (const button of document.querySelectorAll(".do button")) button.disabled = typed;
+  for (const notice of document.querySelectorAll("[data-recount]")) notice.hidden = !typed;
+}
+
+for (const form of document.querySelectorAll("form[data-narrows]")) {
+  form.addEventListener("input", () => narrow(form));
+  addEventListener("pageshow", () => narrow(form)); // a browser that goes back fills in what was typed
+}
+
 setInterval(age, 5000);
 const main = document.getElementById("main");
 if (main.dataset.live) follow(main.dataset.live, age);
