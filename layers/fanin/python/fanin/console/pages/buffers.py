@@ -15,6 +15,7 @@ from starlette.routing import Route
 from fanin import names
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
+from fanin.console.pages.addresses import cursor_in
 from fanin.console.pictures.gauge import gauge
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch
@@ -132,7 +133,7 @@ def _facts(one: Gauge) -> tuple[object, ...]:
 
 def buffers(request: Request) -> Response:
     console = console_of(request)
-    cursor = request.query_params.get("cursor") or None
+    cursor = cursor_in(request)
     return console.page(
         request,
         "buffers.html",
@@ -158,7 +159,7 @@ def buffer(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    cursor = request.query_params.get("cursor") or None
+    cursor = cursor_in(request)
     return _followed(console, ("buffers", cursor), partial(view, console, cursor))
 
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from fanin.app.ledger.end_events import end_event
 from fanin.app.ports.events import Event
-from fanin.console.pages.failures import Shown, beginning
+from fanin.console.pages.excerpts import beginning
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.state import Console
 from fanin.domain.batch import Kind, OnDeadline, State
@@ -124,9 +124,6 @@ def events(request: Request) -> Response:
         page = console.fanin.redrives.redrives(batch_id, limit=REDRIVES)
         redrives, more = tuple(page.redrives), page.cursor is not None
     event = end_of(console, above)
-    shown: Shown | None = None
-    if event is not None:
-        shown = beginning(_written(event), DETAIL, escaped=2 * DETAIL)
     return page_of(
         request,
         "events.html",
@@ -135,7 +132,7 @@ def events(request: Request) -> Response:
         moments=timeline(above, redrives),
         more=more,
         event=event,
-        detail=shown,
+        detail=event and beginning(_written(event), DETAIL, escaped=2 * DETAIL),
         special=above.batch.kind in SPECIAL,
     )
 

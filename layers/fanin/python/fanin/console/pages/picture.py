@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.live.stream import events
+from fanin.console.pages.addresses import natural
 from fanin.console.pages.heading import Heading, page_of
 from fanin.console.pages.progress import Row
 from fanin.console.pictures.bits import Drawing
@@ -21,8 +22,6 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.ids import parse_batch_id
 from fanin.errors import InvalidRequest
 
-DIGITS: Final = 16
-"""Digits that a number in an address may have."""
 _FRAGMENTS: Final = ("path", "drawn", "figures", "table")
 
 
@@ -70,17 +69,9 @@ class Asked:
         query = request.query_params
         return cls(
             parse_batch_id(request.path_params["batch_id"]),
-            _natural("level", query.get("level")),
-            _natural("number", query.get("number")) or 0,
+            natural("level", query.get("level")),
+            natural("number", query.get("number")) or 0,
         )
-
-
-def _natural(name: str, text: str | None) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
-        raise InvalidRequest(f"{name} is a whole number, not {text[:32]!r}")
-    return int(text)
 
 
 def shown(console: Console, batch_id: int, level: int | None = None, number: int = 0) -> Shown:
