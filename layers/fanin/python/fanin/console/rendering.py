@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from fanin.app.ledger.failure_listing import ERRORS_PAGE
 from fanin.console.actions.action import Action
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
@@ -80,6 +81,7 @@ class Templates:
             places=PLACES,
             here="",
             buttons=self._buttons,
+            errors_page=ERRORS_PAGE,
         )
         return environment
 
@@ -105,7 +107,9 @@ class Templates:
 
 
 def number(value: float | None) -> str:
-    """A whole number with thin groups of three digits; a dash for None."""
+    """A number without decimals, with commas between groups of three digits; a dash for None."""
+    if isinstance(value, int):
+        return f"{value:,}"  # a large one is not exact as a float
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 

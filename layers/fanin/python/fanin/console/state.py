@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any, Final
@@ -14,9 +14,10 @@ from starlette.responses import HTMLResponse, Response
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
-from fanin.console.live.feeds import Feeds
+from fanin.console.live.feeds import Feeds, Read
 from fanin.console.live.kept import Kept
 from fanin.console.live.samples import Samples
+from fanin.console.live.stream import events
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.security.sessions import Sessions, form_token, keep
@@ -79,6 +80,15 @@ class Console:
         """Who sent a request, for the action log."""
         found: Caller | None = request.scope.get("fanin.caller")
         return found or Caller(CallerKind.LOCAL, self.options.caller)
+
+    def follow(self, key: Hashable, read: Read) -> Response:
+        """Answer with the events of a live view.
+
+        Args:
+            key: of the view: all who give the same share one reader.
+            read: reads it; blocking.
+        """
+        return events(self.feeds, key, read, streams=self.options.streams)
 
     def page(
         self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any

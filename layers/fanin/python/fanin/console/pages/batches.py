@@ -13,7 +13,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch, Kind, State
@@ -205,14 +204,14 @@ def routes(place: Place) -> tuple[Route, Route]:
             states=tuple(State),
             kinds=tuple(Kind),
             sizes=place.sizes,
-            sorts=tuple(_SORTS),
+            looked_at=LOOKED_AT,
         )
 
     async def live(request: Request) -> Response:
         console = console_of(request)
         query = Query.of(request.query_params, place)
         read = partial(view, console, query)
-        return events(console.feeds, (place.name, query), read, streams=console.options.streams)
+        return console.follow((place.name, query), read)
 
     return Route(f"/{place.name}", page, name=place.name), Route(f"/live/{place.name}", live)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 from fanin import names
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.addresses import cursor_in
 from fanin.console.pictures.gauge import gauge
 from fanin.console.state import Console, console_of
@@ -160,17 +159,13 @@ def buffer(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console = console_of(request)
     cursor = cursor_in(request)
-    return _followed(console, ("buffers", cursor), partial(view, console, cursor))
+    return console.follow(("buffers", cursor), partial(view, console, cursor))
 
 
 async def live_of(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
-    return _followed(console, ("buffer", name), partial(view_of, console, name))
-
-
-def _followed(console: Console, key: tuple[str, str | None], read: Callable[[], View]) -> Response:
-    return events(console.feeds, key, read, streams=console.options.streams)
+    return console.follow(("buffer", name), partial(view_of, console, name))
 
 
 ROUTES: Final = (

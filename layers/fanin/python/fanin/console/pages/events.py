@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from fanin.app.ledger.end_events import end_event
 from fanin.app.ports.events import Event
+from fanin.console.actions.progress import state_of
 from fanin.console.pages.excerpts import beginning
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.state import Console
@@ -72,8 +73,7 @@ def _past(above: Heading) -> Iterator[Moment]:
         detail = "with items missing" if batch.partial else f"because of {batch.cause}" if batch.cause else ""
         well = batch.state is State.COMPLETE and not batch.partial
         kind = "bad" if not well else "warn" if batch.failed else "good"
-        state = str(batch.state).replace("_", " ")
-        yield Moment(batch.ended_at, f"Ended: {state}", detail, kind=kind)
+        yield Moment(batch.ended_at, f"Ended: {state_of(batch)}", detail, kind=kind)
 
 
 def _retry(retry_of: int | None) -> str:

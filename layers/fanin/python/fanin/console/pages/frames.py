@@ -12,7 +12,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.addresses import cursor_in, id_in
 from fanin.console.pages.batches import SIZES, Place, routes
 from fanin.console.pages.progress import Row, sampled
@@ -99,7 +98,7 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     frame_id, cursor = id_in(request), cursor_in(request)
     read = partial(view, console, frame_id, cursor)
-    return events(console.feeds, ("frame", frame_id, cursor), read, streams=console.options.streams)
+    return console.follow(("frame", frame_id, cursor), read)
 
 
 ROUTES: Final = (

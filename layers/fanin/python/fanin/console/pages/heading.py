@@ -108,12 +108,9 @@ class Heading:
 
     @property
     def stalled_at(self) -> int | None:
-        """When it had been without activity for its ``stall_after``; None if that is not so."""
-        batch = self.batch
-        if batch.state.terminal or not batch.stalls:
-            return None
-        at = batch.touched_at + batch.step + batch.stall_after * 1000
-        return at if at <= self.at else None
+        """When it had been without activity for its ``stall_after``, ms; None if that is not so."""
+        at = None if self.batch.state.terminal else self.batch.quiet_at
+        return None if at is None or at > self.at else at
 
     @property
     def removed_at(self) -> int:

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin.console.actions.progress import state_of
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.buffers import levels_of
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
@@ -47,12 +47,14 @@ class Overview:
         attention: what somebody should look at.
         running: live batches without trouble, the newest first.
         buffers: how full the first buffers are.
+        looked_at: how many batches of a state were looked at, at most.
     """
 
     counts: dict[State, tuple[int, bool]]
     attention: tuple[Attention, ...]
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
+    looked_at: int = COUNTED
 
 
 def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 0) -> tuple[str, ...]:
@@ -67,11 +69,11 @@ def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 
     found: list[str] = []
     if batch.state.terminal:
         if batch.state is not State.COMPLETE:
-            found.append(str(batch.state).replace("_", " "))
+            found.append(state_of(batch))
         elif batch.partial:
             found.append("completed with items missing")
     else:
-        if batch.stalls and now >= batch.touched_at + batch.step + batch.stall_after * 1000:
+        if batch.quiet_at is not None and batch.quiet_at <= now:
             found.append("stalled")
         if batch.deadline is not None and now > batch.deadline:
             found.append("past its deadline")
@@ -159,7 +161,7 @@ def home(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    return events(console.feeds, "overview", partial(view, console), streams=console.options.streams)
+    return console.follow("overview", partial(view, console))
 
 
 ROUTES: Final = (

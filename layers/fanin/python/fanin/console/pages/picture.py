@@ -12,7 +12,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.addresses import natural
 from fanin.console.pages.heading import Heading, page_of
 from fanin.console.pages.progress import Row
@@ -118,7 +117,7 @@ def picture(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console, asked = console_of(request), Asked.of(request)
     read = partial(view, console, asked)
-    return events(console.feeds, ("picture", asked), read, streams=console.options.streams)
+    return console.follow(("picture", asked), read)
 
 
 ROUTES: Final = (

@@ -14,7 +14,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.addresses import id_in
 from fanin.console.pages.batches import SIZES, Place, routes
 from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
@@ -180,7 +179,7 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     batch_id, cursors = id_in(request), Cursors.of(request.query_params)
     read = partial(view, console, batch_id, cursors)
-    return events(console.feeds, ("scatter", batch_id, cursors), read, streams=console.options.streams)
+    return console.follow(("scatter", batch_id, cursors), read)
 
 
 ROUTES: Final = (
