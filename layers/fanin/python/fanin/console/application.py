@@ -39,6 +39,7 @@ from fanin.console.pages import (
 )
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
+from fanin.console.security.headers import STORED_FOR_A_YEAR
 from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
@@ -62,8 +63,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     *cost.ROUTES,
     *picture.ROUTES,
 )
-KEPT: Final = "public, max-age=31536000, immutable"
-"""Cache-Control of static files, whose addresses change with their content."""
 
 
 def console(
@@ -100,7 +99,7 @@ def console(
 class _Static(StaticFiles):
     def file_response(self, *given: object, **more: object) -> Response:
         answer = super().file_response(*given, **more)  # type: ignore[arg-type]
-        answer.headers["Cache-Control"] = KEPT
+        answer.headers["Cache-Control"] = STORED_FOR_A_YEAR
         return answer
 
 

@@ -15,7 +15,8 @@ class Options:
         caller: who presses them, for the action log: the user of this machine. A server that knows it for
             each request puts a ``Caller`` into the request's scope, as ``fanin.caller``.
         root: path that all its addresses begin with, such as ``/console``; empty at the root of a host.
-        hosts: values of the header ``Host`` that are answered; None where whoever serves it has checked that.
+        hosts: values of the header ``Host`` that are answered; None if whoever serves it has
+            checked the host.
         sessions: whether only browsers that came by a launch link are answered.
         cookie: name of the session's cookie. Cookies are shared by all ports of a host, so the port is part
             of it.

@@ -28,7 +28,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 class Templates:
-    """Renders the templates of a console. Whatever is not markup of its own is escaped.
+    """Renders the templates of a console. Everything that is not ``Markup`` is escaped.
 
     Args:
         options: of the console.
@@ -53,7 +53,7 @@ class Templates:
 
         Args:
             segments: of the path; each is one segment, whatever characters it has.
-            query: parameters; none if it is None or empty, several if it has several values.
+            query: parameters. One that is None or empty is left out; one with several values is repeated.
         """
         path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments) or "/"
         given = {name: value for name, value in query.items() if value is not None and value != ""}
@@ -170,7 +170,7 @@ def queue_name(queue: str) -> str:
 def code_marks(text: str) -> Markup:
     """A text in which what stands between backticks is code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one has no other
+    if len(parts) % 2 == 0:  # the last backtick opens nothing
         return escape(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)

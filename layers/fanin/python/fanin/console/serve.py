@@ -124,7 +124,7 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
 
 
 def _names(host: str, port: int) -> Iterator[str]:
-    """The values of ``Host`` that browsers send which came by a name of this machine."""
+    """The values of ``Host`` of browsers that reached this machine by one of its names."""
     names = {host, LOOPBACK, "localhost", "[::1]"}
     if host not in {LOOPBACK, "::1"}:
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}

@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, Response
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
+from fanin.console.live.cache import Cache
 from fanin.console.live.feeds import Feeds, Read
-from fanin.console.live.kept import Kept
 from fanin.console.live.samples import Samples
 from fanin.console.live.stream import events
 from fanin.console.options import Options
@@ -45,7 +45,7 @@ class Console:
         feeds: the readers of its live views.
         samples: progress of the batches that were looked at.
         log: what its buttons did.
-        kept: what pages have read, and need not read again for a while.
+        cache: what pages keep from one read to the next.
         sessions: the browsers that may look.
         calls: makes calls of fanin at the same time.
     """
@@ -64,7 +64,7 @@ class Console:
         self.feeds = feeds or Feeds()
         self.samples = Samples()
         self.log = Log()
-        self.kept = Kept()
+        self.cache = Cache()
         self.sessions = Sessions(lambda: secrets.token_urlsafe(32))
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)

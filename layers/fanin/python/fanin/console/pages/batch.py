@@ -204,7 +204,7 @@ class Reader:
 
 
 def _reader(console: Console, batch_id: int) -> Reader:
-    found: Reader = console.kept.get(("batch", batch_id), lambda: Reader(console, batch_id))
+    found: Reader = console.cache.get(("batch", batch_id), lambda: Reader(console, batch_id))
     return found
 
 

@@ -70,7 +70,7 @@ class Query:
         sort: a key of the sorts; empty keeps the service's order.
         down: whether the largest comes first.
         size: batches of a page.
-        cursor: of the page before.
+        cursor: where the page begins; None at the beginning.
         place: where it is shown.
     """
 
@@ -88,7 +88,7 @@ class Query:
         """Read the query of an address.
 
         Raises:
-            InvalidRequest: a value is none of those that are possible.
+            InvalidRequest: a parameter has a value that is not allowed.
         """
         search = asked.get("search", "").strip()
         by_key = bool(search) and "=" not in search

@@ -82,7 +82,7 @@ class Shown:
 
 
 def levels_of(console: Console, buffers: Iterable[str]) -> tuple[Level, ...]:
-    """How full buffers are, by their names; without those that were deleted meanwhile."""
+    """How full buffers are, by their names; without those that have been deleted since."""
     found = console.calls.map(partial(_level, console), buffers)
     return tuple(level for level in found if level is not None)
 

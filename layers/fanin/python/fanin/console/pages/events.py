@@ -66,7 +66,7 @@ def _past(above: Heading) -> Iterator[Moment]:
         yield Moment(
             above.stalled_at,
             "Stalled",
-            f"no activity for {batch.stall_after:,} s; Batch Stalled is told once for each stall",
+            f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall",
             kind="warn",
         )
     if batch.ended_at is not None:
@@ -77,7 +77,7 @@ def _past(above: Heading) -> Iterator[Moment]:
 
 
 def _retry(retry_of: int | None) -> str:
-    return "to do the failed items again of batch" if retry_of is not None else ""
+    return "to redo the failed items of batch" if retry_of is not None else ""
 
 
 def _redrive(one: Redriving) -> Moment:

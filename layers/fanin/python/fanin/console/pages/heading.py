@@ -96,7 +96,7 @@ class Heading:
             return None
         try:
             block, ordinal = parse_item(self.batch.parent_item)
-        except InvalidItemId:  # of a version to come
+        except InvalidItemId:  # written by a later version
             return None
         return Item(block.batch_id, ordinal)
 
@@ -179,7 +179,7 @@ class Heading:
 
 
 def heading(console: Console, batch_id: int, before: Heading | None = None) -> Heading:
-    """Read it: one status or two; and of an ended batch with failures, one page of redrives.
+    """Read the heading of a batch: one or two statuses, and a page of redrives if it has ended with failures.
 
     Args:
         console: whose service is asked.

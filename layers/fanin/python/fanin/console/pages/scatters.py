@@ -95,8 +95,8 @@ class Shown:
 def scatter_shown(console: Console, batch_id: int, cursors: Cursors) -> Shown:
     """Read what the page shows: four calls.
 
-    The recipients are read in this order, so that one who replies meanwhile is shown twice, and never left
-    out.
+    The recipients are read in this order, so that one who replies between two calls is shown twice, and
+    never left out.
     """
     scatters = console.fanin.scatters
     status = console.calls.submit(scatters.status, batch_id)
