@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,38 +23,43 @@ SERVICES = (
 
 
 class Calls(Counter[str]):
-    """How often each call was made, such as ``scatters.status``; consoles that are made later are counted.
+    """How often each call was made, such as ``scatters.status``.
 
     Args:
-        service: whose calls; its trackers are not counted.
+        service: whose calls, if consoles that are made later are to be counted; its trackers are not counted.
         answers: answers of calls, given in place of the service's own: name → function of that answer.
     """
 
-    def __init__(self, service: InMemoryService, answers: dict[str, Any] | None = None) -> None:
+    def __init__(self, service: InMemoryService | None = None, answers: dict[str, Any] | None = None) -> None:
         super().__init__()
         self.order: list[str] = []
-        _ = service.tracker  # has the services as they are
-        replaced = {
-            name: _Counted(self, name, getattr(service.services, name), answers or {}) for name in SERVICES
-        }
-        service.services = SimpleNamespace(**replaced)  # type: ignore[assignment]
+        self._answers = answers or {}
+        if service is not None:
+            _ = service.tracker  # has the services as they are
+            service.services = self.of(service.services)
+
+    def of(self, fanin: Any) -> Any:
+        """Fanin, whose calls are counted."""
+        return SimpleNamespace(**{name: _Counted(self, name, getattr(fanin, name)) for name in SERVICES})
+
+    def call(self, name: str, made: Callable[[], Any]) -> Any:
+        """Count a call, and make it."""
+        self[name] += 1
+        self.order.append(name)
+        answer = made()
+        return self._answers[name](answer) if name in self._answers else answer
 
 
 class _Counted:
-    def __init__(self, calls: Calls, name: str, inner: Any, answers: dict[str, Any]) -> None:
+    def __init__(self, calls: Calls, name: str, inner: Any) -> None:
         self._calls = calls
         self._name = name
         self._inner = inner
-        self._answers = answers
 
     def __getattr__(self, method: str) -> Any:
-        name = f"{self._name}.{method}"
-
         def call(*arguments: Any, **options: Any) -> Any:
-            self._calls[name] += 1
-            self._calls.order.append(name)
-            found = getattr(self._inner, method)(*arguments, **options)
-            return self._answers[name](found) if name in self._answers else found
+            made = partial(getattr(self._inner, method), *arguments, **options)
+            return self._calls.call(f"{self._name}.{method}", made)
 
         return call
 

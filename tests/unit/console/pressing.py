@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from html import unescape
 from typing import Any
 
@@ -12,27 +11,10 @@ from starlette.testclient import TestClient
 from fanin.console import Options, console
 from fanin.console.state import Console
 from fanin.testing import InMemoryService
+from tests.unit.console.calls import Calls
 
 Response = Any
 ORIGIN = "http://127.0.0.1:8642"
-
-
-class Counted:
-    """Fanin, whose calls are counted by name."""
-
-    def __init__(self, fanin: Any, calls: Counter[str], before: Any = None) -> None:
-        self._fanin, self._calls, self._before = fanin, calls, before
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._fanin, name)
-        if not callable(found):
-            return Counted(found, self._calls, self)
-
-        def call(*args: Any, **more: Any) -> Any:
-            self._calls[name] += 1
-            return found(*args, **more)
-
-        return call
 
 
 class Person:
@@ -44,14 +26,14 @@ class Person:
         options: of the console.
 
     Attributes:
-        calls: of fanin by the console, by name.
+        calls: of fanin by the console.
         console: the console.
     """
 
     def __init__(self, service: InMemoryService, fanin: Any = None, **options: Any) -> None:
-        self.calls: Counter[str] = Counter()
+        self.calls = Calls()
         app = console(
-            Counted(fanin or service.services, self.calls),  # type: ignore[arg-type]
+            self.calls.of(fanin or service.services),
             Options(**{"sessions": False, "write": True, **options}),
             now=service.clock.now,
         )

@@ -63,7 +63,7 @@ class TestClose:
         # When
         outcome = batches._close(_press(person), batch)
         # Then
-        assert outcome.says == "Nothing was done: the batch is cancelled meanwhile."
+        assert outcome.says == "Nothing was done: the batch is cancelled by now."
 
     def test_a_frame_is_not_closed_by_hand(self, person: Person, makes: Makes) -> None:
         frame = makes.tracker.frames.open(OpenFrame(3))
@@ -110,7 +110,7 @@ class TestCancel:
         makes.tracker.ack(items)
         assert "it is complete" in text_of(person.send(path(batch.batch_id, "cancel")))
         outcome = batches._cancel(_press(person), batch)
-        assert outcome.says == "Nothing was cancelled: the batch is complete meanwhile."
+        assert outcome.says == "Nothing was cancelled: the batch is complete by now."
         assert state(makes, batch.batch_id) is State.COMPLETE
 
     def test_the_batch_of_a_buffer_is_not_offered(self, person: Person, makes: Makes) -> None:

@@ -88,7 +88,7 @@ class TestPage:
     def test_draws_progress_once_there_are_two_figures(self, service, browse) -> None:
         batch_id, group = batch_of(service, 100)
         browser = browse()
-        assert "This console watches it since 2026-11-23 09:00:00 UTC" in text_of(
+        assert "This console has watched it since 2026-11-23 09:00:00 UTC" in text_of(
             browser.get(f"/batches/{batch_id}").text
         )
         service.advance(SOON)

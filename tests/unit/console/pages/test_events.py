@@ -84,7 +84,7 @@ def test_the_event_of_an_end_is_the_one_that_was_told(service, browse, made) -> 
 
 def test_a_live_batch_has_no_event_of_its_end(service, browse) -> None:
     batch = service.tracker.open()
-    assert "Its end has not come" in browse().get(f"/batches/{batch.batch_id}/events").text
+    assert "It has not ended" in browse().get(f"/batches/{batch.batch_id}/events").text
     assert browse().get(f"/batches/{batch.batch_id}/events/end").status_code == 404
 
 
@@ -113,7 +113,7 @@ def test_what_has_happened_is_shown_in_order_of_time(service, browse) -> None:
     assert "Forgotten" in shown[4]
     # And that of the retry begins with the batch that it retries
     first = moments(browse().get(f"/batches/{retry}/events").text)[0]
-    assert first.endswith(f"Opened to do the failed items again of batch {batch.batch_id}")
+    assert first.endswith(f"Opened to redo the failed items of batch {batch.batch_id}")
 
 
 def test_what_is_to_come_is_said_to_be_so(service, browse) -> None:

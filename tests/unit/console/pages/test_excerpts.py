@@ -5,7 +5,7 @@ import string
 import pytest
 from markupsafe import escape
 
-from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
+from fanin.console.pages.excerpts import Excerpt, beginning, excerpts, shown_json
 
 
 def html(text: str) -> int:
@@ -63,3 +63,12 @@ def test_json_that_cannot_be_written_says_so() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert shown_json(deep).startswith("(not shown:")
+
+
+def test_a_beginning_is_cut_by_characters_and_by_what_it_takes_in_a_page() -> None:
+    assert beginning("abc", 9, escaped=9) == ("abc", 3)
+    assert not beginning("abc", 9, escaped=9).cut
+    assert beginning("abcdef", 4, escaped=9) == ("abcd", 6)
+    cut = beginning("&" * 100, 100, escaped=50)
+    assert cut.cut
+    assert 0 < len(cut.text) <= 10

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from fanin import Failure
-from fanin.console.pages.failures import BODY, CALLS, GROUPS, LOOKED_AT, ROWS, beginning
+from fanin.console.pages.failures import BODY, CALLS, GROUPS, LOOKED_AT, ROWS
 from fanin.console.rendering import error_key, queue_name
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from tests.unit.console.calls import counted
@@ -207,15 +207,6 @@ class TestOne:
         page = browse().get(f"/batches/{failed(service, [HOSTILE], message=message)}/failures/0").text
         assert "<script>alert" not in page
         assert "a<b>" not in page
-
-
-def test_a_beginning_is_cut_by_characters_and_by_what_it_takes_in_a_page() -> None:
-    assert beginning("abc", 9, escaped=9) == ("abc", 3)
-    assert not beginning("abc", 9, escaped=9).cut
-    assert beginning("abcdef", 4, escaped=9) == ("abcd", 6)
-    cut = beginning("&" * 100, 100, escaped=50)
-    assert cut.cut
-    assert 0 < len(cut.text) <= 10
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from xml.etree import ElementTree as ET
@@ -21,6 +20,7 @@ from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
 from fanin.domain.ids import Group
 from fanin.errors import InvalidRequest
 from fanin.testing import InMemoryService
+from tests.unit.console.calls import Calls
 from tests.unit.console.conftest import Browse
 
 BILLION = 10**9
@@ -85,20 +85,6 @@ def rows(html: str) -> list[list[str]]:
     ]
 
 
-def calls(service: InMemoryService, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts the calls of the ledger from now on."""
-    counted: Counter[str] = Counter()
-    ledger = service.services.ledger
-
-    class Counting:
-        def __getattr__(self, name: str) -> object:
-            counted[name] += 1
-            return getattr(ledger, name)
-
-    monkeypatch.setattr(service.services, "ledger", Counting(), raising=False)
-    return counted
-
-
 def read(service: InMemoryService) -> int:
     """How many rows were read so far."""
     return service._runtime.memory.accesses.reads.total()
@@ -106,13 +92,13 @@ def read(service: InMemoryService) -> int:
 
 class TestReading:
     def test_a_billion_items_take_one_call_and_66_rows_on_each_level(
-        self, service: InMemoryService, browse: Browse, opened: Opened, monkeypatch: pytest.MonkeyPatch
+        self, service: InMemoryService, browse: Browse, opened: Opened
     ) -> None:
         # Given a billion items, of which some are done and some have failed
         batch, group = opened(BILLION)
         service.services.ledger.ack(ranges=[ItemRange(group.prefix, 1_000, 600_000_000)])
         service.tracker.fail(group[3], "no price")
-        browser, counted = browse(), calls(service, monkeypatch)
+        counted, browser = Calls(service), browse()
 
         address: str | None = f"/batches/{batch.batch_id}/picture"
         for level in (4, 3, 2, 1, 0):
@@ -125,7 +111,7 @@ class TestReading:
 
             # Then each page makes one call, which reads few rows
             assert page.status_code == 200
-            assert counted == {"picture": 1}
+            assert counted == {"ledger.picture": 1}
             assert read(service) - before <= 66
             assert len(page.content) < 100_000
             address = squares(page.text)[0].get("href")

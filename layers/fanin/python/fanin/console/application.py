@@ -40,7 +40,7 @@ from fanin.console.pages import (
 )
 from fanin.console.rendering import HERE
 from fanin.console.security.guard import Guard
-from fanin.console.security.headers import HEADERS, NEVER_STORED
+from fanin.console.security.headers import HEADERS, NEVER_STORED, STORED_FOR_A_YEAR
 from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
@@ -66,8 +66,6 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 _INSIDE: Final = re.compile(r"/batches/(\d{1,16})/.", re.ASCII)
 """An address below that of a batch."""
-KEPT: Final = "public, max-age=31536000, immutable"
-"""Cache-Control of static files, whose addresses change with their content."""
 
 
 def console(
@@ -109,7 +107,7 @@ def _below(root: str, served: list[BaseRoute]) -> list[BaseRoute]:
 class _Static(StaticFiles):
     def file_response(self, *given: object, **more: object) -> Response:
         answer = super().file_response(*given, **more)  # type: ignore[arg-type]
-        answer.headers["Cache-Control"] = KEPT
+        answer.headers["Cache-Control"] = STORED_FOR_A_YEAR
         return answer
 
 

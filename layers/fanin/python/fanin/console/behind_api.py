@@ -1,7 +1,7 @@
 """The console as a function behind the API, whose authorizer decides who gets here.
 
-A function cannot keep an answer open, so live views are asked for again and again. It keeps nothing between
-two answers that matters: another process may give the next one.
+A function cannot keep an answer open, so live views are asked for again and again. Nothing that
+matters is kept between two answers, since another process may give the next one.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from fanin.app.ledger.failure_listing import ERRORS_PAGE
 from fanin.console.actions.action import Action
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
@@ -27,7 +28,7 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 class Templates:
-    """Renders the templates of a console. Whatever is not markup of its own is escaped.
+    """Renders the templates of a console. Everything that is not ``Markup`` is escaped.
 
     Args:
         options: of the console.
@@ -52,7 +53,7 @@ class Templates:
 
         Args:
             segments: of the path; each is one segment, whatever characters it has.
-            query: parameters; none if it is None or empty, several if it has several values.
+            query: parameters. One that is None or empty is left out; one with several values is repeated.
         """
         path = "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
         given = {name: value for name, value in query.items() if value is not None and value != ""}
@@ -80,6 +81,7 @@ class Templates:
             places=PLACES,
             here="",
             buttons=self._buttons,
+            errors_page=ERRORS_PAGE,
         )
         return environment
 
@@ -168,7 +170,7 @@ def queue_name(queue: str) -> str:
 def code_marks(text: str) -> Markup:
     """A text in which what stands between backticks is code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one has no other
+    if len(parts) % 2 == 0:  # the last backtick opens nothing
         return escape(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)

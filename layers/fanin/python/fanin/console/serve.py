@@ -162,14 +162,6 @@ def _in_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _user() -> str:
-    """The user of this machine, for the log of actions; empty if the machine does not know."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container may run without a name for its user
-        return ""
-
-
 def _on_enter(act: Callable[[], None]) -> None:
     """Act whenever somebody presses Enter in the terminal."""
     if sys.stdin is None or not sys.stdin.isatty():

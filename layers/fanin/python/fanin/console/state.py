@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
@@ -15,9 +15,10 @@ from starlette.responses import HTMLResponse, Response
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
-from fanin.console.live.feeds import Feeds
-from fanin.console.live.kept import Kept
+from fanin.console.live.cache import Cache
+from fanin.console.live.feeds import Feeds, Read
 from fanin.console.live.samples import Samples
+from fanin.console.live.stream import events
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.security.sessions import Sessions, form_token, keep
@@ -53,7 +54,7 @@ class Console:
         feeds: the readers of its live views.
         samples: progress of the batches that were looked at.
         log: what its buttons did.
-        kept: what pages have read, and need not read again for a while.
+        cache: what pages keep from one read to the next.
         sessions: the browsers that may look.
         calls: makes calls of fanin at the same time.
     """
@@ -72,7 +73,7 @@ class Console:
         self.feeds = feeds or Feeds()
         self.samples = Samples()
         self.log = Log()
-        self.kept = Kept()
+        self.cache = Cache()
         self.sessions = Sessions(lambda: secrets.token_urlsafe(32))
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)
@@ -96,6 +97,16 @@ class Console:
         """Who sent a request, for the action log."""
         found: Caller | None = request.scope.get("fanin.caller")
         return found or Caller(CallerKind.LOCAL, self.options.caller)
+
+    def follow(self, request: Request, key: Hashable, read: Read) -> Response:
+        """Answer with the events of a live view.
+
+        Args:
+            request: what is answered.
+            key: of the view: all who give the same share one reader.
+            read: reads it; blocking.
+        """
+        return events(self.feeds, key, read, streams=self.options.streams, headers=request.headers)
 
     def page(
         self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any

@@ -216,11 +216,14 @@ class Batch:
         return at - at % self.step
 
     @property
+    def quiet_at(self) -> int | None:
+        """When it has surely had no activity for ``stall_after``, ms; None if it is never told as stalled."""
+        return self.touched_at + self.step + self.stall_after * 1000 if self.stalls else None
+
+    @property
     def stall_at(self) -> int | None:
-        """When it has surely had no activity for ``stall_after``; None if that was told, or cannot be."""
-        if not self.stalls or self.stall_told == self.touched_at:
-            return None
-        return self.touched_at + self.step + self.stall_after * 1000
+        """When its stall is to be told, ms; None if it was told, or never is."""
+        return None if self.stall_told == self.touched_at else self.quiet_at
 
     def stalled(self, now: int) -> bool:
         """Whether a live batch has surely had no activity for ``stall_after``, and that was not told yet."""

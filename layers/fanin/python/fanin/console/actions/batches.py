@@ -44,7 +44,7 @@ def _close(press: Press, batch: Batch) -> Outcome:
         says = f"The batch is closed and complete: {_all(after.items).lower()}."
         return Outcome(Result.DONE, says, {"items": after.items, "not_done": 0})
     if after.state is not State.CLOSED:
-        return nothing(f"Nothing was done: the batch is {state_of(after)} meanwhile.")
+        return nothing(f"Nothing was done: the batch is {state_of(after)} by now.")
     progress = press.fanin.ledger.status(batch.batch_id)
     low, high = not_done(progress)
     left = f"{between(low, high, 'item')} {are(high)} not done yet"
@@ -82,7 +82,7 @@ def _ask_cancel(press: Press, batch: Batch) -> Question:
 def _cancel(press: Press, batch: Batch) -> Outcome:
     after = press.fanin.ledger.cancel(batch.batch_id)
     if after.state is not State.CANCELLED:
-        return nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} meanwhile.")
+        return nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} by now.")
     progress = press.fanin.ledger.status(batch.batch_id)
     low, high = not_done(progress)
     left = f"{between(low, high, 'item')} of {after.items:,} {was(high)} not done"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 POINTS: Final = 240
-"""Samples of a batch; of more, the space between two of them grows."""
+"""Samples of a batch at most. When there are more, they are thinned out, and later ones lie further apart."""
 BATCHES: Final = 256
-"""Batches with samples; those that were not looked at for longest are forgotten."""
+"""Batches with samples at most; the least recently sampled is forgotten."""
 
 
 class Sample(NamedTuple):

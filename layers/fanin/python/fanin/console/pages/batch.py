@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.live.samples import Sample
-from fanin.console.live.stream import events
 from fanin.console.pages import picture
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.pictures.progress import Plot, plot
@@ -103,11 +102,6 @@ class Shown:
         return plot(self.samples)
 
     @property
-    def pending(self) -> int:
-        """Items that are not done; at most so many."""
-        return self.heading.batch.items - (self.heading.row.done or 0)
-
-    @property
     def facts(self) -> Hashable:
         """What the page shows, without what passes with time alone."""
         found = None if self.diagnosis is None else self.diagnosis.findings[0].code
@@ -182,7 +176,7 @@ class Reader:
     def _read_details(self, above: Heading) -> Details:
         ledger, batch = self._console.fanin.ledger, above.batch
         missing = None
-        if batch.mode is Mode.EXACT and 0 < batch.items - (above.row.done or 0) <= FEW:
+        if batch.mode is Mode.EXACT and 0 < above.row.pending <= FEW:
             missing = ledger.missing(self._batch_id, limit=RANGES)
         if not batch.failed and not batch.held:
             return Details(missing=missing)
@@ -211,7 +205,7 @@ class Reader:
 
 
 def _reader(console: Console, batch_id: int) -> Reader:
-    found: Reader = console.kept.get(("batch", batch_id), lambda: Reader(console, batch_id))
+    found: Reader = console.cache.get(("batch", batch_id), lambda: Reader(console, batch_id))
     return found
 
 
@@ -225,9 +219,7 @@ def batch(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console, batch_id = asked(request)
     read = _reader(console, batch_id).view
-    return events(
-        console.feeds, ("batch", batch_id), read, streams=console.options.streams, headers=request.headers
-    )
+    return console.follow(request, ("batch", batch_id), read)
 
 
 ROUTES: Final = (

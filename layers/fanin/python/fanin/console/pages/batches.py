@@ -13,7 +13,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch, Kind, State
@@ -71,7 +70,7 @@ class Query:
         sort: a key of the sorts; empty keeps the service's order.
         down: whether the largest comes first.
         size: batches of a page.
-        cursor: of the page before.
+        cursor: where the page begins; None at the beginning.
         place: where it is shown.
     """
 
@@ -89,7 +88,7 @@ class Query:
         """Read the query of an address.
 
         Raises:
-            InvalidRequest: a value is none of those that are possible.
+            InvalidRequest: a parameter has a value that is not allowed.
         """
         search = asked.get("search", "").strip()
         by_key = bool(search) and "=" not in search
@@ -205,16 +204,14 @@ def routes(place: Place) -> tuple[Route, Route]:
             states=tuple(State),
             kinds=tuple(Kind),
             sizes=place.sizes,
-            sorts=tuple(_SORTS),
+            looked_at=LOOKED_AT,
         )
 
     async def live(request: Request) -> Response:
         console = console_of(request)
         query = Query.of(request.query_params, place)
         read = partial(view, console, query)
-        return events(
-            console.feeds, (place.name, query), read, streams=console.options.streams, headers=request.headers
-        )
+        return console.follow(request, (place.name, query), read)
 
     return Route(f"/{place.name}", page, name=place.name), Route(f"/live/{place.name}", live)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -14,7 +13,7 @@ from starlette.routing import Route
 
 from fanin import names
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
+from fanin.console.pages.addresses import cursor_in
 from fanin.console.pictures.gauge import gauge
 from fanin.console.state import Console, Unreadable, console_of
 from fanin.domain.batch import Batch
@@ -138,7 +137,7 @@ def _facts(one: Gauge) -> tuple[object, ...]:
 
 def buffers(request: Request) -> Response:
     console = console_of(request)
-    cursor = request.query_params.get("cursor") or None
+    cursor = cursor_in(request)
     return console.page(
         request,
         "buffers.html",
@@ -164,19 +163,14 @@ def buffer(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    cursor = request.query_params.get("cursor") or None
-    return _followed(request, ("buffers", cursor), partial(view, console, cursor))
+    cursor = cursor_in(request)
+    return console.follow(request, ("buffers", cursor), partial(view, console, cursor))
 
 
 async def live_of(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
-    return _followed(request, ("buffer", name), partial(view_of, console, name))
-
-
-def _followed(request: Request, key: tuple[str, str | None], read: Callable[[], View]) -> Response:
-    console = console_of(request)
-    return events(console.feeds, key, read, streams=console.options.streams, headers=request.headers)
+    return console.follow(request, ("buffer", name), partial(view_of, console, name))
 
 
 ROUTES: Final = (

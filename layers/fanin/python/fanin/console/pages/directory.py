@@ -13,7 +13,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.state import Console, console_of
 from fanin.domain import limits
 from fanin.domain.directory import Registration
@@ -168,9 +167,7 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     query = Query.of(request.path_params["topic"], request.query_params)
     read = partial(view, console, query)
-    return events(
-        console.feeds, ("directory", query), read, streams=console.options.streams, headers=request.headers
-    )
+    return console.follow(request, ("directory", query), read)
 
 
 ROUTES: Final = (

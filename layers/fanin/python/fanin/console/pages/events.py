@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from fanin.app.ledger.end_events import end_event
 from fanin.app.ports.events import Event
-from fanin.console.pages.failures import Shown, beginning
+from fanin.console.actions.progress import state_of
+from fanin.console.pages.excerpts import beginning
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.state import Console
 from fanin.domain.batch import Kind, OnDeadline, State
@@ -65,19 +66,18 @@ def _past(above: Heading) -> Iterator[Moment]:
         yield Moment(
             above.stalled_at,
             "Stalled",
-            f"no activity for {batch.stall_after:,} s; Batch Stalled is told once for each stall",
+            f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall",
             kind="warn",
         )
     if batch.ended_at is not None:
         detail = "with items missing" if batch.partial else f"because of {batch.cause}" if batch.cause else ""
         well = batch.state is State.COMPLETE and not batch.partial
         kind = "bad" if not well else "warn" if batch.failed else "good"
-        state = str(batch.state).replace("_", " ")
-        yield Moment(batch.ended_at, f"Ended: {state}", detail, kind=kind)
+        yield Moment(batch.ended_at, f"Ended: {state_of(batch)}", detail, kind=kind)
 
 
 def _retry(retry_of: int | None) -> str:
-    return "to do the failed items again of batch" if retry_of is not None else ""
+    return "to redo the failed items of batch" if retry_of is not None else ""
 
 
 def _redrive(one: Redriving) -> Moment:
@@ -124,9 +124,6 @@ def events(request: Request) -> Response:
         page = console.fanin.redrives.redrives(batch_id, limit=REDRIVES)
         redrives, more = tuple(page.redrives), page.cursor is not None
     event = end_of(console, above)
-    shown: Shown | None = None
-    if event is not None:
-        shown = beginning(_written(event), DETAIL, escaped=2 * DETAIL)
     return page_of(
         request,
         "events.html",
@@ -135,7 +132,7 @@ def events(request: Request) -> Response:
         moments=timeline(above, redrives),
         more=more,
         event=event,
-        detail=shown,
+        detail=event and beginning(_written(event), DETAIL, escaped=2 * DETAIL),
         special=above.batch.kind in SPECIAL,
     )
 

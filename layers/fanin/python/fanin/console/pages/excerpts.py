@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _ESCAPED: Final = {"&": 5, "<": 4, ">": 4, '"': 5, "'": 5}
 """Bytes of the characters that HTML writes otherwise."""
@@ -13,10 +13,10 @@ _ESCAPED: Final = {"&": 5, "<": 4, ">": 4, '"': 5, "'": 5}
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The beginning of a text.
+    """The beginning of one text of several.
 
     Attributes:
-        text: it.
+        text: what is shown.
         size: bytes of the whole text.
         cut: whether the text goes on.
     """
@@ -31,6 +31,35 @@ class Excerpt:
         return f"{self.size / 1024:,.1f} KB" if self.size >= 1024 else f"{self.size} bytes"  # noqa: PLR2004
 
 
+class Beginning(NamedTuple):
+    """A text that has a page to itself, or its beginning.
+
+    Attributes:
+        text: what is shown.
+        length: characters of the whole text.
+    """
+
+    text: str
+    length: int
+
+    @property
+    def cut(self) -> bool:
+        """Whether the text goes on."""
+        return len(self.text) < self.length
+
+
+def beginning(text: str, most: int, *, escaped: int) -> Beginning:
+    """As much of a text as may be shown.
+
+    Args:
+        text: all of it.
+        most: characters.
+        escaped: bytes of its HTML, where signs of markup are longer.
+    """
+    shown, _ = _fitting(text[:most], escaped, escaped)
+    return Beginning(shown, len(text))
+
+
 def excerpts(texts: Sequence[str], *, most: int, room: int) -> list[Excerpt]:
     """The beginnings of the texts of a page.
 
@@ -42,7 +71,7 @@ def excerpts(texts: Sequence[str], *, most: int, room: int) -> list[Excerpt]:
     """
     found: list[Excerpt] = []
     for number, text in enumerate(map(_written, texts)):
-        start, used = _beginning(text, most, room // (len(texts) - number))
+        start, used = _fitting(text, most, room // (len(texts) - number))
         room -= used
         found.append(Excerpt(start, len(text.encode()), len(start) < len(text)))
     return found
@@ -61,11 +90,11 @@ def _written(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _beginning(text: str, most: int, room: int) -> tuple[str, int]:
-    """As much of a text as has room, and the bytes of its HTML."""
+def _fitting(text: str, most: int, room: int) -> tuple[str, int]:
+    """As much of a text as fits into ``most`` bytes and ``room`` bytes of HTML, and the bytes of its HTML."""
     bare = html = 0
     for at, character in enumerate(text):
-        size = len(character.encode())
+        size = len(character.encode(errors="replace"))
         bare, before, html = bare + size, html, html + _ESCAPED.get(character, size)
         if bare > most or html > room:
             return text[:at], before

@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from markupsafe import escape
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin.console.pages.addresses import cursor_in, natural
+from fanin.console.pages.excerpts import Beginning, beginning
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.console.rendering import error_key
 from fanin.console.state import Console
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.reports import ErrorGroup, FailedItem
-from fanin.errors import FailureNotFound, InvalidRequest
+from fanin.errors import FailureNotFound
 
 ROWS: Final = 30
 """Failures of a page."""
@@ -30,25 +31,10 @@ BODY: Final = 32 * 1024
 """Characters of a message body that its page shows."""
 ESCAPED: Final = 2 * BODY
 """Bytes that these may take in the page, where signs of markup are longer."""
+NOTHING: Final = -1
+"""Stands before the first ordinal."""
 VALUE: Final = 512
 """Characters of an attribute's value that the page shows."""
-
-
-class Shown(NamedTuple):
-    """A text, or its beginning.
-
-    Attributes:
-        text: what is shown.
-        length: characters of all of it.
-    """
-
-    text: str
-    length: int
-
-    @property
-    def cut(self) -> bool:
-        """Whether there is more than is shown."""
-        return len(self.text) < self.length
 
 
 class At(NamedTuple):
@@ -56,12 +42,12 @@ class At(NamedTuple):
 
     Attributes:
         cursor: of the service's listing.
-        after: ordinal of the last failure that the page before has shown; those of the listing up to it are
-            passed over.
+        after: ordinal of the last failure that the page before has shown, or ``NOTHING``; those of the
+            listing up to it are passed over.
     """
 
     cursor: str | None
-    after: int = -1
+    after: int = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +115,7 @@ def groups(console: Console, batch_id: int, part: str | None, skip: int) -> Grou
     return Groups(shown, skip, max(0, len(found.errors) - skip - len(shown)), part, found.cursor)
 
 
-def beginning(text: str, most: int, *, escaped: int) -> Shown:
-    """As much of a text as may be shown: so many characters, and so many bytes where it stands in a page."""
-    shown = text[:most]
-    while len(str(escape(shown)).encode(errors="replace")) > escaped:
-        shown = shown[: len(shown) * 3 // 4]
-    return Shown(shown, len(text))
-
-
-def attributes(of: Mapping[str, MessageAttribute]) -> list[tuple[str, str, Shown]]:
+def attributes(of: Mapping[str, MessageAttribute]) -> list[tuple[str, str, Beginning]]:
     """Name, type and value of each attribute; bytes are written in hexadecimal."""
     return [
         (name, one.data_type, beginning(_text(one.value), VALUE, escaped=2 * VALUE))
@@ -153,8 +131,9 @@ def failures(request: Request) -> Response:
     console, batch_id = asked(request)
     query = request.query_params
     error = query.get("error") or None
-    at = At(query.get("cursor") or None, _whole(query.get("after", "-1"), "after"))
-    part, skip = query.get("part") or None, _whole(query.get("skip", "0"), "skip")
+    after = natural("after", query.get("after"))
+    at = At(cursor_in(request), NOTHING if after is None else after)
+    part, skip = query.get("part") or None, natural("skip", query.get("skip")) or 0
     found, shown = groups(console, batch_id, part, skip), listing(console, batch_id, at, error)
     texts = [*(one.error for one in shown.failures), *(one.error for one in found.errors)]
     return page_of(
@@ -201,14 +180,7 @@ def body(request: Request) -> Response:
 
 
 def _ordinal(request: Request) -> int:
-    return _whole(request.path_params["ordinal"], "the ordinal of an item")
-
-
-def _whole(text: str, what: str) -> int:
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 16):  # noqa: PLR2004
-        raise InvalidRequest(f"{what} is a whole number, not {text[:32]!r}")
-    return int(text)
+    return natural("the ordinal of an item", request.path_params["ordinal"]) or 0
 
 
 ROUTES: Final = (

@@ -12,8 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
-from fanin.console.pages.addresses import id_in
+from fanin.console.pages.addresses import cursor_in, id_in
 from fanin.console.pages.batches import SIZES, Place, routes
 from fanin.console.pages.progress import Row, sampled
 from fanin.console.state import Console, console_of
@@ -89,7 +88,7 @@ def view(console: Console, frame_id: int, cursor: str | None) -> View:
 
 def frame(request: Request) -> Response:
     console = console_of(request)
-    frame_id, cursor = id_in(request), request.query_params.get("cursor") or None
+    frame_id, cursor = id_in(request), cursor_in(request)
     shown = frame_shown(console, frame_id, cursor)
     live = console.templates.url("live", "frames", frame_id, cursor=cursor)
     return console.page(request, "frame.html", here="frames", shown=shown, live=None if shown.over else live)
@@ -97,15 +96,9 @@ def frame(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    frame_id, cursor = id_in(request), request.query_params.get("cursor") or None
+    frame_id, cursor = id_in(request), cursor_in(request)
     read = partial(view, console, frame_id, cursor)
-    return events(
-        console.feeds,
-        ("frame", frame_id, cursor),
-        read,
-        streams=console.options.streams,
-        headers=request.headers,
-    )
+    return console.follow(request, ("frame", frame_id, cursor), read)
 
 
 ROUTES: Final = (

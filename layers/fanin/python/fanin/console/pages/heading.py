@@ -96,7 +96,7 @@ class Heading:
             return None
         try:
             block, ordinal = parse_item(self.batch.parent_item)
-        except InvalidItemId:  # of a version to come
+        except InvalidItemId:  # written by a later version
             return None
         return Item(block.batch_id, ordinal)
 
@@ -108,12 +108,9 @@ class Heading:
 
     @property
     def stalled_at(self) -> int | None:
-        """When it had been without activity for its ``stall_after``; None if that is not so."""
-        batch = self.batch
-        if batch.state.terminal or not batch.stalls:
-            return None
-        at = batch.touched_at + batch.step + batch.stall_after * 1000
-        return at if at <= self.at else None
+        """When it had been without activity for its ``stall_after``, ms; None if that is not so."""
+        at = None if self.batch.state.terminal else self.batch.quiet_at
+        return None if at is None or at > self.at else at
 
     @property
     def removed_at(self) -> int:
@@ -182,7 +179,7 @@ class Heading:
 
 
 def heading(console: Console, batch_id: int, before: Heading | None = None) -> Heading:
-    """Read it: one status or two; and of an ended batch with failures, one page of redrives.
+    """Read the heading of a batch: one or two statuses, and a page of redrives if it has ended with failures.
 
     Args:
         console: whose service is asked.

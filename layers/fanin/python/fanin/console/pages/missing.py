@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin.console.pages.addresses import cursor_in
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.domain.batch import Mode
 
@@ -17,7 +18,7 @@ ROWS: Final = 100
 
 def missing(request: Request) -> Response:
     console, batch_id = asked(request)
-    cursor = request.query_params.get("cursor") or None
+    cursor = cursor_in(request)
     above = heading(console, batch_id)
     known = above.batch.mode is Mode.EXACT
     found = console.fanin.ledger.missing(batch_id, cursor=cursor, limit=ROWS) if known else None

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin.console.actions.progress import state_of
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.buffers import levels_of
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, Unreadable, console_of
@@ -47,6 +47,7 @@ class Overview:
         running: live batches without trouble, the newest first.
         buffers: how full the first buffers are.
         unreadable: names of those of them that cannot be read.
+        looked_at: how many batches of a state were looked at, at most.
     """
 
     counts: dict[State, tuple[int, bool]]
@@ -54,6 +55,7 @@ class Overview:
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
     unreadable: tuple[str, ...] = ()
+    looked_at: int = COUNTED
 
     @property
     def empty(self) -> bool:
@@ -73,11 +75,11 @@ def trouble(batch: Batch, now: int, *, done: int | None = None, redriven: int = 
     found: list[str] = []
     if batch.state.terminal:
         if batch.state is not State.COMPLETE:
-            found.append(str(batch.state).replace("_", " "))
+            found.append(state_of(batch))
         elif batch.partial:
             found.append("completed with items missing")
     else:
-        if batch.stalls and now >= batch.touched_at + batch.step + batch.stall_after * 1000:
+        if batch.quiet_at is not None and batch.quiet_at <= now:
             found.append("stalled")
         if batch.deadline is not None and now > batch.deadline:
             found.append("past its deadline")
@@ -165,13 +167,7 @@ def home(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    return events(
-        console.feeds,
-        "overview",
-        partial(view, console),
-        streams=console.options.streams,
-        headers=request.headers,
-    )
+    return console.follow(request, "overview", partial(view, console))
 
 
 ROUTES: Final = (

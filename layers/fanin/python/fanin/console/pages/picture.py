@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
+from fanin.console.pages.addresses import natural
 from fanin.console.pages.heading import Heading, page_of
 from fanin.console.pages.progress import Row
 from fanin.console.pictures.bits import Drawing
@@ -21,8 +21,6 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.ids import parse_batch_id
 from fanin.errors import InvalidRequest
 
-DIGITS: Final = 16
-"""Digits that a number in an address may have."""
 _FRAGMENTS: Final = ("path", "drawn", "figures", "table")
 
 
@@ -70,17 +68,9 @@ class Asked:
         query = request.query_params
         return cls(
             parse_batch_id(request.path_params["batch_id"]),
-            _natural("level", query.get("level")),
-            _natural("number", query.get("number")) or 0,
+            natural("level", query.get("level")),
+            natural("number", query.get("number")) or 0,
         )
-
-
-def _natural(name: str, text: str | None) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
-        raise InvalidRequest(f"{name} is a whole number, not {text[:32]!r}")
-    return int(text)
 
 
 def shown(console: Console, batch_id: int, level: int | None = None, number: int = 0) -> Shown:
@@ -127,9 +117,7 @@ def picture(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console, asked = console_of(request), Asked.of(request)
     read = partial(view, console, asked)
-    return events(
-        console.feeds, ("picture", asked), read, streams=console.options.streams, headers=request.headers
-    )
+    return console.follow(request, ("picture", asked), read)
 
 
 ROUTES: Final = (

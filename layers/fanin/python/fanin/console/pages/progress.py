@@ -29,11 +29,16 @@ class Row:
     rate: float | None = None
 
     @property
+    def pending(self) -> int:
+        """Items that are not done; at most so many."""
+        return self.batch.items - (self.done or 0)
+
+    @property
     def left(self) -> float | None:
         """Seconds until it is finished at this rate; None if that is not known."""
         if self.done is None or not self.rate or self.batch.state.terminal:
             return None
-        return (self.batch.items - self.done) / self.rate
+        return self.pending / self.rate
 
 
 def rows_of(console: Console, batches: Sequence[Batch]) -> list[Row]:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin.console.pages.addresses import cursor_in
 from fanin.console.pages.heading import asked, heading, page_of
 
 ROWS: Final = 20
@@ -16,7 +17,7 @@ ROWS: Final = 20
 
 def redrives(request: Request) -> Response:
     console, batch_id = asked(request)
-    cursor = request.query_params.get("cursor") or None
+    cursor = cursor_in(request)
     above = heading(console, batch_id)
     page = console.fanin.redrives.redrives(batch_id, cursor=cursor, limit=ROWS)
     return page_of(request, "redrives.html", "redrives", above, page=page, first_page=cursor is None)

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from fanin.console.pages.addresses import cursor_in
 from fanin.console.pages.directory import Query, registrations
 from fanin.console.state import console_of
 from fanin.domain.routing import Policy
@@ -27,7 +28,7 @@ POLICIES: Final[Mapping[Policy, str]] = {
 
 def routes(request: Request) -> Response:
     console = console_of(request)
-    page = console.fanin.routing.page(cursor=request.query_params.get("cursor") or None, limit=SHOWN)
+    page = console.fanin.routing.page(cursor=cursor_in(request), limit=SHOWN)
     return console.page(
         request, "routes.html", here="routes", page=page, patterns=[_line(one.pattern) for one in page.routes]
     )

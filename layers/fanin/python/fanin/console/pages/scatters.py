@@ -14,7 +14,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.live.feeds import View
-from fanin.console.live.stream import events
 from fanin.console.pages.addresses import id_in
 from fanin.console.pages.batches import SIZES, Place, routes
 from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
@@ -96,8 +95,8 @@ class Shown:
 def scatter_shown(console: Console, batch_id: int, cursors: Cursors) -> Shown:
     """Read what the page shows: four calls.
 
-    The recipients are read in this order, so that one who replies meanwhile is shown twice, and never left
-    out.
+    The recipients are read in this order, so that one who replies between two calls is shown twice, and
+    never left out.
     """
     scatters = console.fanin.scatters
     status = console.calls.submit(scatters.status, batch_id)
@@ -180,13 +179,7 @@ async def live(request: Request) -> Response:
     console = console_of(request)
     batch_id, cursors = id_in(request), Cursors.of(request.query_params)
     read = partial(view, console, batch_id, cursors)
-    return events(
-        console.feeds,
-        ("scatter", batch_id, cursors),
-        read,
-        streams=console.options.streams,
-        headers=request.headers,
-    )
+    return console.follow(request, ("scatter", batch_id, cursors), read)
 
 
 ROUTES: Final = (

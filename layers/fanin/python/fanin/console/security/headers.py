@@ -22,5 +22,7 @@ HEADERS: Final[dict[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+STORED_FOR_A_YEAR: Final = "public, max-age=31536000, immutable"
+"""Cache-Control of static files, whose addresses change with their content."""
 NEVER_STORED: Final = "no-store"
 """Cache-Control of pages: they show what others must not find in a cache."""
