@@ -35,6 +35,7 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(  # noqa: S603 - what it runs is above
         [sys.executable, "-c", SERVES],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
@@ -67,6 +68,9 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         assert live.read(20).startswith(b"retry")
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
+        # Without a word: it has ended the answer that was open
+        assert process.stderr is not None
+        assert "ERROR" not in process.stderr.read()
 
 
 def test_the_first_free_port_is_taken(monkeypatch) -> None:

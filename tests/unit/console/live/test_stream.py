@@ -51,3 +51,17 @@ def test_where_an_answer_cannot_stay_open_it_has_one_view() -> None:
 def test_where_an_answer_cannot_stay_open_trouble_is_told_too() -> None:
     # An answer that is not 200 would make the browser give up.
     assert told(busy, streams=False) == [("trouble", {"text": "busy", "seconds": 5.0})]
+
+
+def test_a_view_that_ends_with_the_console_is_not_over() -> None:
+    async def run() -> list[str]:
+        feeds = Feeds()
+        answer = events(feeds, "a", lambda: View({"a": "1"}, 1), streams=True)
+        parts: list[str] = []
+        async for part in answer.body_iterator:  # type: ignore[attr-defined]
+            parts.append(str(part))
+            if "event: view" in parts[-1]:
+                await feeds.close()
+        return parts
+
+    assert [part.partition("\n")[0] for part in asyncio.run(run())] == ["retry: 5000", "event: view"]

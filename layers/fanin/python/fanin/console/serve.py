@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -84,21 +84,29 @@ def serve(
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             ),
             started,
+            shared.feeds.close,
         )
         server.run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers requests."""
+    """A server that says when it answers requests, and ends answers that stay open before it stops."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, started: Callable[[], None], ending: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(config)
         self._when_started = started
+        self._before_the_end = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._when_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._before_the_end()
+        await super().shutdown(sockets)
 
 
 @contextmanager

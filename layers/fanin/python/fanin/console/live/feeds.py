@@ -70,12 +70,19 @@ class Feeds:
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
         self._sleep = sleep
         self._feeds: dict[Hashable, _Feed] = {}
+        self._closed = False
+
+    async def close(self) -> None:
+        """Let all viewers go, and those who come later."""
+        self._closed = True
+        for feed in list(self._feeds.values()):
+            await feed.end()
 
     def __len__(self) -> int:
         return len(self._feeds)
 
     async def follow(self, key: Hashable, read: Read) -> AsyncIterator[Update]:
-        """What a view shows, whenever that changes, until it is over; or until the viewer leaves.
+        """What a view shows, whenever that changes, until it is over; or until the viewer leaves, or `close`.
 
         Args:
             key: of the view: all who give the same share one reader.
@@ -84,6 +91,8 @@ class Feeds:
         Raises:
             TooManyViews: no other view can be read now.
         """
+        if self._closed:
+            return
         feed = self._feeds.get(key)
         if feed is None:
             if len(self._feeds) >= FEEDS:
@@ -94,6 +103,8 @@ class Feeds:
         try:
             while True:
                 updated = await feed.after(seen, HEARTBEAT)
+                if feed.ended:
+                    return
                 if not updated:
                     yield None
                     continue
@@ -119,6 +130,7 @@ class _Feed:
         self.latest: Update = None
         self.number = 0
         self.viewers = 0
+        self.ended = False
         self._task = asyncio.create_task(self._run())
 
     async def after(self, number: int, seconds: float) -> bool:
@@ -135,6 +147,14 @@ class _Feed:
     def stop(self) -> None:
         """Read no more."""
         self._task.cancel()
+
+    async def end(self) -> None:
+        """Read no more, and tell the viewers that nothing comes any more."""
+        self.stop()
+        async with self._changed:
+            self.ended = True
+            self.number += 1
+            self._changed.notify_all()
 
     async def _run(self) -> None:
         pause, errors = SOONEST, 0

@@ -33,9 +33,12 @@ def events(feeds: Feeds, key: Hashable, read: Read, *, streams: bool) -> Respons
 
     async def told() -> AsyncIterator[str]:
         yield f"retry: {AGAIN_MS}\n\n"
+        over = False
         async for update in feeds.follow(key, read):
+            over = isinstance(update, View) and update.over
             yield _told(update)
-        yield _event("over", {})
+        if over:
+            yield _event("over", {})
 
     return StreamingResponse(told(), media_type=TYPE, headers=headers)
 

@@ -49,6 +49,7 @@ export function follow(address, changed) {
   const shown = new Map();
   let source = null;
   let over = false;
+  let answered = true;
 
   function open() {
     source = new EventSource(address);
@@ -66,22 +67,30 @@ export function follow(address, changed) {
       source.close();
       state.textContent = "Ended: nothing here changes any more.";
     });
-    source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED && !over) {
-        state.textContent = "The console does not answer. Is it still running? Load the page again.";
-      }
+    source.addEventListener("open", () => { answered = true; });
+    source.addEventListener("error", (event) => {
+      if (over) return;
+      // An answer that ends is an error, too, and the browser then asks again by itself.
+      const lost = event.target.readyState === EventSource.CLOSED;
+      if (lost) state.textContent = "The console does not answer. Is it still running? Load the page again.";
+      else if (!answered) state.textContent = "The console does not answer. Is it still running? Trying again.";
+      answered = false;
     });
+  }
+
+  function close() {
+    source?.close();
+    source = null;
   }
 
   function look() {
     if (over) return;
-    if (document.hidden) {
-      source?.close();
-      source = null;
-    } else if (!source) open();
+    if (document.hidden) close();
+    else if (!source) open();
   }
 
   document.addEventListener("visibilitychange", look);
-  addEventListener("pagehide", () => source?.close());
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", look); // a browser may keep the page that somebody leaves, and show it again
   look();
 }
