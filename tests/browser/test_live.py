@@ -20,7 +20,9 @@ WATCH: Final = """parts => {
   window.changed = {elements: [], texts: 0};
   const observer = new MutationObserver(all => all.forEach(({type, addedNodes, removedNodes}) => {
     if (type !== 'childList') changed.texts += 1;
-    for (const node of [...addedNodes, ...removedNodes]) changed.elements.push(node.outerHTML ?? node.nodeValue);
+    for (const node of [...addedNodes, ...removedNodes]) {
+      changed.elements.push(node.outerHTML ?? node.nodeValue);
+    }
   }));
   for (const part of document.querySelectorAll(parts)) {
     observer.observe(part, {childList: true, subtree: true, characterData: true, attributes: true});
