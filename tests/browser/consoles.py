@@ -1,15 +1,16 @@
-"""A console over a service in memory, on a port of this machine."""
+"""A console on a port of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
+from fanin.app.api import Fanin
 from fanin.console import Options, console
 from fanin.console.security.guard import LAUNCH
 from fanin.console.state import Console
@@ -34,13 +35,24 @@ class Served:
         return f"{self.url}{path}?{LAUNCH}={self.console.sessions.launch()}"
 
 
-@contextmanager
-def console_of(service: InMemoryService, **options: Any) -> Iterator[Served]:
-    """Serve the console of a service as ``fanin ui`` does; its clock is the service's.
+def console_of(service: InMemoryService, **options: Any) -> AbstractContextManager[Served]:
+    """Serve the console of a service in memory; its clock is the service's.
 
     Args:
         service: what it shows.
         options: of the console. Without ``sessions=True`` it answers any browser.
+    """
+    return console_over(service.services, service.clock.now, **options)
+
+
+@contextmanager
+def console_over(fanin: Fanin, now: Callable[[], int] | None = None, **options: Any) -> Iterator[Served]:
+    """Serve a console as ``fanin ui`` does, but to any browser.
+
+    Args:
+        fanin: the services that it shows.
+        now: tells the time, ms since the epoch; the machine's by default.
+        options: of the console.
     """
     made: list[Starlette] = []
 
@@ -52,7 +64,7 @@ def console_of(service: InMemoryService, **options: Any) -> Iterator[Served]:
             "caller": "ada",
             "sessions": False,
         }
-        made.append(console(service.services, Options(**{**given, **options}), now=service.clock.now))
+        made.append(console(fanin, Options(**{**given, **options}), now=now))
         return made[0]
 
     async def ending() -> None:

@@ -201,6 +201,18 @@ class TestCalls:
         watched.read()
         assert calls.count("diagnostics.why") == 2
 
+    def test_a_batch_that_counts_as_stalled_is_diagnosed_at_once(self, service, reader) -> None:
+        # Given a batch that counts as stalled sooner than others seem quiet
+        batch = service.tracker.open(stall_after=10)
+        service.tracker.add(batch.batch_id, 5)
+        watched = reader(batch.batch_id)
+        assert watched.read().diagnosis is None
+        # When it is stalled
+        service.advance(milliseconds(batch.step + 10_000))
+        # Then its page says why
+        assert batch.step + 10_000 < QUIET_MS
+        assert watched.read().diagnosis is not None
+
     def test_a_batch_that_makes_progress_again_is_not_said_to_be_in_trouble(self, service, reader) -> None:
         batch_id, group = batch_of(service, 100)
         watched = reader(batch_id)

@@ -26,7 +26,7 @@ from fanin.console.pages import picture
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.pictures.progress import Plot, plot
 from fanin.console.state import Console
-from fanin.domain.batch import Batch, Mode
+from fanin.domain.batch import Mode
 from fanin.domain.diagnosis import Diagnosis
 from fanin.domain.reports import ErrorGroup, Missing
 
@@ -191,17 +191,18 @@ class Reader:
         return Details(groups[:GROUPS], len(groups[GROUPS:]), found.cursor is not None, missing)
 
     def _diagnose(self, above: Heading, now: int, every: int) -> None:
-        if not self._in_trouble(above.batch, now):
+        if not self._in_trouble(above, now):
             self._diagnosis = None
         elif self._diagnosis is None or now - self._diagnosed_at >= every:
             self._diagnosis = self._console.fanin.diagnostics.why(self._batch_id)
             self._diagnosed_at = now
 
-    def _in_trouble(self, batch: Batch, now: int) -> bool:
+    def _in_trouble(self, above: Heading, now: int) -> bool:
         """Whether it is worth asking why the batch is not finished."""
+        batch = above.batch
         if batch.state.terminal or not batch.items:
             return False
-        if batch.failed or batch.held:
+        if batch.failed or batch.held or above.stalled_at is not None:
             return True
         samples = self._console.samples.of(self._batch_id)
         unchanged = takewhile(lambda one: one.done == samples[-1].done, reversed(samples))
