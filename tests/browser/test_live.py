@@ -190,7 +190,7 @@ def test_a_page_says_that_the_console_was_stopped(
         live(page)
         running.close()
         expect(page.locator("#live-state")).to_have_text(
-            "The console does not answer. Is it still running? Trying again.", timeout=15_000
+            "The console does not answer. Is it still running? Trying again."
         )
 
 
