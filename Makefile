@@ -32,10 +32,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
-	synth dist clean
+	screenshots synth dist clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv and install everything into it (all other targets do so, too)
 
@@ -153,6 +153,9 @@ $(SPARK35)/.ready: | $(READY)
 
 compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest version supported; needs Python 3.11
 	$(SPARK35)/bin/python -m pytest -m 'not soak' tests/spark tests/unit/spark
+
+screenshots: $(READY) ## take the pictures of the documentation again
+	$(BIN)/python -m tests.browser.screenshots
 
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py

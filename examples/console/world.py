@@ -57,12 +57,21 @@ class World:
         tracker: of a stack whose queues this process may create.
         airports: rows of the catalog.
         pause: seconds that the work on one row takes; there is something to see only if it takes time.
+        patience: how long nothing may happen to the invoices until they count as stalled.
     """
 
-    def __init__(self, tracker: Tracker, *, airports: int = 6_000, pause: float = 0.05) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        *,
+        airports: int = 6_000,
+        pause: float = 0.05,
+        patience: timedelta = timedelta(seconds=60),
+    ) -> None:
         self._tracker = tracker
         self._airports = airports
         self._pause = pause
+        self._patience = patience
         self._over = threading.Event()
         self._seen: set[str] = set()
         self._threads = ThreadPoolExecutor(24, thread_name_prefix="world")
@@ -158,7 +167,7 @@ class World:
         self._consume(self._send(ORDERS, orders, on_failure="hold"), pay, workers=2)
 
     def _invoices(self) -> None:
-        self._send(INVOICES, ({"invoice": number} for number in range(40)), stall_after=timedelta(seconds=60))
+        self._send(INVOICES, ({"invoice": number} for number in range(40)), stall_after=self._patience)
 
     def _prices(self) -> None:
         batch = self._tracker.open(user_key=PRICES, metadata={"team": "data"})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.faults import Faults
@@ -21,6 +21,7 @@ from tests.browser.views import Motion, Scheme, View
 from tests.browser.visits import Visit
 
 HERE: Final = Path(__file__).parent
+expect.set_options(timeout=15_000)  # milliseconds; a busy machine takes its time
 
 
 @pytest.fixture(scope="session")

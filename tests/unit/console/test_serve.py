@@ -73,6 +73,9 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         assert live.read(20).startswith(b"retry")
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
+        # Without a word: it has ended the answer that was open
+        assert process.stderr is not None
+        assert "ERROR" not in process.stderr.read()
 
 
 def test_an_impatient_ctrl_c_is_no_error() -> None:

@@ -128,7 +128,7 @@ class TestSigning:
         for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-        with pytest.raises(NotConfigured, match="set AWS_REGION"):
+        with pytest.raises(NotConfigured, match="set AWS_DEFAULT_REGION"):
             SigV4(boto3.Session("AKID", "SECRET"))(Request("GET", "https://api.example.com", {}, None))
 
     def test_a_bearer_token_is_asked_for_each_request(self):

@@ -237,3 +237,21 @@ def test_only_so_many_views_are_read_at_a_time() -> None:
             await view.aclose()
 
     asyncio.run(run())
+
+
+def test_closing_lets_viewers_go_and_reads_no_more() -> None:
+    async def run() -> None:
+        # Given two viewers of a view that is not over
+        clock, reads = Clock(stop_at=1), Reads(1)
+        feeds = Feeds(clock.sleep)
+        viewers = [feeds.follow("a", reads) for _ in range(2)]
+        for viewer in viewers:
+            assert texts([await anext(viewer)]) == ["1"]
+        # When the feeds are closed
+        feeds.close()
+        # Then both viewers have reached the end, and nobody gets anything any more
+        assert [[update async for update in viewer] for viewer in viewers] == [[], []]
+        assert [update async for update in feeds.follow("a", reads)] == []
+        assert (len(feeds), reads.count) == (0, 1)
+
+    asyncio.run(run())

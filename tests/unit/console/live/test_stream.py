@@ -96,3 +96,17 @@ def test_a_browser_asks_later_and_later_while_the_service_is_overloaded() -> Non
 @pytest.mark.parametrize("last", ["x", "0.0", "0" * 16 + ".1000", "0123456789abcdef.-1", "\xb2" * 16 + ".1"])
 def test_an_id_that_is_not_its_own_is_ignored(last) -> None:
     assert asked_again(over, last)[0] == 5_000
+
+
+def test_a_view_that_ends_with_the_console_is_not_over() -> None:
+    async def run() -> list[str]:
+        feeds = Feeds()
+        answer = events(feeds, "a", lambda: View({"a": "1"}, 1), streams=True)
+        parts: list[str] = []
+        async for part in answer.body_iterator:  # type: ignore[attr-defined]
+            parts.append(str(part))
+            if "event: view" in parts[-1]:
+                feeds.close()
+        return parts
+
+    assert [part.partition("\n")[0] for part in asyncio.run(run())] == ["retry: 5000", "event: view"]

@@ -149,7 +149,7 @@ def translated() -> Iterator[None]:
             f"no AWS credentials were found: {error}; set them in the environment or a profile"
         ) from error
     except exceptions.NoRegionError as error:
-        raise NotConfigured("no AWS region is set; set AWS_REGION") from error
+        raise NotConfigured("no AWS region is set; set AWS_DEFAULT_REGION") from error
     except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
         raise ServiceUnavailable(f"no answer from AWS: {error}; try again") from error
 

@@ -139,7 +139,7 @@ class SigV4:
                 "no AWS credentials found to sign with; run `aws configure` or set AWS_PROFILE"
             )
         if region is None:
-            raise NotConfigured("the AWS region to sign requests for is not known; set AWS_REGION")
+            raise NotConfigured("the AWS region to sign requests for is not known; set AWS_DEFAULT_REGION")
         signed = AWSRequest(
             request.method, request.url, headers=dict(request.headers), data=request.body or b""
         )

@@ -73,12 +73,19 @@ class Feeds:
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
         self._sleep = sleep
         self._feeds: dict[Hashable, _Feed] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Let all viewers go, and those who come later."""
+        self._closed = True
+        for feed in list(self._feeds.values()):
+            feed.end()
 
     def __len__(self) -> int:
         return len(self._feeds)
 
     async def follow(self, key: Hashable, read: Read) -> AsyncIterator[Update]:
-        """What a view shows, whenever that changes, until it is over; or until the viewer leaves.
+        """What a view shows, whenever that changes, until it is over; or until the viewer leaves, or `close`.
 
         Args:
             key: of the view: all who give the same share one reader.
@@ -88,11 +95,9 @@ class Feeds:
             TooManyViews: no other view can be read now.
             Exception: whatever has ended the reader; all who look are told, and who looks next has another.
         """
-        feed = self._feeds.get(key)
-        if feed is None or feed.fault is not None:
-            if feed is None and len(self._feeds) >= FEEDS:
-                raise TooManyViews(f"{FEEDS} views are open already; close some of them")
-            feed = self._feeds[key] = _Feed(read, self._sleep)
+        if self._closed:
+            return
+        feed = self._reader(key, read)
         feed.viewers += 1
         seen = 0
         try:
@@ -101,6 +106,8 @@ class Feeds:
                 if feed.fault is not None:
                     yield Trouble(FAULT, AGAIN_AFTER_FAULT)
                     raise feed.fault
+                if feed.ended:
+                    return
                 if not updated:
                     yield None
                     continue
@@ -114,6 +121,15 @@ class Feeds:
                 feed.stop()
                 if self._feeds.get(key) is feed:
                     del self._feeds[key]
+
+    def _reader(self, key: Hashable, read: Read) -> _Feed:
+        """The reader of a view; another one if there is none, or if it has failed."""
+        feed = self._feeds.get(key)
+        if feed is None or feed.fault is not None:
+            if feed is None and len(self._feeds) >= FEEDS:
+                raise TooManyViews(f"{FEEDS} views are open already; close some of them")
+            feed = self._feeds[key] = _Feed(read, self._sleep)
+        return feed
 
 
 class _Feed:
@@ -136,6 +152,7 @@ class _Feed:
         self.number = 0
         self.viewers = 0
         self.fault: BaseException | None = None
+        self.ended = False
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(self._ended)
 
@@ -151,6 +168,13 @@ class _Feed:
     def stop(self) -> None:
         """Read no more."""
         self._task.cancel()
+
+    def end(self) -> None:
+        """Read no more, and tell the viewers that nothing comes any more."""
+        self.stop()
+        self.ended = True
+        self.number += 1
+        self._wake()
 
     async def _run(self) -> None:
         pause, errors = SOONEST, 0

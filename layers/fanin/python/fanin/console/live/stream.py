@@ -43,12 +43,14 @@ def events(
 
     async def told() -> AsyncIterator[str]:
         yield f"retry: {AGAIN_MS}\n\n"
+        over = False
         try:
             async for update in feeds.follow(key, read):
+                over = isinstance(update, View) and update.over
                 yield _told(update)
         except FaninError as refusal:  # the answer has begun; a browser asks again by itself
             yield _told(Trouble(str(refusal), AGAIN_MS / 1000))
-        else:
+        if over:
             yield _event("over", {})
 
     return StreamingResponse(told(), media_type=TYPE, headers=more)

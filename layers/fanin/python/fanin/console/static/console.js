@@ -22,7 +22,7 @@ function age() {
   for (const time of document.querySelectorAll("time[data-at]")) {
     const passed = (Date.now() - Number(time.dataset.at)) / 1000;
     const text = passed >= 0 ? `${span(passed)} ago` : `in ${span(-passed)}`;
-    if (time.textContent !== text) time.textContent = text;
+    if (time.firstChild.nodeValue !== text) time.firstChild.nodeValue = text;
   }
 }
 

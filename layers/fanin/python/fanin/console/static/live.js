@@ -51,6 +51,7 @@ export function follow(address, changed) {
   let source = null;
   let over = false;
   let later = 0;
+  let answered = true;
 
   function open() {
     source = new EventSource(address);
@@ -68,25 +69,36 @@ export function follow(address, changed) {
       source.close();
       state.textContent = "Ended: nothing here changes any more.";
     });
-    source.addEventListener("error", () => {
-      // A browser asks again by itself if a connection breaks, but not after an answer such as 429 or 503.
-      if (source?.readyState !== EventSource.CLOSED || over) return;
-      source = null;
-      state.textContent = `The console does not answer. Trying again in ${AGAIN_SECONDS} s.`;
-      clearTimeout(later);
-      later = setTimeout(look, AGAIN_SECONDS * 1000);
+    source.addEventListener("open", () => { answered = true; });
+    source.addEventListener("error", (event) => {
+      if (over) return;
+      // A browser asks again by itself if a connection breaks or ends, but not after an answer such as 429 or 503.
+      const lost = event.target.readyState === EventSource.CLOSED;
+      if (lost) {
+        source = null;
+        state.textContent = `The console does not answer. Is it still running? Trying again in ${AGAIN_SECONDS} s.`;
+        clearTimeout(later);
+        later = setTimeout(look, AGAIN_SECONDS * 1000);
+      } else if (!answered) {
+        state.textContent = "The console does not answer. Is it still running? Trying again.";
+      }
+      answered = false;
     });
+  }
+
+  function close() {
+    source?.close();
+    source = null;
   }
 
   function look() {
     if (over) return;
-    if (document.hidden) {
-      source?.close();
-      source = null;
-    } else if (!source) open();
+    if (document.hidden) close();
+    else if (!source) open();
   }
 
   document.addEventListener("visibilitychange", look);
-  addEventListener("pagehide", () => source?.close());
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", look); // a browser may keep the page that somebody leaves, and show it again
   look();
 }

@@ -1,0 +1,93 @@
+"""Every page of the console is accessible in both schemes, fits into each screen, and is small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from fanin.testing import InMemoryService
+from tests.browser.axe import accessible
+from tests.browser.consoles import Served, console_of
+from tests.browser.faults import Faults
+from tests.browser.gallery import Gallery
+from tests.browser.views import HEIGHTS
+
+LARGEST: Final = 100_000
+"""Bytes of a page."""
+EXAMPLE: Final = Gallery(InMemoryService())
+"""A gallery has the same pages each time; this one is only asked for their names."""
+
+
+@pytest.fixture(scope="module")
+def gallery() -> Gallery:
+    return Gallery(InMemoryService())
+
+
+@pytest.fixture(scope="module")
+def served(gallery: Gallery) -> Iterator[Served]:
+    with console_of(gallery.service, write=True) as served:
+        yield served
+
+
+def looks_right(page: Page) -> None:
+    """Assert that a page is accessible in both schemes, and that it fits into a small and a large screen."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        accessible(page)
+    for width, height in HEIGHTS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        needed = page.evaluate("document.documentElement.scrollWidth")
+        assert needed <= width, f"{page.url} is {needed} pixels wide on a screen of {width}"
+
+
+@pytest.mark.parametrize("name", EXAMPLE.pages())
+def test_a_page_is_accessible_fits_and_is_small(
+    page: Page, served: Served, gallery: Gallery, name: str
+) -> None:
+    answer = page.goto(served.url + gallery.pages()[name])
+    assert answer is not None
+    assert len(answer.body()) < LARGEST
+    assert page.title().endswith(" · fanin · fanin")
+    expect(page.locator("h1")).to_have_count(1)
+    looks_right(page)
+
+
+@pytest.mark.parametrize("name", EXAMPLE.questions())
+def test_a_question_is_accessible_and_fits(page: Page, served: Served, gallery: Gallery, name: str) -> None:
+    page.goto(served.url + gallery.questions()[name])
+    looks_right(page)
+
+
+@pytest.mark.parametrize("name", EXAMPLE.errors())
+def test_an_error_is_accessible_and_fits(
+    page: Page, served: Served, gallery: Gallery, faults: Faults, name: str
+) -> None:
+    path, status = gallery.errors()[name]
+    faults.expect(f"answer {status}", "console: Failed to load resource")
+    page.goto(served.url + path)
+    looks_right(page)
+
+
+def test_an_outcome_and_the_log_are_accessible_and_fit(page: Page, served: Served, gallery: Gallery) -> None:
+    page.goto(served.url + gallery.questions()["verify"])
+    page.locator("form.do button").click()
+    expect(page.locator("h1")).to_have_text("Done")
+    looks_right(page)
+    page.goto(served.url + "/log")
+    expect(page.locator("table.log tbody tr").first).to_contain_text("Verify")
+    looks_right(page)
+
+
+def test_a_read_only_console_says_so_where_a_button_would_lead(
+    page: Page, gallery: Gallery, faults: Faults
+) -> None:
+    faults.expect("answer 403", "console: Failed to load resource")
+    with console_of(gallery.service) as served:
+        page.goto(served.url + gallery.questions()["close"])
+        expect(page.locator("main")).to_contain_text("--write")
+        looks_right(page)
+        page.goto(served.url + gallery.pages()["held"])
+        expect(page.locator("main").get_by_role("link", name="Release")).to_have_count(0)
