@@ -23,7 +23,8 @@ def told(read: Read, *, streams: bool) -> list[tuple[str, Any]]:
         assert answer.media_type == "text/event-stream"
         if not streams:
             return bytes(answer.body).decode()
-        return "".join([str(part) async for part in answer.body_iterator])  # type: ignore[attr-defined]
+        parts = [str(part) async for part in answer.body_iterator]  # type: ignore[attr-defined]
+        return "".join(parts).encode().decode()
 
     blocks = [block.split("\n") for block in asyncio.run(run()).split("\n\n") if block]
     assert blocks.pop(0) == ["retry: 5000"]
@@ -61,3 +62,9 @@ def test_a_view_too_many_is_told_in_its_answer(monkeypatch) -> None:
     ((name, data),) = told(over, streams=True)
     assert (name, data["seconds"]) == ("trouble", 5.0)
     assert "close some" in data["text"]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_text_that_utf8_cannot_carry_is_told(streams) -> None:
+    ((_, shown), _) = told(lambda: View({"a": "x\udc00"}, 1, over=True), streams=streams)
+    assert shown == {"a": "x\udc00"}
