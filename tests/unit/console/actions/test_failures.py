@@ -207,6 +207,23 @@ class TestRelease:
         assert "no held item matches" in text_of(person.send(form_of(asked)))
         assert makes.ledger.status(batch.batch_id).batch.held == 2
 
+    def test_going_on_keeps_to_what_was_chosen(
+        self, person: Person, makes: Makes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given more held items of one error than one press goes through, and others behind them
+        monkeypatch.setattr(paging, "PAGES", 2)
+        batch, items = makes.batch(2_500, on_failure="hold")
+        for first in range(0, 2_100, 700):
+            makes.fail(dict.fromkeys(items[first : first + 700], "no price"))
+        makes.fail(dict.fromkeys(items[2_100:], "no stock"))
+        error = next(one.error for one in makes.tracker.errors(batch.batch_id) if "price" in one.error)
+        # When they are given up, press by press
+        answer = person.send(form_of(person.look(path(batch.batch_id, "release", error=error))))
+        while buttons_of(answer):
+            answer = person.send(form_of(answer))
+        # Then the others are still held
+        assert makes.ledger.status(batch.batch_id, exact=True).batch.failed == 2_100
+
     def test_more_than_one_press_takes_goes_on(
         self, person: Person, makes: Makes, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -81,6 +81,19 @@ def test_a_viewer_gets_what_changes_until_it_is_over() -> None:
     asyncio.run(run())
 
 
+def test_a_view_that_is_over_is_not_read_any_more() -> None:
+    async def run() -> None:
+        # Given a viewer that has not taken note of the end yet
+        feeds, reads = Feeds(lambda _: asyncio.sleep(0)), Reads(1, over_at=1)
+        async with aclosing(feeds.follow("a", reads)) as told:
+            await anext(told)
+            # When time passes, then nobody reads
+            await asyncio.sleep(0.05)
+            assert reads.count == 1
+
+    asyncio.run(run())
+
+
 def test_all_viewers_of_a_view_share_one_reader() -> None:
     async def run() -> None:
         # Given a view that never changes

@@ -24,7 +24,8 @@ def told(read: Read, *, streams: bool) -> list[tuple[str, Any]]:
         assert answer.media_type == "text/event-stream"
         if not streams:
             return bytes(answer.body).decode()
-        return "".join([str(part) async for part in answer.body_iterator])  # type: ignore[attr-defined]
+        parts = [str(part) async for part in answer.body_iterator]  # type: ignore[attr-defined]
+        return "".join(parts).encode().decode()
 
     blocks = [block.split("\n") for block in asyncio.run(run()).split("\n\n") if block]
     assert blocks.pop(0)[0] == "retry: 5000"
@@ -110,3 +111,9 @@ def test_a_view_that_ends_with_the_console_is_not_over() -> None:
         return parts
 
     assert [part.partition("\n")[0] for part in asyncio.run(run())] == ["retry: 5000", "event: view"]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_text_that_utf8_cannot_carry_is_told(streams) -> None:
+    ((_, shown), _) = told(lambda: View({"a": "x\udc00"}, 1, over=True), streams=streams)
+    assert shown == {"a": "x\udc00"}

@@ -110,6 +110,17 @@ def test_a_search_for_a_number_goes_to_the_batch(browse) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/batches/42")
 
 
+def test_a_search_for_a_number_finds_a_user_key(service, browse) -> None:
+    # Given batches whose user keys are dates
+    service.tracker.open(user_key="20261124")
+    wanted = service.tracker.open(user_key="20261125")
+    # When one is searched for, then the list has it
+    answer = browse().get("/batches?search=20261125")
+    assert answer.status_code == 200
+    assert f'href="/batches/{wanted.batch_id}"' in answer.text
+    assert "20261124" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("sort", "order"),
     [("items", ["c", "b", "a"]), ("created", ["c", "b", "a"]), ("failed", ["b", "a", "c"])],

@@ -8,7 +8,8 @@ from starlette.testclient import TestClient
 
 from fanin import Failure
 from fanin.console import Options, console
-from fanin.console.pages.heading import COUNTED, TABS
+from fanin.console.pages.heading import COUNTED, TABS, Heading
+from fanin.console.pages.progress import Row
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import OpenBatch
 from fanin.domain.failures import KeptMessage
@@ -185,6 +186,16 @@ def test_a_batch_without_activity_is_said_to_be_stalled(service, browse) -> None
     assert "stalled" not in browser.get(f"/batches/{batch.id}").text
     service.advance(timedelta(minutes=20))
     assert "stalled: last activity" in text_of(browser.get(f"/batches/{batch.id}").text)
+
+
+def test_activity_that_may_not_be_noted_yet_is_no_stall(service) -> None:
+    # Given a batch whose activity is noted in steps
+    batch = service.tracker.open(stall_after=timedelta(minutes=10))
+    assert batch.step
+    # Then it is stalled only when it surely was without activity for so long
+    at = batch.touched_at + batch.step + 600_000
+    assert Heading(Row(batch, 0), at - 1).stalled_at is None
+    assert Heading(Row(batch, 0), at).stalled_at == at
 
 
 def test_relations_are_links(service, browse) -> None:

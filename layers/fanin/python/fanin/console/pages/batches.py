@@ -186,13 +186,20 @@ def view(console: Console, query: Query) -> View:
     return View({"batches": html}, facts)
 
 
+def _names_batch(console: Console, text: str) -> bool:
+    """Whether a search is for the batch with an id. A user key may be a number, too."""
+    if not (text.isascii() and text.isdigit()):
+        return False
+    return not console.fanin.ledger.list(None, user_key=text, limit=1).batches
+
+
 def routes(place: Place) -> tuple[Route, Route]:
     """The routes of a list of batches: its pages, and what changes in them."""
 
     def page(request: Request) -> Response:
         console = console_of(request)
         query = Query.of(request.query_params, place)
-        if query.search.isascii() and query.search.isdigit():
+        if _names_batch(console, query.search):
             return RedirectResponse(console.templates.url(place.name, query.search), 303)
         return console.page(
             request,
