@@ -91,7 +91,8 @@ def test_the_environment_is_what_the_library_reads(shop):
     # Some belong to functions, the profile to a person; and the API would take precedence over the tables.
     own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
     webhooks = {names.ENV_WEBHOOK_HOSTS, names.ENV_WEBHOOK_SECRET_ARN, names.ENV_WEBHOOK_LOOPBACK}
-    others = {*own, *webhooks, names.ENV_PROFILE, names.ENV_API_URL}
+    console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE}
+    others = {*own, *webhooks, *console, names.ENV_PROFILE, names.ENV_API_URL}
     assert set(tracker.environment) == known - others
 
 

@@ -7,7 +7,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.eventbridge import EventBridgeEvents
-from fanin.app.ledger import notices
+from fanin.app.ledger import end_events
 from fanin.app.ports.events import Event
 from fanin.domain.acks import Failure
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
@@ -55,8 +55,8 @@ class Bus:
 def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
     # Given as many failures as an event lists, with reasons of four-byte characters, as long as it quotes
     world, bus = World(), Bus()
-    batch, (group,) = world.batch(notices.LISTED)
-    world.ledger.fail([Failure(item, "\N{ONCOMING AUTOMOBILE}" * notices.QUOTED) for item in group])
+    batch, (group,) = world.batch(end_events.LISTED)
+    world.ledger.fail([Failure(item, "\N{ONCOMING AUTOMOBILE}" * end_events.QUOTED) for item in group])
     world.ledger.close(batch.batch_id)
     world.ledger.announce(world.row(batch))
     (event,) = world.memory.events.published
