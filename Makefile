@@ -101,7 +101,7 @@ $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
 test: $(CLASSES) ## all tests, including the whole service on the emulator
 	$(TEST) --maxprocesses 4 $(FAST)
 	$(TEST) --maxprocesses 2 tests/e2e
-	$(TEST) --maxprocesses 2 tests/browser
+	FANIN_SCREENSHOTS=1 $(TEST) --maxprocesses 2 tests/browser
 	$(TEST) --maxprocesses 2 --no-loadscope-reorder tests/spark
 
 check: lint ## lint and unit tests; run this before a commit

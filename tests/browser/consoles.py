@@ -67,8 +67,8 @@ def console_over(fanin: Fanin, now: Callable[[], int] | None = None, **options: 
         made.append(console(fanin, Options(**{**given, **options}), now=now))
         return made[0]
 
-    async def ending() -> None:
-        await made[0].state.console.feeds.close()
+    def ending() -> None:
+        made[0].state.console.feeds.close()
 
     with served(application, ending) as url:
         yield Served(url, made[0].state.console)

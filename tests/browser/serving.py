@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -16,9 +16,7 @@ START_SECONDS: Final = 10.0
 
 
 @contextmanager
-def served(
-    application: Callable[[str], ASGIApp], ending: Callable[[], Awaitable[None]] | None = None
-) -> Iterator[str]:
+def served(application: Callable[[str], ASGIApp], ending: Callable[[], None] | None = None) -> Iterator[str]:
     """Run an application on a free port until the block ends.
 
     Args:
@@ -47,11 +45,11 @@ def served(
 
 
 class _Server(uvicorn.Server):
-    ending: Callable[[], Awaitable[None]] | None = None
+    ending: Callable[[], None] | None = None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.ending:
-            await self.ending()
+            self.ending()
         await super().shutdown(sockets)
 
 
