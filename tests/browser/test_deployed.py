@@ -17,15 +17,19 @@ from playwright.sync_api import Locator, Page, expect
 
 import fanin
 from examples.console.world import CATALOG, INVOICES, ORDERS, PRICES, World
-from fanin import Failure, Tracker
+from fanin import Failure, TargetState, Tracker
+from fanin.app.targets.records import change, read_targets
 from fanin.console.pages import overview
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
+from fanin.entry.settings import Settings
+from fanin.entry.wiring import connect
 from fanin.local import Stack
 from tests.browser.axe import accessible
 from tests.browser.consoles import Served, console_over
 from tests.browser.faults import Faults
 from tests.e2e.conftest import caller, channel, new_tracker, policies_enforced, tracker
+from tests.e2e.deployment import eventually
 
 pytestmark = pytest.mark.emulator
 
@@ -174,6 +178,31 @@ def test_every_other_button_does_what_it_says(
     # And the log says that all was done
     go_to(page, "Log")
     expect(page.locator("table.log .result")).to_have_text(["done"] * 5)
+
+
+def test_a_parked_target_is_told_again(
+    page: Page, served: Served, tracker: Tracker, channel: Callable[[], str], local_environment: None
+) -> None:
+    # Given a batch whose target could not be told for a day, because its queue was gone
+    gone = channel()
+    told = tracker.open(user_key="told", on_end=[{"type": "sqs", "queue_url": gone}])
+    tracker.sqs.delete_queue(QueueUrl=gone)
+    tracker.close(told.batch_id)
+    records = connect(Settings.from_env()).records
+
+    def parked() -> bool:
+        (kept,) = read_targets(records, told.batch_id, [0])
+        return bool(kept.attempts) and change(records, told.batch_id, kept, state=TargetState.PARKED) is None
+
+    eventually(parked)
+    # When an operator has it told again
+    page.goto(served.url)
+    page.locator("#find").fill("told")
+    page.locator("#find").press("Enter")
+    page.locator("main").get_by_role("link", name="told", exact=True).click()
+    press(page, "Tell targets again", "Tell 1 target again", "1 target is told again")
+    # Then it is tried once more
+    eventually(lambda: tracker.targets(told.batch_id)[0].attempts > 1)
 
 
 def test_the_command_serves_it_with_the_callers_keys_and_shows_none(
