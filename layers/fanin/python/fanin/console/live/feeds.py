@@ -142,6 +142,7 @@ class _Feed:
         number: how often something was told.
         viewers: how many look.
         fault: what has ended the reader; None if nothing has.
+        ended: whether nothing comes any more, because the console stops.
     """
 
     def __init__(self, read: Read, sleep: Sleep) -> None:
@@ -158,7 +159,7 @@ class _Feed:
 
     async def after(self, number: int, seconds: float) -> bool:
         """Wait for an update later than that of a number; False if none came within the time."""
-        if self.number == number and self.fault is None:
+        if self.number == number and self.fault is None and not self.ended:
             try:
                 await asyncio.wait_for(self._news.wait(), seconds)
             except TimeoutError:
@@ -173,7 +174,6 @@ class _Feed:
         """Read no more, and tell the viewers that nothing comes any more."""
         self.stop()
         self.ended = True
-        self.number += 1
         self._wake()
 
     async def _run(self) -> None:

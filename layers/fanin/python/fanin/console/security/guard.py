@@ -51,7 +51,8 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 headers.setdefault("Cache-Control", NEVER_STORED)
-                _stay(Request(scope).url, headers)
+                if "location" in headers:
+                    _stay(Request(scope).url, headers)
             await send(message)
 
         refusal = self._refusal(Request(scope))
@@ -88,7 +89,7 @@ class Guard:
 def _stay(asked: URL, headers: MutableHeaders) -> None:
     """Redirect within the console by path alone: a proxy in front may have another name for this host."""
     here = f"{asked.scheme}://{asked.netloc}/"
-    if headers.get("location", "").startswith(here):
+    if headers["location"].startswith(here):
         headers["Location"] = "/" + headers["location"].removeprefix(here).lstrip("/\\")
 
 
