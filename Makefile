@@ -39,13 +39,13 @@ help: ## list the targets
 
 setup: $(READY) ## create .venv and install everything into it (all other targets do so, too)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml infra/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'fanin needs Python 3.11 or later; say which one: make PYTHON=python3.11' >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv || $(PYTHON) -m virtualenv --clear .venv \
 		|| { echo 'cannot create a virtual environment; on Debian and Ubuntu run: apt-get install python3-venv' >&2; exit 1; }
 	@echo 'installing into .venv; this takes some minutes, once'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable infra
 	@command -v node > /dev/null || $(MAKE) --no-print-directory $(BIN)/node
 	@$(BIN)/python -m tests.npm
 	@touch $@

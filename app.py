@@ -6,7 +6,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import cdk_nag
 
-from infra import FaninStack, PipelineStack, Settings
+from fanin_cdk import FaninStack, PipelineStack, Settings
 
 # The CDK command line reads cdk.json; `python app.py` alone should see the same context.
 CONTEXT = json.loads(Path(__file__).with_name("cdk.json").read_text())["context"]

@@ -15,8 +15,8 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from fanin import names
-from infra import FaninTracker, FanOutAndWait, TrackedQueue
-from infra.layers import RUNTIME, architecture
+from fanin_cdk import FaninTracker, FanOutAndWait, TrackedQueue
+from fanin_cdk.layers import RUNTIME, architecture
 
 CONSUMER = Path(__file__).with_name("consumer")
 OPENER = Path(__file__).with_name("opener")

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
-sys.path.insert(
-    0, str(Path(__file__).resolve().parents[2])
-)  # infra is a folder of the checkout, not an installed package
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the examples are not installed
 
 from examples.fleet.stack import FleetStack
-from infra import FaninStack, Settings
+from fanin_cdk import FaninStack, Settings
 
 
 def main() -> None:

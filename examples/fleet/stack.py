@@ -11,7 +11,7 @@ from constructs import Construct
 
 from examples.fleet.wording import APP, CHANNELS, TOPIC
 from fanin import names
-from infra import FaninTracker
+from fanin_cdk import FaninTracker
 
 OFFICE = ("POST/v1/scatters", "GET/v1/scatters/*")
 VEHICLE = (

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Dialog, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, expect
 
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
@@ -80,6 +80,13 @@ def check(page: Page) -> None:
     """Assert that nothing of a page comes from a text, but text."""
     assert page.evaluate(FOUND) == {"ran": [], "leads": [], "loads": [], "turns": [], "wide": []}
     assert "49" not in page.title()
+
+
+def submit(page: Page, button: Locator) -> None:
+    """Press a button that leads to another page, and check that page, not the one that is left."""
+    with page.expect_event("load"):
+        button.click()
+    check(page)
 
 
 @pytest.mark.usefixtures("harmless")
@@ -155,19 +162,16 @@ def test_what_somebody_asks_for_is_said_as_text(
     faults.expect("answer 400", "console: Failed to load resource")
     page.goto(served.url + gallery.questions()["redrive"])
     page.get_by_label("Items").fill(HOSTILE)
-    page.get_by_role("button", name="Count again").click()
-    check(page)
+    submit(page, page.get_by_role("button", name="Count again"))
     page.goto(f"{served.url}{gallery.questions()['redrive']}?error={quote(HOSTILE, safe='')}")
     check(page)
     # And a search
     page.get_by_role("searchbox").fill(HOSTILE[:200])
-    page.get_by_role("button", name="Find").click()
-    check(page)
+    submit(page, page.get_by_role("button", name="Find"))
     # When something is done that names them
     errors = gallery.service.services.ledger.errors(gallery.batches["ended"]).errors
     page.goto(f"{served.url}{gallery.questions()['redrive']}?error={quote(errors[0].error, safe='')}")
-    page.locator("form.do button").click()
-    check(page)
+    submit(page, page.locator("form.do button"))
     page.goto(served.url + "/log")
     expect(page.locator("table.log")).to_contain_text("<script>")
     check(page)

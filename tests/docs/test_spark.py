@@ -17,7 +17,7 @@ from fanin.cli.main import app
 from fanin.cli.spark import JobName
 from fanin.spark.emr import submit
 from fanin.spark.jobs.__main__ import job
-from infra.settings import Settings
+from fanin_cdk.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "spark.md").read_text()

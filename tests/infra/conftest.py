@@ -13,7 +13,7 @@ os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20,22
 import aws_cdk as cdk
 from aws_cdk.assertions import Template
 
-from infra import FaninStack, Settings
+from fanin_cdk import FaninStack, Settings
 
 UNBUNDLED = {"aws:cdk:bundling-stacks": []}
 

@@ -28,7 +28,7 @@ def test_all_routes_go_to_the_api_function(fanin, tracker):
 
 
 def test_the_routes_lead_to_the_roots_that_the_code_serves():
-    from infra.api import ROUTES
+    from fanin_cdk.api import ROUTES
 
     assert f"{names.API_ROOT}/{{proxy+}}" in ROUTES
     assert any(names.CARLYLE_ROOT.startswith(route.removesuffix("{proxy+}")) for route in ROUTES)

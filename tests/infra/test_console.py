@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from infra.settings import BadSetting, Settings
+from fanin_cdk.settings import BadSetting, Settings
 
 ROUTES = {f"GET {names.CONSOLE_ROOT}", f"GET {names.CONSOLE_ROOT}/{{proxy+}}"}
 FORMS = {route.replace("GET", "POST") for route in ROUTES}

@@ -10,7 +10,7 @@ from fanin import names
 from fanin.app.directory import routing
 from fanin.app.directory import service as directory
 from fanin.domain.batch import LIVE, State
-from infra.events import BATCH_REMOVED, DIRECTORY_CHANGED, LIVE_STATES
+from fanin_cdk.events import BATCH_REMOVED, DIRECTORY_CHANGED, LIVE_STATES
 
 
 def mappings(fanin, tracker, name):

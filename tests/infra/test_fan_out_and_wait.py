@@ -11,7 +11,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk.assertions import Template
 
 from fanin import names
-from infra import FaninStack, FanOutAndWait, Settings
+from fanin_cdk import FaninStack, FanOutAndWait, Settings
 from tests.infra.conftest import UNBUNDLED
 
 

@@ -13,7 +13,7 @@ import cdk_nag
 import pytest
 from aws_cdk import aws_sqs as sqs
 
-from infra import FaninStack, Settings
+from fanin_cdk import FaninStack, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 JWT = {"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}

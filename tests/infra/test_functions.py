@@ -10,8 +10,8 @@ import aws_cdk as cdk
 import pytest
 
 from fanin import names
-from infra import Settings
-from infra.layers import ROOT, Layers, PipInstall
+from fanin_cdk import Settings
+from fanin_cdk.layers import ROOT, Layers, PipInstall
 
 FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),

@@ -13,8 +13,8 @@ from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
 from fanin.app.ports.batches import Activity, Done
 from fanin.domain.batch import LIVE, Cause, State
-from infra import storage
-from infra.storage import BEGIN, PROGRESS
+from fanin_cdk import storage
+from fanin_cdk.storage import BEGIN, PROGRESS
 
 PACKAGE = Path(package.__file__).parent
 

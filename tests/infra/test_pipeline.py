@@ -14,9 +14,9 @@ import cdk_nag
 import pytest
 
 from fanin import names
-from infra import FaninStack, PipelineStack, Settings
-from infra.layers import PLATFORMS
-from infra.pipeline import PYTHON
+from fanin_cdk import FaninStack, PipelineStack, Settings
+from fanin_cdk.layers import PLATFORMS
+from fanin_cdk.pipeline import PYTHON
 from tests.infra.conftest import UNBUNDLED, Synthesized
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Match, Template
 
-from infra import FaninStack, TrackedQueue
+from fanin_cdk import FaninStack, TrackedQueue
 
 
 def test_every_queue_is_encrypted_and_keeps_its_messages(fanin):

@@ -7,8 +7,8 @@ from aws_cdk.assertions import Template
 
 from fanin import names
 from fanin.entry.redrives import WORK_MS
-from infra import FaninTracker, TrackedQueue
-from infra.redrives import TIMEOUT
+from fanin_cdk import FaninTracker, TrackedQueue
+from fanin_cdk.redrives import TIMEOUT
 
 
 def test_lambda_lets_the_chain_of_jobs_go_on(fanin, tracker):

@@ -10,7 +10,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 
-from infra import BadSetting, Settings
+from fanin_cdk import BadSetting, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -46,7 +46,7 @@ def test_the_documented_defaults_are_those_of_the_code():
 
 
 def test_the_documented_choices_are_those_of_the_code():
-    from infra.settings import CHOICES, RANGES
+    from fanin_cdk.settings import CHOICES, RANGES
 
     for name, choices in CHOICES.items():
         assert documented()[name][1].replace("`", "") == ", ".join(map(str, choices)), name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from infra.storage import BEGIN, PROGRESS
+from fanin_cdk.storage import BEGIN, PROGRESS
 
 TABLES = ("batches", "words", "parts", "directory")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from infra import BadSetting, Settings
+from fanin_cdk import BadSetting, Settings
 
 
 def environment(fanin, name: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Template
 
 from fanin import names
-from infra import FaninTracker, Settings
+from fanin_cdk import FaninTracker, Settings
 
 OUTPUTS = {value for name, value in vars(names).items() if name.startswith("OUTPUT_")}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 CHECKOUT = HERE.parents[3]
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "layers" / "fanin" / "python")]
+sys.path[:0] = [str(CHECKOUT), *(str(CHECKOUT / folder) for folder in ("layers/fanin/python", "infra"))]
 
 import aws_cdk as cdk  # noqa: E402
 from aws_cdk import aws_lambda as lambda_  # noqa: E402
@@ -17,9 +17,9 @@ from aws_cdk import aws_logs as logs  # noqa: E402
 from aws_cdk import aws_stepfunctions as sfn  # noqa: E402
 from constructs import Construct  # noqa: E402
 
-from infra import FaninStack, FanOutAndWait, Settings  # noqa: E402
-from infra.layers import RUNTIME, PipInstall  # noqa: E402
-from infra.permissions import allow_sending  # noqa: E402
+from fanin_cdk import FaninStack, FanOutAndWait, Settings  # noqa: E402
+from fanin_cdk.layers import RUNTIME, PipInstall  # noqa: E402
+from fanin_cdk.permissions import allow_sending  # noqa: E402
 
 CERTIFICATE = CHECKOUT / ".fanin" / "receiver" / "certificate.pem"
 """Of the webhook receiver that tests start on this machine; the function of targets trusts it."""

@@ -13,9 +13,9 @@ sys.path.insert(0, str(ROOT))
 import aws_cdk as cdk  # noqa: E402
 from aws_cdk import aws_lambda as lambda_  # noqa: E402
 
-from infra import FaninStack, Settings  # noqa: E402
-from infra.layers import RUNTIME  # noqa: E402
-from infra.tracked_queue import TrackedQueue  # noqa: E402
+from fanin_cdk import FaninStack, Settings  # noqa: E402
+from fanin_cdk.layers import RUNTIME  # noqa: E402
+from fanin_cdk.tracked_queue import TrackedQueue  # noqa: E402
 
 
 class Shop(FaninStack):

@@ -8,9 +8,9 @@ from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
 from fanin import names
-from infra.pipeline import Pipeline
-from infra.settings import Settings
-from infra.tracker import FaninTracker
+from fanin_cdk.pipeline import Pipeline
+from fanin_cdk.settings import Settings
+from fanin_cdk.tracker import FaninTracker
 
 
 class FaninStack(Stack):

@@ -12,13 +12,13 @@ from aws_cdk import aws_secretsmanager as secrets
 from constructs import Construct
 
 from fanin import names
-from infra.events import feed_from_queue
-from infra.findings import accept
-from infra.functions import TIMEOUT, Function
-from infra.permissions import allow, allow_channels, allow_sending
-from infra.queues import RedrivenQueue, six_runs
-from infra.settings import Settings
-from infra.storage import DELIVER
+from fanin_cdk.events import feed_from_queue
+from fanin_cdk.findings import accept
+from fanin_cdk.functions import TIMEOUT, Function
+from fanin_cdk.permissions import allow, allow_channels, allow_sending
+from fanin_cdk.queues import RedrivenQueue, six_runs
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import DELIVER
 
 MOST_AT_ONCE = 100
 """How many targets are called at a time, unless ``worker_max_concurrency`` says otherwise.

@@ -12,14 +12,14 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from infra.events import DIRECTORY_CHANGED, INSTANCE_EVENTS, feed_from_stream
-from infra.findings import accept
-from infra.functions import TIMEOUT, Function
-from infra.permissions import allow, allow_channels, allow_sending
-from infra.queues import RedrivenQueue, dead_end, six_runs
-from infra.schedules import Rate
-from infra.settings import Settings
-from infra.storage import FOLLOW, REGISTER, ROUTE, Storage
+from fanin_cdk.events import DIRECTORY_CHANGED, INSTANCE_EVENTS, feed_from_stream
+from fanin_cdk.findings import accept
+from fanin_cdk.functions import TIMEOUT, Function
+from fanin_cdk.permissions import allow, allow_channels, allow_sending
+from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
+from fanin_cdk.schedules import Rate
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import FOLLOW, REGISTER, ROUTE, Storage
 
 RULES = ("events:DeleteRule", "events:PutRule", "events:RemoveTargets")
 

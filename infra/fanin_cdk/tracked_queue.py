@@ -9,8 +9,8 @@ from constructs import Construct
 
 from fanin import names
 from fanin.domain.failures import Keep
-from infra.functions import TIMEOUT
-from infra.queues import RedrivenQueue, six_runs
+from fanin_cdk.functions import TIMEOUT
+from fanin_cdk.queues import RedrivenQueue, six_runs
 
 CONSUME = (
     "sqs:ChangeMessageVisibility",

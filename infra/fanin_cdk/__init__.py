@@ -5,12 +5,12 @@ queue whose dead-lettered messages fail their items. ``FanOutAndWait`` is a stat
 Step Functions that waits for a batch. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``.
 """
 
-from infra.fan_out_and_wait import FanOutAndWait
-from infra.pipeline import Pipeline
-from infra.settings import BadSetting, Settings
-from infra.stacks import FaninStack, PipelineStack
-from infra.tracked_queue import TrackedQueue
-from infra.tracker import FaninTracker
+from fanin_cdk.fan_out_and_wait import FanOutAndWait
+from fanin_cdk.pipeline import Pipeline
+from fanin_cdk.settings import BadSetting, Settings
+from fanin_cdk.stacks import FaninStack, PipelineStack
+from fanin_cdk.tracked_queue import TrackedQueue
+from fanin_cdk.tracker import FaninTracker
 
 __all__ = [
     "BadSetting",

@@ -17,13 +17,13 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from infra.audit import AuditSchedule
-from infra.findings import accept, accept_below
-from infra.layers import NOT_IN_FUNCTIONS, ROOT, RUNTIME, PipInstall, foreign
-from infra.permissions import allow, allow_channels, allow_sending
-from infra.settings import RETENTION
-from infra.storage import PIPELINE
-from infra.tracker import FaninTracker
+from fanin_cdk.audit import AuditSchedule
+from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.layers import NOT_IN_FUNCTIONS, ROOT, RUNTIME, PipInstall, foreign
+from fanin_cdk.permissions import allow, allow_channels, allow_sending
+from fanin_cdk.settings import RETENTION
+from fanin_cdk.storage import PIPELINE
+from fanin_cdk.tracker import FaninTracker
 
 EMR = "emr-serverless.amazonaws.com"
 PYTHON = "3.11"

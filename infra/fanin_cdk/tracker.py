@@ -7,28 +7,28 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from infra.alarms import Alarms
-from infra.api import Api
-from infra.dashboard import Dashboard
-from infra.events import Bus, feed_from_queue
-from infra.functions import ONE_PROCESSOR, Function, Functions
-from infra.layers import Layers
-from infra.patterns import Patterns
-from infra.permissions import (
+from fanin_cdk.alarms import Alarms
+from fanin_cdk.api import Api
+from fanin_cdk.dashboard import Dashboard
+from fanin_cdk.events import Bus, feed_from_queue
+from fanin_cdk.functions import ONE_PROCESSOR, Function, Functions
+from fanin_cdk.layers import Layers
+from fanin_cdk.patterns import Patterns
+from fanin_cdk.permissions import (
     allow,
     allow_channels,
     allow_inspection,
     allow_redriving,
     allow_sending,
 )
-from infra.queues import RedrivenQueue, dead_end, six_runs
-from infra.schedules import Deadlines, Rate
-from infra.settings import Settings
-from infra.storage import ACK, READ, REAP, SERVE, WAKE, Storage
-from infra.streams import stream_readers
-from infra.targets import Targets
-from infra.tracked_queue import TrackedQueue
-from infra.watched import Watched
+from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
+from fanin_cdk.schedules import Deadlines, Rate
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import ACK, READ, REAP, SERVE, WAKE, Storage
+from fanin_cdk.streams import stream_readers
+from fanin_cdk.targets import Targets
+from fanin_cdk.tracked_queue import TrackedQueue
+from fanin_cdk.watched import Watched
 
 TRIES = 10
 """How often a message in a queue of the service is received before it becomes a dead letter.

@@ -13,9 +13,9 @@ import jsii
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.settings import Settings
+from fanin_cdk.settings import Settings
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 PYTHON_VERSION = RUNTIME.name.removeprefix("python")
 PLATFORMS = {

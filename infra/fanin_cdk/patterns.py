@@ -7,15 +7,15 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.buffers import Buffers
-from infra.directory import Directory
-from infra.functions import Functions
-from infra.permissions import allow, allow_channels, allow_redriving
-from infra.queues import RedrivenQueue
-from infra.redrives import Redrives
-from infra.scatter import ScatterGather
-from infra.settings import Settings
-from infra.storage import Storage
+from fanin_cdk.buffers import Buffers
+from fanin_cdk.directory import Directory
+from fanin_cdk.functions import Functions
+from fanin_cdk.permissions import allow, allow_channels, allow_redriving
+from fanin_cdk.queues import RedrivenQueue
+from fanin_cdk.redrives import Redrives
+from fanin_cdk.scatter import ScatterGather
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import Storage
 
 
 class Patterns:

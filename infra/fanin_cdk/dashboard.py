@@ -7,8 +7,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from fanin import names
-from infra.events import STREAM_READERS
-from infra.watched import Watched
+from fanin_cdk.events import STREAM_READERS
+from fanin_cdk.watched import Watched
 
 WIDTH = 8
 PERIOD = Duration.minutes(1)

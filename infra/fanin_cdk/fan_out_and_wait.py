@@ -9,9 +9,9 @@ from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
 from constructs import Construct
 
-from infra.functions import Function
-from infra.permissions import allow_sending
-from infra.tracker import FaninTracker
+from fanin_cdk.functions import Function
+from fanin_cdk.permissions import allow_sending
+from fanin_cdk.tracker import FaninTracker
 
 SEND_SECONDS = 300
 """Timeout of the function that sends the messages of a state's input, of which there are at most 256 KB."""

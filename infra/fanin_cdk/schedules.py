@@ -14,10 +14,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from infra.findings import accept
-from infra.functions import Function
-from infra.permissions import allow
-from infra.settings import Settings
+from fanin_cdk.findings import accept
+from fanin_cdk.functions import Function
+from fanin_cdk.permissions import allow
+from fanin_cdk.settings import Settings
 
 SCHEDULER = "scheduler.amazonaws.com"
 

@@ -9,8 +9,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from fanin import names
-from infra.permissions import allow
-from infra.settings import Settings
+from fanin_cdk.permissions import allow
+from fanin_cdk.settings import Settings
 
 PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),

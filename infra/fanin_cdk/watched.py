@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sqs as sqs
 
-from infra.api import Api
-from infra.functions import Function
-from infra.settings import Settings
+from fanin_cdk.api import Api
+from fanin_cdk.functions import Function
+from fanin_cdk.settings import Settings
 
 
 @dataclass(frozen=True)

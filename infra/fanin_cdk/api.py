@@ -13,10 +13,10 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from fanin import names
-from infra.findings import accept
-from infra.functions import Function, log_group
-from infra.permissions import allow
-from infra.settings import Settings
+from fanin_cdk.findings import accept
+from fanin_cdk.functions import Function, log_group
+from fanin_cdk.permissions import allow
+from fanin_cdk.settings import Settings
 
 ROUTES = {
     "/v1/{proxy+}": apigw.HttpMethod.ANY,

@@ -6,7 +6,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.findings import accept
+from fanin_cdk.findings import accept
 
 RETENTION = Duration.days(14)
 """How long a queue keeps a message; the most that SQS offers."""

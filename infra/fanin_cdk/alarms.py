@@ -9,8 +9,8 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from fanin import names
-from infra.events import STREAM_READERS
-from infra.watched import Watched
+from fanin_cdk.events import STREAM_READERS
+from fanin_cdk.watched import Watched
 
 PERIOD = Duration.minutes(5)
 LATE = Duration.minutes(15)

@@ -13,10 +13,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from infra.findings import accept
-from infra.layers import ROOT, RUNTIME, Layers, architecture
-from infra.settings import RETENTION, Settings
-from infra.storage import Access, Storage
+from fanin_cdk.findings import accept
+from fanin_cdk.layers import ROOT, RUNTIME, Layers, architecture
+from fanin_cdk.settings import RETENTION, Settings
+from fanin_cdk.storage import Access, Storage
 
 TIMEOUT = 30
 """Default timeout of a function in seconds; API Gateway does not wait longer."""

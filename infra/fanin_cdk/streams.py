@@ -6,13 +6,13 @@ from aws_cdk import aws_events as events
 from constructs import Construct
 
 from fanin import names
-from infra.events import BATCH_ENDED, BATCH_REMOVED, MOST_PARALLEL, WORD_FINISHED, feed_from_stream
-from infra.functions import TIMEOUT, Functions
-from infra.permissions import allow, allow_channels
-from infra.queues import RedrivenQueue, six_runs
-from infra.schedules import Deadlines
-from infra.settings import Settings
-from infra.storage import NOTIFY, SETTLE, Storage
+from fanin_cdk.events import BATCH_ENDED, BATCH_REMOVED, MOST_PARALLEL, WORD_FINISHED, feed_from_stream
+from fanin_cdk.functions import TIMEOUT, Functions
+from fanin_cdk.permissions import allow, allow_channels
+from fanin_cdk.queues import RedrivenQueue, six_runs
+from fanin_cdk.schedules import Deadlines
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import NOTIFY, SETTLE, Storage
 
 
 def stream_readers(

@@ -13,10 +13,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from infra.functions import Function
-from infra.permissions import allow_sending
-from infra.queues import RedrivenQueue
-from infra.settings import Settings
+from fanin_cdk.functions import Function
+from fanin_cdk.permissions import allow_sending
+from fanin_cdk.queues import RedrivenQueue
+from fanin_cdk.settings import Settings
 
 LIVE_STATES = ("open", "closed")
 

@@ -10,14 +10,14 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from fanin import names
-from infra.events import feed_from_queue
-from infra.findings import accept, accept_below
-from infra.functions import Function
-from infra.permissions import allow, allow_channels, allow_sending
-from infra.queues import RedrivenQueue, six_runs
-from infra.schedules import Deadlines
-from infra.settings import Settings
-from infra.storage import GATHER, SCATTER
+from fanin_cdk.events import feed_from_queue
+from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.functions import Function
+from fanin_cdk.permissions import allow, allow_channels, allow_sending
+from fanin_cdk.queues import RedrivenQueue, six_runs
+from fanin_cdk.schedules import Deadlines
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import GATHER, SCATTER
 
 TIMEOUT = 60
 """Seconds for ten jobs of a hundred messages each, or for ten messages with replies."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from aws_cdk import aws_iam as iam
 
 from fanin import names
-from infra.settings import Settings
+from fanin_cdk.settings import Settings
 
 
 def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings) -> None:

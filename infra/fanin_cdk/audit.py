@@ -18,10 +18,10 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra.findings import accept, accept_below
-from infra.permissions import allow
-from infra.settings import RETENTION
-from infra.tracker import FaninTracker
+from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.permissions import allow
+from fanin_cdk.settings import RETENTION
+from fanin_cdk.tracker import FaninTracker
 
 EXPORTS = "exports"
 """Folder of the bucket for exports."""

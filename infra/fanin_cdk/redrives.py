@@ -9,13 +9,13 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from fanin import names
-from infra.events import feed_from_queue
-from infra.functions import Function
-from infra.permissions import allow_channels, allow_redriving, allow_sending
-from infra.queues import RedrivenQueue, six_runs
-from infra.scatter import ScatterGather
-from infra.settings import Settings
-from infra.storage import REDRIVE
+from fanin_cdk.events import feed_from_queue
+from fanin_cdk.functions import Function
+from fanin_cdk.permissions import allow_channels, allow_redriving, allow_sending
+from fanin_cdk.queues import RedrivenQueue, six_runs
+from fanin_cdk.scatter import ScatterGather
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import REDRIVE
 
 TIMEOUT = 120
 """Seconds for one job, which leaves the rest to the next after ``fanin.app.redrives.redrive.WORK_MS``."""

@@ -7,12 +7,12 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from fanin import names
-from infra.events import feed_from_queue
-from infra.findings import accept
-from infra.functions import TIMEOUT, Function
-from infra.permissions import allow, allow_channels
-from infra.queues import plain_queue, six_runs
-from infra.settings import Settings
+from fanin_cdk.events import feed_from_queue
+from fanin_cdk.findings import accept
+from fanin_cdk.functions import TIMEOUT, Function
+from fanin_cdk.permissions import allow, allow_channels
+from fanin_cdk.queues import plain_queue, six_runs
+from fanin_cdk.settings import Settings
 
 TAKE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
 MAKE = (
