@@ -15,6 +15,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -43,6 +44,7 @@ class Smoke:
         self.pipeline = not (options.no_pipeline or account.emulator)
         self._toolkit = Toolkit(account, APP, folder, self._context)
         self._deployed: Deployed | None = None
+        self._since = datetime.now(UTC)
 
     @property
     def stacks(self) -> list[str]:
@@ -93,13 +95,14 @@ class Smoke:
     def _trials(self) -> dict[str, Callable[[Deployed], bool]]:
         options, folder = self._options, self._folder
         pipeline = {"audit by the pipeline": trials.pipeline} if self.pipeline else {}
-        return {
+        every: dict[str, Callable[[Deployed], bool]] = {
             "behaviour": lambda deployed: trials.behaviour(deployed, folder, options.behaviour),
             "demo": lambda deployed: trials.catalog(deployed, options.items, self._console),
             "audit by a scan": lambda deployed: trials.scan(deployed, folder),
             **pipeline,
-            "cost": lambda deployed: bill(deployed, self._console),
+            "cost": lambda deployed: bill(deployed, self.stacks, self._since, self._console),
         }
+        return {name: trial for name, trial in every.items() if options.only in (None, name)}
 
     def _passes(self, name: str, trial: Callable[[Deployed], bool]) -> bool:
         assert self._deployed
@@ -172,6 +175,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--behaviour", default="", metavar="EXPRESSION", help="only these tests, as -k of pytest"
     )
+    parser.add_argument("--only", metavar="TRIAL", help="only this one, such as: demo")
     parser.add_argument("--no-pipeline", action="store_true", help="without EMR Serverless")
     options = parser.parse_args()
     if not options.profile:
