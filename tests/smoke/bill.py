@@ -9,7 +9,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from fanin.domain.prices import MILLION, prices
+from fanin.domain.prices import BY_REGION, MILLION
 from tests.smoke.account import Deployed
 from tests.smoke.usage import usage
 
@@ -34,7 +34,8 @@ def bill(deployed: Deployed, stacks: list[str], since: datetime, console: Consol
     if not account.emulator:
         console.print(f"[dim]· CloudWatch needs {LAG} s to count")
         time.sleep(LAG)
-    used, cost = usage(account, stacks, since), prices(account.region)
+    used = usage(account, stacks, since)
+    cost = BY_REGION.get(account.region, BY_REGION["us-east-1"])
     table = Table.grid(padding=(0, 2))
     total = 0.0
     for name, units in used.items():
@@ -42,5 +43,5 @@ def bill(deployed: Deployed, stacks: list[str], since: datetime, console: Consol
         total += dollars
         table.add_row(f"{units:,.3f}".rstrip("0").rstrip("."), name, f"${dollars:.4f}")
     console.print(table)
-    console.print(f"${total:.4f} at list prices, {cost.source}; without EMR Serverless")
+    console.print(f"${total:.4f} at the prices of {cost.region} ({cost.source}); without EMR Serverless")
     return bool(account.emulator) or sum(used.values()) > 0
