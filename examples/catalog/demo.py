@@ -19,6 +19,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from examples.catalog.mending import mend, opened, wake
+from examples.catalog.meter import Meter
 from examples.catalog.report import Counts, Outcome, metrics, report
 from examples.catalog.rows import Catalog, comes_again
 from examples.catalog.site import Site, metered, site
@@ -68,6 +70,10 @@ class Listener(threading.Thread):
         for message in answer.get("Messages", []):
             self.heard.append((now, json.loads(message["Body"])))
             self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+
+    def of(self, batch_id: int) -> list[tuple[int, dict[str, Any]]]:
+        """What was heard of one batch; the bus may tell of others."""
+        return [(at, event) for at, event in self.heard if event["detail"].get("batch_id") == batch_id]
 
     def stop(self) -> None:
         self._over.set()
@@ -117,12 +123,25 @@ def settled_counts(place: Site, catalog: Catalog) -> Counts:
 def imported(place: Site) -> int:
     """Number of airports in the table of the example."""
     pages = place.stack.client("dynamodb").get_paginator("scan")
-    found = pages.paginate(TableName=place.outputs["AirportsTable"], Select="COUNT")
+    found = pages.paginate(TableName=place.outputs["AirportsTable"], Select="COUNT", ConsistentRead=True)
     return sum(page["Count"] for page in found)
 
 
-def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
+def run(
+    place: Site,
+    catalog: Catalog,
+    tracker: Tracker,
+    console: Console,
+    metering: AbstractContextManager[Meter | None],
+) -> bool:
     """Fan out, wait for the event, redrive what failed, and print the results.
+
+    Args:
+        place: where everything is.
+        catalog: what to import.
+        tracker: of the same stack.
+        console: for the results.
+        metering: counts the rows that fanin writes; a null context where nothing can count them.
 
     Returns:
         Whether all counts agree.
@@ -130,7 +149,6 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
     Raises:
         TimeoutError: the batch has not ended after 15 minutes.
     """
-    tracker = Tracker.local(root)
     listener = Listener(place.stack.client("sqs"), place.outputs["ToldQueueUrl"])
     bar = Progress(
         TextColumn("{task.description:>6}"),
@@ -139,7 +157,7 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
         TimeElapsedColumn(),
         console=console,
     )
-    with metered(place) as meter:
+    with metering as meter:
         listener.start()
         user_key = f"airports-{uuid.uuid4().hex[:8]}"
         execution = wake(place, user_key)
@@ -158,7 +176,7 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
                     catalog,
                     lambda n: bar.advance(sending, n),
                 )
-                while not listener.heard:
+                while not listener.of(batch_id):
                     asked = asked or tracker.why(batch_id)
                     bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
                     if time.monotonic() - started > LONGEST:
@@ -167,17 +185,18 @@ def run(place: Site, catalog: Catalog, root: Path, console: Console) -> bool:
                 bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
             took = time.monotonic() - started
             counts = settled_counts(place, catalog)
-            writes, first_imported = Counter(meter.writes), imported(place)
+            writes, first_imported = Counter(meter.writes if meter else {}), imported(place)
             mended = mend(place, tracker, batch_id, execution, console)
         finally:
             listener.stop()
-        (heard_at, event), *_ = listener.heard
+        heard = listener.of(batch_id)
+        heard_at, event = heard[0]
         ended_at = datetime.fromisoformat(event["detail"]["ended_at"])
         outcome = Outcome(
             catalog=catalog,
             progress=tracker.status(batch_id, exact=True),
             verdict=tracker.verify(batch_id),
-            events=[event for _, event in listener.heard if event["detail"]["batch_id"] == batch_id],
+            events=[event for _, event in heard],
             event_ms=heard_at - round(ended_at.timestamp() * 1000),
             counts=counts,
             writes=writes,
@@ -205,7 +224,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     try:
         with site(options.root, lambda step: console.print(f"[dim]· {step}")) as place:
-            return 0 if run(place, catalog, options.root, console) else 1
+            tracker = Tracker.local(options.root)
+            return 0 if run(place, catalog, tracker, console, metered(place)) else 1
     except KeyboardInterrupt:
         console.print("[yellow]interrupted; everything is stopped")
         return 130

@@ -64,7 +64,7 @@ class Outcome:
         events: the events that the subscriber received.
         event_ms: milliseconds from the last acknowledgement to the arrival of the event.
         counts: counts of acknowledgements.
-        writes: table → rows written by fanin.
+        writes: table → rows written by fanin; empty if nobody counted them.
         imported: rows in the table of the example.
         seconds: seconds from the first message to the event.
         asked: why the batch was not finished, asked while it ran; None if it was too fast for that.
@@ -164,21 +164,21 @@ def _figures(outcome: Outcome, stack: Stack) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right")
     table.add_column()
-    for value, meaning in (
+    rows = [
         (f"{items:,}", f"items, {items + outcome.catalog.again:,} messages sent"),
         (f"{outcome.counts.first:,}", "first: marked done by this acknowledgement and none before"),
         (f"{outcome.counts.duplicate:,}", "duplicate: were done already"),
         (f"{outcome.counts.failed:,}", "failed for good"),
         (f"{outcome.progress.batch.totals['bytes']:,}", "bytes in the imported rows, each counted once"),
-        (
-            f"{writes.total() / items:.3f}",
-            (
-                f"rows written by fanin for an item: {writes[stack.words_table]:,} of words,"
-                f" {writes[stack.batches_table]:,} of the batch, {writes[stack.parts_table]:,} notes"
-            ),
-        ),
         (f"{outcome.event_ms:,} ms", "from the last acknowledgement to the event at the subscriber"),
         (f"{outcome.seconds:.1f} s", f"in all, {items / outcome.seconds:,.0f} items a second"),
-    ):
+    ]
+    if writes:
+        meaning = (
+            f"rows written by fanin for an item: {writes[stack.words_table]:,} of words,"
+            f" {writes[stack.batches_table]:,} of the batch, {writes[stack.parts_table]:,} notes"
+        )
+        rows.insert(-2, (f"{writes.total() / items:.3f}", meaning))
+    for value, meaning in rows:
         table.add_row(f"[bold]{value}", meaning)
     return table

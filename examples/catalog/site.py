@@ -41,11 +41,12 @@ def site(root: Path, say: Callable[[str], None]) -> Iterator[Site]:
         say: called with a line of text before each step that takes long.
     """
     with deployed(root, HERE, say, sources=SOURCES) as (stack, outputs):
-        yield Site(stack, outputs, _functions(stack), _reader(stack, stack.ack_queue_url))
+        yield Site(stack, outputs, functions(stack), reader(stack, stack.ack_queue_url))
 
 
-def _functions(stack: Stack) -> list[str]:
-    pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName="fanin")
+def functions(stack: Stack, name: str = "fanin") -> list[str]:
+    """Names of the functions of a stack."""
+    pages = stack.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
     return [
         resource["PhysicalResourceId"]
         for page in pages
@@ -54,7 +55,7 @@ def _functions(stack: Stack) -> list[str]:
     ]
 
 
-def _reader(stack: Stack, queue_url: str) -> str:
+def reader(stack: Stack, queue_url: str) -> str:
     """ARN of the function that reads a queue."""
     attributes = stack.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
     arn = attributes["Attributes"]["QueueArn"]

@@ -10,6 +10,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
@@ -92,6 +93,12 @@ class CatalogStack(Stack):
             runtime=RUNTIME,
             architecture=architecture(tracker.settings),
             layers=tracker.layers.both,
+            log_group=logs.LogGroup(
+                self,
+                f"{name}Logs",
+                retention=logs.RetentionDays.ONE_WEEK,
+                removal_policy=RemovalPolicy.DESTROY,
+            ),
             timeout=Duration.seconds(30),
             memory_size=512,
             environment={**tracker.environment, **environment},

@@ -80,8 +80,9 @@ class Pipeline(Construct):
         self._read_code(self.package, self.entry, dependencies)
         self.conf = self._conf(tracker, dependencies)
         self.spark_submit = self._spark_submit()
+        self.audit: AuditSchedule | None = None
         if settings.pipeline_audit_hours:
-            AuditSchedule(
+            self.audit = AuditSchedule(
                 self,
                 "Audit",
                 tracker=tracker,

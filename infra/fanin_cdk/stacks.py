@@ -82,6 +82,8 @@ class PipelineStack(Stack):
             names.PIPELINE_OUTPUT_PACKAGE: pipeline.package.s3_object_url,
             names.PIPELINE_OUTPUT_CONF: self.to_json_string(pipeline.conf),
         }
+        if pipeline.audit:
+            outputs[names.PIPELINE_OUTPUT_AUDIT] = pipeline.audit.machine.state_machine_arn
         _add_outputs(self, outputs)
 
 

@@ -14,6 +14,7 @@ from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.client.tracker import Tracker
 from fanin.local import Stack
 from tests.e2e.deployment import Deployment, Subscriber, api_caller
+from tests.smoke.account import Deployed
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,7 @@ def policies_enforced() -> bool:
 @pytest.fixture(scope="session")
 def caller(stack: Stack) -> boto3.Session:
     """A user who may only call the API and use queues."""
-    return api_caller(stack)
+    return stack.session() if isinstance(stack, Deployed) else api_caller(stack)
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def tracker(new_tracker: Callable[[], Tracker]) -> Tracker:
 
 @pytest.fixture(scope="session")
 def deployment(stack: Stack) -> Deployment:
-    return Deployment(stack)
+    return Deployment(stack, stack.name) if isinstance(stack, Deployed) else Deployment(stack)
 
 
 @pytest.fixture(scope="session")

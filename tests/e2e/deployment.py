@@ -49,8 +49,9 @@ class Deployment:
     for retries of the notifier.
     """
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, name: str = "fanin") -> None:
         self.stack = stack
+        self.name = name
         self.client = cache(stack.client)
 
     @cached_property
@@ -58,7 +59,7 @@ class Deployment:
         pages = self.client("cloudformation").get_paginator("list_stack_resources")
         return [
             (resource["ResourceType"], resource["LogicalResourceId"], resource["PhysicalResourceId"])
-            for page in pages.paginate(StackName="fanin")
+            for page in pages.paginate(StackName=self.name)
             for resource in page["StackResourceSummaries"]
         ]
 
@@ -237,7 +238,7 @@ class Subscriber:
         self._events: list[dict[str, Any]] = []
         self._alone: set[int] = set()
         sqs, events = deployment.client("sqs"), deployment.client("events")
-        self._url = sqs.create_queue(QueueName="subscriber")["QueueUrl"]
+        self._url = sqs.create_queue(QueueName=f"{deployment.name}-subscriber")["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])["Attributes"][
             "QueueArn"
         ]

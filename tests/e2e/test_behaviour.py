@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable
@@ -20,8 +21,10 @@ from tests.behaviour.test_patterns import *  # noqa: F403
 from tests.behaviour.test_totals import *  # noqa: F403
 from tests.behaviour.world import Told
 from tests.e2e.deployment import Deployment, Subscriber, eventually
+from tests.smoke.trials import SMOKE
 
 T = TypeVar("T")
+PATIENCE = 4 if SMOKE in os.environ else 1  # on AWS functions start cold, and queues are polled less often
 
 
 class DeployedWorld:
@@ -44,7 +47,7 @@ class DeployedWorld:
 
     def queue(self, *, channel: bool = False) -> str:
         tags = {names.CHANNEL_TAG: "behaviour"} if channel else {}
-        name = f"behaviour-{uuid.uuid4()}"
+        name = f"{self._deployment.name}-behaviour-{uuid.uuid4().hex[:12]}"
         url: str = self._stack.client("sqs").create_queue(QueueName=name, tags=tags)["QueueUrl"]
         return url
 
@@ -52,7 +55,7 @@ class DeployedWorld:
         return self._stack.work_queue_url
 
     def until(self, look: Callable[[], T], within: float = 20) -> T:
-        return eventually(look, within)
+        return eventually(look, within * PATIENCE)
 
     def idle(self, batch_id: int, seconds: int) -> None:
         row = self._deployment.row(batch_id)
@@ -72,7 +75,7 @@ class DeployedWorld:
         return [Told(event["detail-type"], event["detail"]) for event in self._subscriber.told_of(batch_id)]
 
     def only_event(self, batch_id: int, within: float = 20) -> Told:
-        event: dict[str, Any] = self._subscriber.only_event_of(batch_id, within)
+        event: dict[str, Any] = self._subscriber.only_event_of(batch_id, within * PATIENCE)
         return Told(event["detail-type"], event["detail"])
 
 

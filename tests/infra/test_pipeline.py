@@ -134,6 +134,7 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     assert conf["spark.executorEnv.ARROW_ENABLE_UNSAFE_MEMORY_ACCESS"] == "true"
     assert set(outputs) >= {
         names.PIPELINE_OUTPUT_APPLICATION,
+        names.PIPELINE_OUTPUT_AUDIT,
         names.PIPELINE_OUTPUT_BUCKET,
         names.PIPELINE_OUTPUT_CONF,
         names.PIPELINE_OUTPUT_ENTRY,

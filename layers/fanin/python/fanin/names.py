@@ -198,4 +198,5 @@ PIPELINE_OUTPUT_ROLE: Final = "JobRoleArn"
 PIPELINE_OUTPUT_BUCKET: Final = "Bucket"
 PIPELINE_OUTPUT_ENTRY: Final = "EntryPoint"
 PIPELINE_OUTPUT_PACKAGE: Final = "Package"
+PIPELINE_OUTPUT_AUDIT: Final = "AuditMachineArn"  # the state machine that audits on a schedule
 PIPELINE_OUTPUT_CONF: Final = "SparkConf"  # a JSON object of Spark properties

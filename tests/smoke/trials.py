@@ -1,0 +1,90 @@
+"""What is tried on a deployed stack; each trial says whether it passed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from examples.catalog import demo
+from examples.catalog.rows import Catalog
+from examples.catalog.site import Site, functions, reader
+from fanin import Tracker, names
+from fanin.local import CHECKOUT
+from tests.smoke.account import Deployed
+
+SMOKE: Final = "FANIN_SMOKE"
+"""Variable with the file that describes the stack for the behaviour suite."""
+BEHAVIOUR: Final = "tests/e2e/test_behaviour.py"
+LONGEST: Final = 5_400
+"""Seconds that the audit of the pipeline may take: two exports, and a job on EMR Serverless."""
+
+
+def behaviour(deployed: Deployed, folder: Path, only: str) -> bool:
+    """The behaviour suite, over the API and directly on the tables."""
+    file = folder / "deployed.json"
+    deployed.write(file)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        BEHAVIOUR,
+        "--rootdir",
+        CHECKOUT,
+        *(["-k", only] if only else []),
+    ]
+    return _passes(command, {SMOKE: str(file)})
+
+
+def catalog(deployed: Deployed, items: int, console: Console) -> bool:
+    """The demo: a catalog is fanned out, its failures are redriven, and all counts agree."""
+    place = Site(
+        deployed,
+        deployed.outputs,
+        functions(deployed, deployed.name),
+        reader(deployed, deployed.ack_queue_url),
+    )
+    tracker = Tracker.from_env()
+    return demo.run(place, Catalog.load(items), tracker, console, nullcontext())
+
+
+def scan(deployed: Deployed, folder: Path) -> bool:
+    """The audit of everything that the trials before have left, by a scan from this machine."""
+    command = [
+        sys.executable,
+        "-m",
+        "fanin.spark.jobs.audit",
+        "--scan",
+        "--confirm",
+        "--output",
+        folder / "audit",
+    ]
+    return _passes(command, deployed.environment())
+
+
+def pipeline(deployed: Deployed, *, poll: float = 15) -> bool:
+    """The audit as the pipeline runs it: exports of both tables, and a job on EMR Serverless."""
+    client = deployed.client("stepfunctions")
+    machine = deployed.outputs[names.PIPELINE_OUTPUT_AUDIT]
+    execution = client.start_execution(stateMachineArn=machine, input=json.dumps({}))["executionArn"]
+    until = time.monotonic() + LONGEST
+    while (status := client.describe_execution(executionArn=execution)["status"]) == "RUNNING":
+        if time.monotonic() > until:
+            client.stop_execution(executionArn=execution, cause=f"not done in {LONGEST} s")
+            return False
+        time.sleep(poll)
+    return bool(status == "SUCCEEDED")
+
+
+def _passes(command: list[str | Path], variables: dict[str, str]) -> bool:
+    done = subprocess.run(  # noqa: S603
+        command, cwd=CHECKOUT, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, check=False
+    )
+    return done.returncode == 0
