@@ -148,11 +148,6 @@ class FaninTracker(Construct):
         }
         self._watch()
 
-    @property
-    def dead_letters(self) -> Function:
-        """The function that fails the items of dead-lettered messages; ``TrackedQueue`` takes it."""
-        return self.functions["dead_letters"]
-
     def equip(self, function: lambda_.IFunction) -> None:
         """Give a function of yours what ``import fanin`` and ``Tracker.from_env()`` need; it may do nothing.
 
@@ -164,6 +159,11 @@ class FaninTracker(Construct):
             UnfitFunction: the layers do not fit it, or it belongs to another tracker already.
         """
         equip(function, self)
+
+    @property
+    def dead_letters(self) -> Function:
+        """The function that fails the items of dead-lettered messages; ``TrackedQueue`` takes it."""
+        return self.functions["dead_letters"]
 
     def grant_producer(self, grantee: iam.IGrantable) -> None:
         """Allow a role everything about batches and scatters, over the API or directly on the tables.
