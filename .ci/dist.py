@@ -1,26 +1,27 @@
-"""Builds the wheel and the sdist into dist/, and tries the wheel as a user would. ``make dist`` runs this.
+"""Builds wheels and sdists into dist/, and tries the wheels as a user would. ``make dist`` runs this.
 
-Needs Python 3.11 or later and a package index. Tools and trials get virtual environments of their own in a
-temporary folder, so neither can use what a checkout happens to have installed.
+Needs Python 3.11 or later, Node.js and a package index. Tools and trials get virtual environments of their
+own in a temporary folder, so neither can use what a checkout happens to have installed.
 
 Usage: dist.py REQUIREMENT... (of the tools: build and twine)
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).resolve().parent.parent
+import constructs
+from away import ROOT, check, environment, run
+
 DIST = ROOT / "dist"
-PACKAGE = ROOT / "layers" / "fanin" / "python" / "fanin"
-NEEDED = ("py.typed", "spark/fleet_report/report.html")  # data, which a build forgets most easily
+LIBRARY = ROOT / "layers" / "fanin" / "python" / "fanin"
+CONSTRUCTS = ROOT / "infra" / "fanin_cdk"
+NEEDED = ("fanin/py.typed", "fanin/spark/fleet_report/report.html")  # data, which a build forgets most easily
 
 IMPORT_ALL = """\
 import fanin, fanin.local
@@ -31,79 +32,57 @@ for module in (fanin, fanin.local):
 """
 
 
-def run(*command: object, fails: bool = False) -> str:
-    """Run a command away from the checkout, and return what it printed.
-
-    Args:
-        command: the program and its arguments.
-        fails: whether it has to fail; what it printed to stderr is returned then.
-    """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=ROOT.anchor,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if (done.returncode != 0) != fails:
-        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
-    return (done.stderr if fails else done.stdout).strip()
-
-
-def check(holds: object, otherwise: str) -> None:
-    if not holds:
-        sys.exit(otherwise)
-
-
-def environment(folder: Path, *requirements: object) -> Path:
-    """Make a virtual environment; its folder of programs."""
-    run(sys.executable, "-m", "venv", folder)
-    programs = folder / "bin"
-    run(programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements)
-    return programs
-
-
 def files(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
-def build(folder: Path, tools: Path) -> Path:
-    """Build sdist and wheel, and check what is in them.
+def sources(package: Path) -> dict[str, bytes]:
+    """The files of a package in the checkout, by their paths in a wheel."""
+    return {
+        path.relative_to(package.parent).as_posix(): path.read_bytes()
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def build(folder: Path, tools: Path, project: Path, wanted: dict[str, bytes]) -> Path:
+    """Build sdist and wheel of a project, and check what is in them.
+
+    Args:
+        folder: where a wheel goes that is built without the sdist, to compare.
+        tools: programs of the environment with build and twine.
+        project: folder with a pyproject.toml.
+        wanted: what has to be in the wheel, and nothing else but metadata.
 
     Returns:
         The wheel.
     """
-    for left in (DIST, ROOT / "build"):  # setuptools would pack what an earlier build left there
-        shutil.rmtree(left, ignore_errors=True)
-    run(tools / "python", "-m", "build", "--outdir", DIST, ROOT)  # the wheel from the sdist
-    print(run(tools / "twine", "check", "--strict", *sorted(DIST.iterdir())))
-    (wheel,) = DIST.glob("*.whl")
+    left = project / "build"  # setuptools would pack what an earlier build left there
+    shutil.rmtree(left, ignore_errors=True)
+    before = set(DIST.glob("*"))
+    run(tools / "python", "-m", "build", "--outdir", DIST, project)  # the wheel from the sdist
+    built = sorted(set(DIST.iterdir()) - before)
+    print(run(tools / "twine", "check", "--strict", *built))
+    (wheel,) = (path for path in built if path.suffix == ".whl")
     packed = files(wheel)
-    sources = {
-        f"fanin/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes()
-        for path in PACKAGE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    lost = sorted(name for name, content in sources.items() if packed.get(name) != content)
-    check(not lost, f"the wheel lacks, or has another version of: {', '.join(lost)}")
-    check(all(f"fanin/{name}" in packed for name in NEEDED), f"the wheel lacks one of {NEEDED}")
-    check(any(name.endswith(".dist-info/licenses/LICENSE") for name in packed), "the wheel lacks LICENSE")
-    strange = sorted(name for name in packed if name not in sources and ".dist-info/" not in name)
-    check(not strange, f"the wheel has what the package has not: {', '.join(strange)}")
-    shutil.rmtree(ROOT / "build", ignore_errors=True)
-    run(tools / "python", "-m", "build", "--wheel", "--outdir", folder, ROOT)
-    check(files(folder / wheel.name) == packed, "the sdist builds another wheel than the checkout")
+    lost = sorted(name for name, content in wanted.items() if packed.get(name) != content)
+    check(not lost, f"{wheel.name} lacks, or has another version of: {', '.join(lost)}")
+    check(any(name.endswith(".dist-info/licenses/LICENSE") for name in packed), f"{wheel.name} lacks LICENSE")
+    strange = sorted(name for name in packed if name not in wanted and ".dist-info/" not in name)
+    check(not strange, f"{wheel.name} has what the package has not: {', '.join(strange)}")
+    shutil.rmtree(left, ignore_errors=True)
+    run(tools / "python", "-m", "build", "--wheel", "--outdir", folder, project)
+    shutil.rmtree(left, ignore_errors=True)
+    check(files(folder / wheel.name) == packed, f"the sdist builds another {wheel.name} than the checkout")
     print(
         f"{wheel.name}: {len(packed)} files, all of the package among them; the sdist builds the same wheel"
     )
     return wheel
 
 
-def try_out(folder: Path, wheel: Path) -> None:
-    """Install the wheel where nothing else is, and use it."""
+def try_library(folder: Path, wheel: Path) -> None:
+    """Install the wheel of the library where nothing else is, and use it."""
     version = wheel.name.split("-")[1]
     programs = environment(folder / "library", wheel)
     print(run(programs / "python", "-c", IMPORT_ALL))
@@ -118,10 +97,17 @@ def try_out(folder: Path, wheel: Path) -> None:
 
 
 def main(tools: Sequence[str]) -> None:
+    shutil.rmtree(DIST, ignore_errors=True)
     with TemporaryDirectory() as made:
         folder = Path(made)
-        wheel = build(folder / "direct", environment(folder / "tools", *tools))
-        try_out(folder, wheel)
+        programs = environment(folder / "tools", *tools)
+        wanted = sources(LIBRARY)
+        check(wanted.keys() >= set(NEEDED), f"the package lacks one of {NEEDED}")
+        library = build(folder / "direct", programs, ROOT, wanted)
+        wanted = sources(CONSTRUCTS) | constructs.bundled()
+        wheel = build(folder / "direct", programs, ROOT / "infra", wanted)
+        try_library(folder, library)
+        constructs.try_out(folder, library, wheel)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
@@ -34,7 +33,7 @@ class CatalogStack(Stack):
         tracker: FaninTracker,
     ) -> None:
         super().__init__(scope, id, description="fanin example: import a catalog of airports")
-        rows = TrackedQueue(self, "Rows", dead_letters_function=tracker.dead_letters.function)
+        rows = TrackedQueue(self, "Rows", tracker=tracker)
         table = dynamodb.Table(
             self,
             "Airports",
@@ -43,9 +42,8 @@ class CatalogStack(Stack):
             removal_policy=RemovalPolicy.DESTROY,
         )
         consumer = self._function("Consumer", CONSUMER, tracker, AIRPORTS_TABLE=table.table_name)
-        consumer.add_event_source(sources.SqsEventSource(rows.queue, report_batch_item_failures=True))
+        rows.consume(consumer)
         table.grant(consumer, "dynamodb:PutItem")
-        tracker.acks.queue.grant_send_messages(consumer)
 
         told = sqs.Queue(self, "Told", enforce_ssl=True)
         events.Rule(
@@ -68,6 +66,7 @@ class CatalogStack(Stack):
     def _machine(self, tracker: FaninTracker) -> sfn.StateMachine:
         """A workflow that waits for the end of an import, and goes on with its counts."""
         opener = self._function("Opener", OPENER, tracker)
+        tracker.equip(opener)
         tracker.grant_producer(opener)
         waiting = FanOutAndWait(self, "Import", producer=opener, timeout=Duration.days(1))
         # The cause of a failed task is a text with the detail of the event.
@@ -92,7 +91,6 @@ class CatalogStack(Stack):
             handler="handler.handler",
             runtime=RUNTIME,
             architecture=architecture(tracker.settings),
-            layers=tracker.layers.both,
             log_group=logs.LogGroup(
                 self,
                 f"{name}Logs",
@@ -101,5 +99,5 @@ class CatalogStack(Stack):
             ),
             timeout=Duration.seconds(30),
             memory_size=512,
-            environment={**tracker.environment, **environment},
+            environment=environment,
         )

@@ -5,6 +5,8 @@ queue whose dead-lettered messages fail their items. ``FanOutAndWait`` is a stat
 Step Functions that waits for a batch. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``.
 """
 
+from fanin_cdk.assets import VersionMismatch
+from fanin_cdk.consumers import UnfitFunction
 from fanin_cdk.fan_out_and_wait import FanOutAndWait
 from fanin_cdk.pipeline import Pipeline
 from fanin_cdk.settings import BadSetting, Settings
@@ -21,4 +23,6 @@ __all__ = [
     "PipelineStack",
     "Settings",
     "TrackedQueue",
+    "UnfitFunction",
+    "VersionMismatch",
 ]

@@ -13,8 +13,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
+from fanin_cdk.assets import FUNCTIONS
 from fanin_cdk.findings import accept
-from fanin_cdk.layers import ROOT, RUNTIME, Layers, architecture
+from fanin_cdk.layers import RUNTIME, Layers, architecture
 from fanin_cdk.settings import RETENTION, Settings
 from fanin_cdk.storage import Access, Storage
 
@@ -90,11 +91,11 @@ class Function(Construct):
             self,
             "Function",
             description=description,
-            code=lambda_.Code.from_asset(str(ROOT / "functions" / name), exclude=["__pycache__"]),
+            code=lambda_.Code.from_asset(str(FUNCTIONS / name), exclude=["__pycache__"]),
             handler="handler.handler",
             runtime=RUNTIME,
             architecture=architecture(settings),
-            layers=[*layers.both, *more_layers],
+            layers=[*layers.fitting(self), *more_layers],
             role=role,
             log_group=logs_here,
             tracing=lambda_.Tracing.ACTIVE,

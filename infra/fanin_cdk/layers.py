@@ -13,28 +13,37 @@ import jsii
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from fanin_cdk.assets import REQUIREMENTS, CopyPackage, check_versions
 from fanin_cdk.settings import Settings
 
-ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = lambda_.Runtime.PYTHON_3_14
-PYTHON_VERSION = RUNTIME.name.removeprefix("python")
+"""What fanin's own functions run on."""
+RUNTIMES = {
+    runtime.name: runtime
+    for runtime in (
+        lambda_.Runtime.PYTHON_3_11,
+        lambda_.Runtime.PYTHON_3_12,
+        lambda_.Runtime.PYTHON_3_13,
+        lambda_.Runtime.PYTHON_3_14,
+    )
+}
+"""What functions of users may run on, to get the layers."""
+ON_AMAZON_LINUX_2 = lambda_.Runtime.PYTHON_3_11.name
+"""The one of them that has an older glibc, 2.26."""
+ARCHITECTURES = {one.name: one for one in (lambda_.Architecture.ARM_64, lambda_.Architecture.X86_64)}
+"""Processor → its value in the CDK."""
 PLATFORMS = {
     "arm64": ("manylinux_2_28_aarch64", "manylinux2014_aarch64"),
     "x86_64": ("manylinux_2_28_x86_64", "manylinux2014_x86_64"),
 }
 """Processor → platform tags of wheels that run on Amazon Linux 2023, as Lambda and EMR Serverless do."""
-NOT_IN_FUNCTIONS = (
-    "/python/fanin/cli/",
-    "/python/fanin/spark/",
-    "/python/fanin/local/",
-    "__pycache__/",
-    "*.egg-info/",
-)
+NOT_IN_FUNCTIONS = ("cli", "spark", "local")
+"""Rooms of the package that functions do not need."""
 
 
 def architecture(settings: Settings) -> lambda_.Architecture:
     """The processor of the functions, as a value of the CDK."""
-    return lambda_.Architecture.ARM_64 if settings.architecture == "arm64" else lambda_.Architecture.X86_64
+    return ARCHITECTURES[settings.architecture]
 
 
 class Layers(Construct):
@@ -54,47 +63,114 @@ class Layers(Construct):
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings) -> None:
         super().__init__(scope, id)
-        self.package = lambda_.LayerVersion(
-            self,
-            "Package",
-            description="fanin",
-            code=lambda_.Code.from_asset(
-                str(ROOT / "layers" / "fanin"),
-                exclude=list(NOT_IN_FUNCTIONS),
-                ignore_mode=cdk.IgnoreMode.GIT,
-            ),
-            compatible_runtimes=[RUNTIME],
-        )
-        self.runtime = self._third_party("runtime", "third-party packages of fanin", settings)
+        self._settings = settings
+        self.package = package_layer(self, "Package")
+        processor = settings.architecture
+        self.runtime = third_party_layer(self, "Runtime", "runtime", settings=settings, processor=processor)
         self.both = [self.package, self.runtime]
         self.console = (
-            self._third_party("console", "third-party packages of fanin's console", settings)
+            third_party_layer(self, "Console", "console", settings=settings, processor=processor)
             if settings.console
             else None
         )
 
-    def _third_party(self, name: str, description: str, settings: Settings) -> lambda_.LayerVersion:
-        """A layer of the packages that a folder of ``layers/`` names."""
-        return lambda_.LayerVersion(
-            self,
-            name.title(),
-            description=description,
-            code=_requirements(ROOT / "layers" / name, settings),
-            compatible_runtimes=[RUNTIME],
-            compatible_architectures=[architecture(settings)],
-        )
+    def fitting(
+        self, scope: Construct, *, runtime: lambda_.Runtime = RUNTIME, processor: str | None = None
+    ) -> list[lambda_.LayerVersion]:
+        """The two layers for functions in the stack of a construct; it gets its own if these do not fit.
+
+        A stack never takes the layers of another one: each change makes a new version of a layer, and
+        CloudFormation refuses to change a value that another stack imports.
+
+        Args:
+            scope: a construct in the stack.
+            runtime: the Python of the functions, one of ``RUNTIMES``.
+            processor: ``arm64`` or ``x86_64``; None takes that of the settings.
+        """
+        stack = cdk.Stack.of(scope)
+        processor = processor or self._settings.architecture
+        at_home = stack.node.path == cdk.Stack.of(self).node.path
+        if at_home and (runtime.name, processor) == (RUNTIME.name, self._settings.architecture):
+            return self.both
+        shelf = stack.node.try_find_child("FaninLayers") or Construct(stack, "FaninLayers")
+        fit = f"{runtime.name}-{processor}"
+        package = self.package if at_home else shelf.node.try_find_child("Package")
+        third_party = shelf.node.try_find_child(fit)
+        return [
+            package or package_layer(shelf, "Package"),
+            third_party
+            or third_party_layer(
+                shelf, fit, "runtime", settings=self._settings, processor=processor, runtime=runtime
+            ),
+        ]
 
 
-def _requirements(folder: Path, settings: Settings) -> lambda_.AssetCode:
-    target = [] if settings.local else foreign(settings.architecture, PYTHON_VERSION)
-    bundling = PipInstall(folder / "requirements.txt", target)
-    return lambda_.Code.from_asset(
-        str(folder),
-        # The pins and the target determine what is installed, so synthesizing again does not install again.
-        asset_hash_type=cdk.AssetHashType.CUSTOM,
-        asset_hash=bundling.digest(),
-        bundling=cdk.BundlingOptions(image=RUNTIME.bundling_image, local=bundling),
+def package_layer(scope: Construct, id: str) -> lambda_.LayerVersion:
+    """Create a layer of fanin; it has no compiled code, and fits every Python and processor.
+
+    Raises:
+        VersionMismatch: the installed fanin is not of the release of these constructs.
+    """
+    check_versions()
+    package = CopyPackage("python", NOT_IN_FUNCTIONS)
+    return lambda_.LayerVersion(
+        scope,
+        id,
+        description="fanin",
+        code=lambda_.Code.from_asset(
+            package.source,
+            exclude=package.excluded,
+            ignore_mode=cdk.IgnoreMode.GIT,
+            bundling=cdk.BundlingOptions(image=RUNTIME.bundling_image, local=package),
+        ),
+        compatible_runtimes=list(RUNTIMES.values()),
     )
+
+
+def third_party_layer(
+    scope: Construct,
+    id: str,
+    name: str,
+    *,
+    settings: Settings,
+    processor: str,
+    runtime: lambda_.Runtime = RUNTIME,
+) -> lambda_.LayerVersion:
+    """Create a layer of the packages that a folder of ``layers/`` names; some of them are compiled.
+
+    Args:
+        scope: parent construct.
+        id: its id there.
+        name: name of the folder.
+        settings: settings of the deployment; ``local`` takes the wheels of this machine.
+        processor: ``arm64`` or ``x86_64``.
+        runtime: the Python of the functions.
+    """
+    folder = REQUIREMENTS / name
+    target = [] if settings.local else _lambda_wheels(processor, runtime)
+    bundling = PipInstall(folder / "requirements.txt", target)
+    return lambda_.LayerVersion(
+        scope,
+        id,
+        description=f"third-party packages of fanin, {name}",
+        code=lambda_.Code.from_asset(
+            str(folder),
+            # The pins and the target determine what is installed, so synthesizing again does not install
+            # again.
+            asset_hash_type=cdk.AssetHashType.CUSTOM,
+            asset_hash=bundling.digest(),
+            bundling=cdk.BundlingOptions(image=RUNTIME.bundling_image, local=bundling),
+        ),
+        compatible_runtimes=[runtime],
+        compatible_architectures=[ARCHITECTURES[processor]],
+    )
+
+
+def _lambda_wheels(processor: str, runtime: lambda_.Runtime) -> list[str]:
+    options = foreign(processor, runtime.name.removeprefix("python"))
+    if runtime.name == ON_AMAZON_LINUX_2:
+        options.remove(f"--platform={PLATFORMS[processor][0]}")
+    return options
 
 
 def foreign(processor: str, python: str) -> list[str]:

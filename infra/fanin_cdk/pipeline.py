@@ -17,9 +17,10 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
+from fanin_cdk.assets import PACKAGE, REQUIREMENTS, CopyPackage
 from fanin_cdk.audit import AuditSchedule
 from fanin_cdk.findings import accept, accept_below
-from fanin_cdk.layers import NOT_IN_FUNCTIONS, ROOT, RUNTIME, PipInstall, foreign
+from fanin_cdk.layers import RUNTIME, PipInstall, foreign
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.settings import RETENTION
 from fanin_cdk.storage import PIPELINE
@@ -30,11 +31,8 @@ PYTHON = "3.11"
 """Version of Python that runs the jobs on EMR; their dependencies are built for it."""
 UNPACKED = "dependencies"
 """Folder into which Spark unpacks the dependencies, in the working directory of each process."""
-CODE = ROOT / "layers" / "fanin" / "python"
-ENTRY = CODE / "fanin" / "spark" / "jobs" / "__main__.py"
-NOT_IN_JOBS = tuple(
-    pattern.removeprefix("/python") for pattern in NOT_IN_FUNCTIONS if not pattern.endswith("/spark/")
-)
+ENTRY = PACKAGE / "spark" / "jobs" / "__main__.py"
+NOT_IN_JOBS = ("cli", "local")
 
 
 class Pipeline(Construct):
@@ -72,8 +70,14 @@ class Pipeline(Construct):
         log_group = self._log_group()
         self.application = self._application(log_group)
         self.role = self._role(tracker, log_group)
+        package = CopyPackage(".", NOT_IN_JOBS)
         self.package = assets.Asset(
-            self, "Package", path=str(CODE), exclude=list(NOT_IN_JOBS), ignore_mode=IgnoreMode.GIT
+            self,
+            "Package",
+            path=package.source,
+            exclude=package.excluded,
+            ignore_mode=IgnoreMode.GIT,
+            bundling=BundlingOptions(image=RUNTIME.bundling_image, local=package),
         )
         self.entry = assets.Asset(self, "Entry", path=str(ENTRY))
         dependencies = self._dependencies()
@@ -205,7 +209,7 @@ class Pipeline(Construct):
         )
 
     def _dependencies(self) -> assets.Asset:
-        folder = ROOT / "layers" / "spark"
+        folder = REQUIREMENTS / "spark"
         bundling = PipInstall(folder / "requirements.txt", foreign(self._settings.architecture, PYTHON))
         return assets.Asset(
             self,

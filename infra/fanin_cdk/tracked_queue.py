@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration, Tags
+from aws_cdk import Duration, Names, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from fanin import names
 from fanin.domain.failures import Keep
+from fanin_cdk.consumers import Tracking, UnfitFunction, defined, equip
 from fanin_cdk.functions import TIMEOUT
 from fanin_cdk.queues import RedrivenQueue, six_runs
+from fanin_cdk.settings import LARGEST_WITHOUT_WINDOW
 
-CONSUME = (
+RECEIVE = (
     "sqs:ChangeMessageVisibility",
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",
     "sqs:GetQueueUrl",
-    "sqs:ListQueueTags",
-    "sqs:ListDeadLetterSourceQueues",
     "sqs:ReceiveMessage",
 )
+CONSUME = (*RECEIVE, "sqs:ListQueueTags", "sqs:ListDeadLetterSourceQueues")
+"""The function for dead letters also looks whose they are, and whether it may keep them."""
 
 
 class TrackedQueue(RedrivenQueue):
@@ -40,9 +42,8 @@ class TrackedQueue(RedrivenQueue):
         A queue of your own beside a tracker, and a consumer of it::
 
             tracker = FaninTracker(self, "Fanin")
-            orders = TrackedQueue(self, "Orders", dead_letters_function=tracker.dead_letters.function)
-            consumer.add_event_source(SqsEventSource(orders.queue, report_batch_item_failures=True))
-            tracker.grant_consumer(consumer)
+            orders = TrackedQueue(self, "Orders", tracker=tracker)
+            orders.consume(consumer)
 
     Attributes:
         queue: the queue for work.
@@ -54,11 +55,12 @@ class TrackedQueue(RedrivenQueue):
         scope: Construct,
         id: str,
         *,
-        dead_letters_function: lambda_.IFunction,
+        tracker: Tracking | None = None,
+        dead_letters_function: lambda_.IFunction | None = None,
         visibility_timeout: Duration | None = None,
         max_receive_count: int = 5,
         dead_letters_max_concurrency: int = 0,
-        enforce_ssl: bool = True,
+        enforce_ssl: bool | None = None,
         channel: bool = False,
         keep: Keep | str = Keep.MESSAGE,
     ) -> None:
@@ -67,13 +69,16 @@ class TrackedQueue(RedrivenQueue):
         Args:
             scope: parent construct.
             id: its id there.
-            dead_letters_function: ``tracker.dead_letters.function``; an imported function needs its role.
+            tracker: the ``FaninTracker`` that the queue belongs to, in this stack or another one of the app.
+            dead_letters_function: instead of ``tracker``, its function for dead letters, imported with its
+                role from another app. Such a queue cannot ``consume``.
             visibility_timeout: how long a received message stays invisible, 3 minutes by default; for a
                 Lambda consumer AWS recommends six times its timeout.
             max_receive_count: how often a message is received before it moves to the dead-letter queue.
             dead_letters_max_concurrency: most invocations at a time for the dead-letter queue, 2 to 1,000; 0
                 sets no limit.
-            enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``.
+            enforce_ssl: refuse plain HTTP; an emulator that checks policies needs ``False``. By default the
+                tracker's setting ``local`` decides.
             channel: tag the queue ``fanin:channel``: the service may then send to it and receive from it, so
                 that it can be registered in the directory or belong to a buffer.
             keep: what is kept of items whose messages die: ``message`` keeps each message with its batch, in
@@ -81,17 +86,27 @@ class TrackedQueue(RedrivenQueue):
                 own, and so has a batch.
 
         Raises:
-            ValueError: the function was imported without its role, or ``keep`` is another word.
+            ValueError: neither ``tracker`` nor ``dead_letters_function`` is given, or both are, or the
+                function was imported without its role, or ``keep`` is another word.
         """
+        if (tracker is None) == (dead_letters_function is None):
+            raise ValueError(
+                "TrackedQueue takes tracker, or dead_letters_function of a tracker in another app; "
+                f"it got {'neither' if tracker is None else 'both'}"
+            )
+        if enforce_ssl is None:
+            enforce_ssl = tracker is None or not tracker.settings.local
+        self._tracker, self._visibility = tracker, visibility_timeout or six_runs(TIMEOUT)
         super().__init__(
             scope,
             id,
-            visibility_timeout=visibility_timeout or six_runs(TIMEOUT),
+            visibility_timeout=self._visibility,
             max_receive_count=max_receive_count,
             dead_letter_visibility_timeout=six_runs(TIMEOUT),
             enforce_ssl=enforce_ssl,
         )
-        if dead_letters_function.role is None:
+        function = tracker.dead_letters.function if tracker else dead_letters_function
+        if function.role is None:
             raise ValueError(
                 "dead_letters_function has no role; import the function with its role, "
                 "by Function.from_function_attributes"
@@ -107,13 +122,13 @@ class TrackedQueue(RedrivenQueue):
         policy = iam.Policy(
             self,
             "Consume",
-            roles=[dead_letters_function.role],
+            roles=[function.role],
             statements=[iam.PolicyStatement(actions=list(CONSUME), resources=[self.dead_letters.queue_arn])],
         )
         lambda_.EventSourceMapping(
             self,
             "Source",
-            target=dead_letters_function,
+            target=function,
             event_source_arn=self.dead_letters.queue_arn,
             batch_size=10,
             max_concurrency=dead_letters_max_concurrency or None,
@@ -126,28 +141,85 @@ class TrackedQueue(RedrivenQueue):
         *,
         max_concurrency: int | None = None,
         batch_size: int = 10,
+        max_batching_window: Duration | None = None,
     ) -> lambda_.EventSourceMapping:
-        """Feed a consumer from the queue, with limited concurrency.
+        """Make a function a consumer of the queue: layers, environment, permissions, and the event source.
+
+        The function needs only its code, with a handler made by ``tracker.sqs_handler``. See
+        ``FaninTracker.equip`` for its layers and variables, and ``FaninTracker.grant_consumer`` for what it
+        may do. It may also receive from the queue, and delete there.
+
+        Tracker, queue and function may be in three stacks of the app. The tracker's stack depends on none of
+        the others, and the queue's stack does not depend on the function's, unless that is the tracker's.
 
         If the queue belongs to a buffer, the concurrency limits how fast work leaves the buffer, and thereby
         how fast producers may put more.
 
         Args:
             consumer: a function that reports partial failures, as one made with ``tracker.sqs_handler`` does;
-                it may then receive from the queue.
+                also an alias or a version of one, or one that was imported with its role.
             max_concurrency: most invocations at a time, 2 to 1,000; None sets no limit but the account's.
-            batch_size: most messages of one invocation.
+            batch_size: most messages of one invocation; more than 10 need a batching window.
+            max_batching_window: how long Lambda waits for a full batch, at most 5 minutes; None does not.
 
         Returns:
             The event source mapping.
+
+        Raises:
+            UnfitFunction: the layers do not fit the function, its timeout is longer than the queue's
+                visibility timeout, or it was imported without its role.
+            ValueError: the queue does not know its tracker, or a large batch has no window.
         """
-        self.queue.grant_consume_messages(consumer)
-        return lambda_.EventSourceMapping(
-            self,
-            "Consumer",
+        tracker = self._tracker
+        if tracker is None:
+            raise ValueError(
+                f"{self.node.path} does not know its tracker, so it cannot give a consumer what it needs; "
+                "create the queue with tracker=..., in the app of the tracker"
+            )
+        if batch_size > LARGEST_WITHOUT_WINDOW and not max_batching_window:
+            raise ValueError(
+                f"batch_size is {batch_size}, and more than {LARGEST_WITHOUT_WINDOW} need "
+                "max_batching_window; set it to Duration.seconds(1) or more"
+            )
+        self._check_timeout(consumer)
+        equip(consumer, tracker)
+        tracker.grant_consumer(consumer)
+        here, there, home = (Stack.of(one).node.path for one in (self, consumer, tracker))
+        # No stack may come to depend on one that depends on it: the queue's depends on the tracker's already.
+        scope: Construct = self if there in (here, home) else consumer
+        permission = iam.Policy(
+            scope,
+            self._id("Receive", scope, consumer),
+            roles=[consumer.role],
+            statements=[iam.PolicyStatement(actions=list(RECEIVE), resources=[self.queue.queue_arn])],
+        )
+        mapping = lambda_.EventSourceMapping(
+            scope,
+            self._id("Consumer", scope, consumer),
             target=consumer,
             event_source_arn=self.queue.queue_arn,
             batch_size=batch_size,
+            max_batching_window=max_batching_window,
             max_concurrency=max_concurrency,
             report_batch_item_failures=True,
         )
+        # Lambda refuses the source of a function that may not receive yet.
+        mapping.node.add_dependency(permission)
+        return mapping
+
+    def _id(self, name: str, scope: Construct, consumer: lambda_.IFunction) -> str:
+        """Id of a construct for a consumer: below the queue, the plain name for its first one."""
+        if scope is not self:
+            return f"{name}{Names.node_unique_id(self.node)}"
+        return f"{name}{Names.node_unique_id(consumer.node)}" if self.node.try_find_child(name) else name
+
+    def _check_timeout(self, consumer: lambda_.IFunction) -> None:
+        timeout = getattr(defined(consumer), "timeout", None)
+        if timeout is None or timeout.is_unresolved() or self._visibility.is_unresolved():
+            return
+        if timeout.to_seconds() > self._visibility.to_seconds():
+            raise UnfitFunction(
+                f"{consumer.node.path} may run for {timeout.to_seconds():.0f} s, but {self.node.path} hides "
+                f"its messages for {self._visibility.to_seconds():.0f} s, and Lambda refuses that; create "
+                f"the queue with visibility_timeout=Duration.seconds({6 * timeout.to_seconds():.0f})"
+            )

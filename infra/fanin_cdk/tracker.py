@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
 from fanin_cdk.alarms import Alarms
 from fanin_cdk.api import Api
+from fanin_cdk.consumers import equip
 from fanin_cdk.dashboard import Dashboard
 from fanin_cdk.events import Bus, feed_from_queue
 from fanin_cdk.functions import ONE_PROCESSOR, Function, Functions
@@ -51,17 +53,15 @@ class FaninTracker(Construct):
 
             tracker = FaninTracker(self, "Fanin", settings=Settings(prefix="shop"))
             tracker.grant_producer(importer)
+            tracker.equip(importer)
             tracker.work.queue.grant_send_messages(importer)
-            tracker.grant_consumer(consumer)
-            consumer.add_event_source(SqsEventSource(tracker.work.queue, report_batch_item_failures=True))
+            tracker.work.consume(consumer)
             Rule(
                 self, "Done",
                 event_bus=tracker.bus,
                 event_pattern=EventPattern(source=["fanin"], detail_type=["Batch Completed"]),
                 targets=[LambdaFunction(on_completion)],
             )
-
-        Both functions need ``tracker.layers.both``, and ``tracker.environment`` for ``Tracker.from_env()``.
 
     Args:
         scope: parent construct.
@@ -147,6 +147,18 @@ class FaninTracker(Construct):
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
         self._watch()
+
+    def equip(self, function: lambda_.IFunction) -> None:
+        """Give a function of yours what ``import fanin`` and ``Tracker.from_env()`` need; it may do nothing.
+
+        It gets the layers that fit its Python and its processor, in its own stack, and the variables of
+        ``environment``. A container image and a function that does not run Python get the variables alone: a
+        container image brings fanin with it. An imported function is left as it is.
+
+        Raises:
+            UnfitFunction: the layers do not fit it, or it belongs to another tracker already.
+        """
+        equip(function, self)
 
     @property
     def dead_letters(self) -> Function:
@@ -240,9 +252,8 @@ class FaninTracker(Construct):
         work = TrackedQueue(
             self,
             "WorkQueue",
-            dead_letters_function=dead_letters.function,
+            tracker=self,
             dead_letters_max_concurrency=self.settings.worker_max_concurrency,
-            enforce_ssl=self._tls,
         )
         return acks, work, parked
 

@@ -85,9 +85,8 @@ def test_a_workflow_trusts_nobody_more_than_it_must(workflow):
     # Permissions are the least, and secrets and a checkout's credentials are nowhere
     content = parsed(workflow)
     granted = [content["permissions"], *(job.get("permissions", {}) for job in content["jobs"].values())]
-    assert all(permission in ({}, {"contents": "read"}, {"id-token": "write"}) for permission in granted), (
-        granted
-    )
+    least = ({}, {"contents": "read"}, {"id-token": "write"}, {"contents": "write"})
+    assert all(permission in least for permission in granted), granted
     assert "secrets" not in workflow.read_text()
     for step in steps(workflow):
         if step.get("uses", "").startswith("actions/checkout@"):
@@ -110,7 +109,42 @@ def test_only_the_job_that_publishes_may_ask_for_a_token():
     jobs = parsed(GITHUB / "workflows" / "release.yml")["jobs"]
     asking = [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})]
     assert asking == ["publish"]
-    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish", "template"}
+
+
+def test_only_the_job_that_runs_no_code_of_ours_may_write_to_the_repository():
+    writing = {
+        name: job
+        for workflow in WORKFLOWS
+        for name, job in parsed(workflow)["jobs"].items()
+        if job.get("permissions") == {"contents": "write"}
+    }
+    assert set(writing) == {"template"}
+    used = [step["uses"].partition("@")[0] for step in writing["template"]["steps"] if "uses" in step]
+    assert used == ["actions/download-artifact"]
+    assert writing["template"]["needs"] == ["publish"]  # nothing is released that was not published
+
+
+def test_both_packages_are_of_one_version():
+    constructs = tomllib.loads((ROOT / "infra" / "pyproject.toml").read_text())["project"]
+    assert "version" in constructs["dynamic"]
+    assert "version" in PROJECT["dynamic"]
+    assert fanin.__version__ not in (ROOT / "infra" / "setup.py").read_text()
+    assert constructs["license"] == PROJECT["license"]
+    assert constructs["requires-python"] == PROJECT["requires-python"]
+    assert (ROOT / "infra" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_the_cdk_of_the_constructs_includes_the_one_that_tests_use():
+    (lowest,) = re.findall(r'"aws-cdk-lib>=([0-9.]+),<3"', (ROOT / "infra" / "setup.py").read_text())
+    (pinned,) = (
+        one.removeprefix("aws-cdk-lib==")
+        for one in PROJECT["optional-dependencies"]["infra"]
+        if one.startswith("aws-cdk-lib==")
+    )
+    parts = [tuple(int(part) for part in version.split(".")[:2]) for version in (lowest, pinned)]
+    assert parts == sorted(parts)
+    assert f"`aws-cdk-lib` {lowest} and later" in (ROOT / "docs" / "deployment.md").read_text()
 
 
 @pytest.mark.parametrize("form", ["bug", "feature"])

@@ -11,7 +11,9 @@ import pytest
 
 from fanin import names
 from fanin_cdk import Settings
-from fanin_cdk.layers import ROOT, Layers, PipInstall
+from fanin_cdk.assets import FUNCTIONS as HANDLERS
+from fanin_cdk.assets import REQUIREMENTS
+from fanin_cdk.layers import Layers, PipInstall
 
 FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
@@ -68,7 +70,7 @@ OWN = {
 
 def test_there_is_a_function_for_every_folder(tracker):
     assert set(tracker.functions) == set(FUNCTIONS)
-    folders = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()}
+    folders = {folder.name for folder in HANDLERS.iterdir() if folder.is_dir()}
     elsewhere = {"fan_out", "console"}  # of FanOutAndWait, and of a setting
     assert folders - elsewhere == set(FUNCTIONS)
 
@@ -125,15 +127,15 @@ def test_functions_and_the_runtime_layer_are_for_one_processor(synthesize, archi
     assert layer["CompatibleRuntimes"] == [function["Runtime"] for function in functions][:1]
 
 
-def test_the_package_layer_leaves_out_what_functions_do_not_run(tmp_path):
-    # Given a synthesis that copies assets
-    app = cdk.App(outdir=str(tmp_path), context={"aws:cdk:bundling-stacks": []})
+def test_the_package_layer_leaves_out_what_functions_do_not_run(pip, tmp_path):
+    # Given a synthesis that bundles
+    app = cdk.App(outdir=str(tmp_path))
     Layers(cdk.Stack(app, "layers"), "Layers", settings=Settings())
     app.synth()
     # Then the package is there, without command line, emulator and caches
     (package,) = tmp_path.glob("asset.*/python/fanin")
     parts = {path.name for path in package.iterdir()}
-    assert {"domain", "app", "adapters", "entry", "errors.py", "names.py"} <= parts
+    assert {"domain", "app", "adapters", "entry", "errors.py", "names.py", "py.typed"} <= parts
     assert not parts & {"cli", "local", "spark"}
     assert not list(package.rglob("__pycache__"))
     assert not list(package.parent.glob("*.egg-info"))
@@ -175,7 +177,7 @@ def test_third_party_packages_are_bundled_by_pip_for_their_target(pip, tmp_path,
     # Then pip installed the pins once, for Lambda, or for this machine
     (command,) = pip.calls
     assert command[:4] == [sys.executable, "-m", "pip", "install"]
-    assert str(ROOT / "layers" / "runtime" / "requirements.txt") in command
+    assert str(REQUIREMENTS / "runtime" / "requirements.txt") in command
     assert Path(command[command.index("--target") + 1]).name == "python"
     if platform is None:
         assert not [option for option in command if option.startswith("--platform")]
@@ -196,7 +198,7 @@ def test_the_layer_is_bundled_again_only_if_pins_or_target_change(tmp_path):
 
 
 def test_every_third_party_package_is_pinned():
-    lines = (ROOT / "layers" / "runtime" / "requirements.txt").read_text().splitlines()
+    lines = (REQUIREMENTS / "runtime" / "requirements.txt").read_text().splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
     assert pins
     assert all("==" in pin for pin in pins)

@@ -130,23 +130,23 @@ def test_an_imported_function_must_bring_its_role():
 @pytest.mark.parametrize(("most", "scaling"), [(None, None), (5, {"MaximumConcurrency": 5})])
 def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(most, scaling):
     # Given a queue that a buffer may use, in a stack beside the tracker's
-    stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": []}), "shop")
+    app = cdk.App(context={"aws:cdk:bundling-stacks": []})
+    stack = cdk.Stack(app, "shop")
     code = lambda_.Code.from_inline("def handler(event, context): pass")
-    made = [
-        lambda_.Function(stack, name, runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code)
-        for name in ("Dead", "Consumer")
-    ]
-    queue = TrackedQueue(stack, "Renders", dead_letters_function=made[0], channel=True)
+    consumer = lambda_.Function(
+        stack, "Consumer", runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code
+    )
+    queue = TrackedQueue(stack, "Renders", tracker=FaninStack(app, "fanin").tracker, channel=True)
 
     # When a function consumes it
-    queue.consume(made[1], max_concurrency=most)
+    queue.consume(consumer, max_concurrency=most)
 
     # Then it reports partial failures, and its concurrency is limited
     template = Template.from_stack(stack)
     template.has_resource_properties(
         "AWS::Lambda::EventSourceMapping",
         {
-            "FunctionName": stack.resolve(made[1].function_name),
+            "FunctionName": stack.resolve(consumer.function_name),
             "EventSourceArn": stack.resolve(queue.queue.queue_arn),
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
             "ScalingConfig": scaling or Match.absent(),

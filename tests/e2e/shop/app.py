@@ -14,7 +14,7 @@ import aws_cdk as cdk  # noqa: E402
 from aws_cdk import aws_lambda as lambda_  # noqa: E402
 
 from fanin_cdk import FaninStack, Settings  # noqa: E402
-from fanin_cdk.layers import RUNTIME  # noqa: E402
+from fanin_cdk.layers import RUNTIME, architecture  # noqa: E402
 from fanin_cdk.tracked_queue import TrackedQueue  # noqa: E402
 
 
@@ -29,17 +29,14 @@ class Shop(FaninStack):
             runtime=RUNTIME,
             handler="handler.handler",
             code=lambda_.Code.from_asset(str(Path(__file__).with_name("renderer"))),
-            layers=self.tracker.layers.both,
-            environment=self.tracker.environment,
+            architecture=architecture(settings),
         )
-        self.tracker.grant_consumer(renderer)
         renders = TrackedQueue(
             self,
             "Renders",
-            dead_letters_function=self.tracker.dead_letters.function,
+            tracker=self.tracker,
             visibility_timeout=cdk.Duration.seconds(15),
             max_receive_count=1,
-            enforce_ssl=False,
             channel=True,
         )
         renders.consume(renderer, max_concurrency=2)

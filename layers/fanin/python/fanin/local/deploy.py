@@ -15,7 +15,7 @@ from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from botocore.exceptions import ClientError
 
@@ -131,13 +131,21 @@ def _exists(s3: S3Client, bucket: str, key: str) -> bool:
     return True
 
 
-def archive(folder: Path) -> bytes:
-    """Zip a folder without compressing it; the same content always gives the same bytes."""
+def archive(folder: Path, *, compressed: bool = False) -> bytes:
+    """Zip a folder; the same content always gives the same bytes.
+
+    Args:
+        folder: what goes into the archive.
+        compressed: make it small, which takes seconds for a layer; an emulator on this machine has no use for
+            that.
+    """
     buffer = BytesIO()
+    compression = ZIP_DEFLATED if compressed else ZIP_STORED
     with ZipFile(buffer, "w") as zipped:
         for file in sorted(folder.rglob("*")):
             if file.is_file():
                 entry = ZipInfo(file.relative_to(folder).as_posix(), ZIP_EPOCH)
+                entry.compress_type = compression
                 entry.external_attr = (stat.S_IFREG | (0o755 if file.stat().st_mode & 0o100 else 0o644)) << 16
                 zipped.writestr(entry, file.read_bytes())
     return buffer.getvalue()
