@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    bill,
     buffers,
     compare,
     dynamodb,
@@ -57,6 +58,14 @@ COUNTED: dict[str, list[Measurement]] = {
     "scatters": [scatters.all_replies, scatters.quorum, scatters.large_topic],
     "redrive": [redrive.redriven],
     "compare": [compare.expressions, compare.alternatives],
+    "bill": [
+        bill.queued_scattered,
+        bill.queued_neighbours,
+        bill.one_at_a_time,
+        bill.in_tens,
+        bill.directly,
+        bill.planned,
+    ],
 }
 TIMED: dict[str, list[Measurement]] = {
     "parsing": [parsing.parsing],

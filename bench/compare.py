@@ -12,7 +12,8 @@ from bench.writers import writer
 from fanin.adapters.memory import Accesses
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey, WordStore
-from fanin.domain.costs import Prices, costs
+from fanin.domain.alternatives import alternatives as without
+from fanin.domain.prices import DEFAULT
 from fanin.domain.tree import Tree
 
 ACKERS = (8, 32)
@@ -81,15 +82,14 @@ def expressions() -> list[Figure]:
 
 
 def alternatives() -> list[Figure]:
-    """What ``fanin plan`` computes for a million items; the group ``single`` measures its first line."""
-    prices = Prices()
+    """What ``fanin plan`` computes for a million items without fanin; the group ``bill`` has fanin."""
     return [
         Figure(
-            f"{'transitions' if cost.transitions else 'writes'} an item: {cost.way}",
-            (cost.writes + cost.transitions) / PLANNED,
-            note=f"plan: ${cost.dollars(prices):,.2f} for {PLANNED:,} items; {cost.note}",
+            f"dollars for {PLANNED:,} items: {cost.way}",
+            cost.dollars(DEFAULT),
+            note=f"plan: {cost.note}",
         )
-        for cost in costs(PLANNED)
+        for cost in without(PLANNED)
     ]
 
 

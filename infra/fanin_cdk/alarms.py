@@ -1,4 +1,8 @@
-"""Alarms on everything that fanin does not repair by itself."""
+"""Alarms on everything that fanin does not repair by itself.
+
+CloudWatch charges for each metric that an alarm looks at, also within metric math, so there are as few as
+cover everything: a function has an alarm on its errors only if nothing else tells of them soon.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,11 @@ IN_FLIGHT = 100_000
 """Received and postponed messages of a queue; at about 120,000 SQS hands out no more, and gives no error."""
 BEHIND = Duration.minutes(1)
 """Age of the last record read at which a function counts as behind its stream."""
+TRIED_FOR_LONG = ("acks", "dead_letters", "targets", "redriver")
+"""Functions whose messages come again for hours, for a day, or for ever.
+
+What fails in any other function is in a dead-letter queue within the hour; the API answers with 5xx.
+"""
 FAULTS = 5
 """Answers of the API with a 5xx status, within one period."""
 
@@ -78,8 +87,8 @@ class Alarms(Construct):
             1,
             "a target was tried for a day, or refuses for good: `fanin targets BATCH` says why",
         )
-        for name, function in watched.functions.items():
-            errors = function.function.metric_errors(period=PERIOD, statistic="Sum")
+        for name in TRIED_FOR_LONG:
+            errors = watched.functions[name].function.metric_errors(period=PERIOD, statistic="Sum")
             self._raise(f"{name}Errors", errors, 1, f"function {name} keeps failing", periods=2)
         for name in STREAM_READERS:
             age = watched.functions[name].function.metric("IteratorAge", period=PERIOD, statistic="Maximum")
@@ -136,7 +145,7 @@ class Alarms(Construct):
 
 
 def _of_the_reaper(metric: str, watched: Watched) -> cloudwatch.Metric:
-    """A metric that each run of the reaper writes once, also if it is zero."""
+    """A metric that a run of the reaper writes once, unless it is zero."""
     return _own(metric, watched, Duration.minutes(watched.settings.reaper_rate_minutes), "Maximum")
 
 

@@ -47,7 +47,7 @@ class Api(Construct):
     Args:
         scope: parent construct.
         id: its id there.
-        settings: settings of the deployment; ``auth`` and the throttling limits apply here.
+        settings: settings of the deployment; ``auth``, ``access_log`` and the throttling limits apply here.
         function: the function that serves all routes.
 
     Attributes:
@@ -76,15 +76,17 @@ class Api(Construct):
             http_api=self.api,
             stage_name="$default",
             auto_deploy=True,
-            detailed_metrics_enabled=True,
             throttle=apigw.ThrottleSettings(
                 rate_limit=settings.api_throttle_rate, burst_limit=settings.api_throttle_burst
             ),
         )
+        if not settings.access_log:
+            accept(self.stage, "APIG1", "the settings ask for an API without an access log")
+            return
         access_log = log_group(self, "AccessLog", settings=settings)
         cfn_stage = cast("apigw.CfnStage", self.stage.node.default_child)
         cfn_stage.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
-            destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG)
+            destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG, separators=(",", ":"))
         )
 
     def serve_console(self, function: Function, *, write: bool) -> None:

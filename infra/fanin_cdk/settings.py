@@ -40,6 +40,7 @@ CHOICES: dict[str, tuple[str | int, ...]] = {
     "auth": ("iam", "jwt", "none"),
     "log_retention_days": tuple(RETENTION),
     "log_level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    "tracing": ("none", "xray"),
     "removal": ("retain", "destroy"),
     "unrouted": ("ignore", "count", "keep"),
     "architecture": ("arm64", "x86_64"),
@@ -52,6 +53,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "stall_after": (0, 365 * 86_400),
     "reaper_rate_minutes": (1, 1440),
     "registrar_rate_minutes": (1, 1440),
+    "log_sample": (0, 100),
     "ack_batch_size": (1, 10_000),
     "ack_batching_window_seconds": (0, 300),
     "api_throttle_rate": (1, 100_000),
@@ -126,6 +128,11 @@ class Settings:
         unrouted: what happens to events on the bus that match no route: ``ignore``, ``count`` or ``keep``.
         log_retention_days: days for which logs are kept.
         log_level: log level of the functions.
+        log_sample: percentage of invocations that log a line although nothing went wrong.
+        access_log: whether the API logs every request, with its caller.
+        tracing: traces of the functions: ``none``, or ``xray`` for active tracing by Lambda.
+        alarms: whether there are alarms.
+        dashboard: whether there is a dashboard.
         removal: what happens to tables and logs when the stack is deleted: ``retain`` or ``destroy``.
         architecture: processor of the functions: ``arm64`` or ``x86_64``.
         ack_batch_size: most messages of the ack queue in one invocation.
@@ -167,6 +174,11 @@ class Settings:
     unrouted: str = "count"
     log_retention_days: int = 30
     log_level: str = "INFO"
+    log_sample: int = 0
+    access_log: bool = True
+    tracing: str = "none"
+    alarms: bool = True
+    dashboard: bool = True
     removal: str = "retain"
     architecture: str = "arm64"
     ack_batch_size: int = 1000
@@ -238,6 +250,7 @@ class Settings:
             names.ENV_CLOSED_IDLE_TTL: str(self.closed_idle_ttl),
             names.ENV_LIFETIME: str(self.lifetime),
             names.ENV_STALL_AFTER: str(self.stall_after),
+            **({names.ENV_LOG_SAMPLE: str(self.log_sample)} if self.log_sample else {}),
             **({names.ENV_WEBHOOK_HOSTS: self.webhook_hosts} if self.webhook_hosts else {}),
         }
 

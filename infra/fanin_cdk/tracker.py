@@ -350,5 +350,7 @@ class FaninTracker(Construct):
             postponing=postponing,
             dead_ends=dead_ends,
         )
-        Alarms(self, "Alarms", watched)
-        Dashboard(self, "Dashboard", watched)
+        if self.settings.alarms:
+            Alarms(self, "Alarms", watched)
+        if self.settings.dashboard:
+            Dashboard(self, "Dashboard", watched)

@@ -212,15 +212,18 @@ class TestTablesAgree:
         assert set(re.findall(r"^\| `([A-Z]+) (\S+)` \|", README, re.MULTILINE)) == served
 
     def test_costs(self):
-        plans = [json.loads(fanin("plan", "1000000", "--json", *more)) for more in ((), ("--together", "10"))]
-        planned = {
-            (way["way"], f"{way['writes']:,}", f"{way['reads']:,}", f"{way['dollars']:.2f}")
-            for plan in plans
-            for way in plan["ways"]
-        }
-        rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+) \|", README, re.MULTILINE)
-        assert len(rows) == len(planned)
-        assert set(rows) == planned
+        scattered, neighbours = (
+            json.loads(fanin("plan", "1e6", "--order", order, "--json"))
+            for order in ("scattered", "neighbours")
+        )
+        planned = [
+            (one["way"], f"{one['writes']:,}", f"{one['dollars']:.2f}", f"{other['dollars']:.2f}")
+            for kind in ("ways", "alternatives")
+            for one, other in zip(scattered[kind], neighbours[kind], strict=True)
+        ]
+        rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \|", README, re.MULTILINE)
+        assert rows == planned
+        assert f"costs about ${scattered['idle_month']['dollars']:.0f} a month" in " ".join(README.split())
 
     def test_limits(self):
         for said in (

@@ -66,6 +66,11 @@ def test_the_only_stage_throttles_and_writes_an_access_log(synthesize):
     assert json.loads(log["Format"])["requestId"] == "$context.requestId"
 
 
+def test_there_is_no_access_log_if_the_settings_say_so(synthesize):
+    stage = only(synthesize(access_log=False).of_type("AWS::ApiGatewayV2::Stage"))
+    assert "AccessLogSettings" not in stage
+
+
 @pytest.mark.parametrize(
     "settings",
     [{}, {"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}, {"auth": "none"}],

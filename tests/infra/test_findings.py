@@ -38,8 +38,9 @@ HOOKS = {"webhook_hosts": "hooks.example.com"}
         HOOKS,
         {"console": True},
         {"console": True, "console_write": True},
+        {"access_log": False, "tracing": "xray", "alarms": False, "dashboard": False},
     ],
-    ids=["jwt", "none", "local", "webhooks", "console", "buttons"],
+    ids=["jwt", "none", "local", "webhooks", "console", "buttons", "frugal"],
 )
 def test_cdk_nag_finds_nothing(tmp_path, settings):
     app, _ = checked(tmp_path, **settings)

@@ -79,15 +79,21 @@ DEFAULTS = {names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETI
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_is_traced_logged_and_told_what_it_needs(synthesize, name):
+def test_a_function_is_logged_and_told_what_it_needs(synthesize, name):
     # Given a stack with settings of its own
     fanin = synthesize(prefix="shop", log_level="DEBUG", log_retention_days=7, open_idle_ttl=600)
     function = fanin.properties(fanin.stack.tracker.functions[name].function)
     # Then the function follows them
     assert function["Handler"] == "handler.handler"
-    assert function["TracingConfig"] == {"Mode": "Active"}
+    assert "TracingConfig" not in function
     log = fanin.of_type("AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
     assert log["RetentionInDays"] == 7
+    # Without the lines of each invocation, and with those of metrics, which have no level
+    assert {name: function["LoggingConfig"][name] for name in ("LogFormat", "SystemLogLevel")} == {
+        "LogFormat": "JSON",
+        "SystemLogLevel": "WARN",
+    }
+    assert function["LoggingConfig"]["ApplicationLogLevel"] == "DEBUG"
     environment = function["Environment"]["Variables"]
     common = {*TABLES, *DEFAULTS}
     powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_LOG_LEVEL"}
@@ -97,6 +103,17 @@ def test_a_function_is_traced_logged_and_told_what_it_needs(synthesize, name):
     assert environment["POWERTOOLS_LOG_LEVEL"] == "DEBUG"
     # And nothing holds back the concurrency of the account
     assert "ReservedConcurrentExecutions" not in function
+
+
+def test_metrics_are_logged_whatever_the_level_of_the_functions(synthesize):
+    """A line of metrics has no level, which Lambda takes for INFO."""
+    for function in synthesize(log_level="ERROR").of_type("AWS::Lambda::Function").values():
+        assert function["LoggingConfig"]["ApplicationLogLevel"] == "INFO"
+
+
+def test_functions_log_a_sample_if_the_settings_say_so(synthesize):
+    for function in synthesize(log_sample=5).of_type("AWS::Lambda::Function").values():
+        assert function["Environment"]["Variables"][names.ENV_LOG_SAMPLE] == "5"
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ MORE = {
     frozenset({*PROGRESS, "stall_told"}): " and the mark of a stall",
 }
 """Attributes of a batch that a role may write → what they are besides its progress."""
-EVERY_FUNCTION = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
+TRACES = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 
 
 @pytest.fixture(scope="module")
@@ -292,14 +292,29 @@ def test_a_function_may_do_what_it_needs_and_nothing_else(fanin, tracker, nickna
     # Given the policies of the function's role
     function = tracker.functions[name].function
     found = allowed(fanin.statements(function.role), nicknames)
-    # When the permissions of every function are left out: traces and its own log
-    everywhere = found.pop("everything")
+    # When the permissions of every function are left out: its own log
+    everywhere = found.pop("everything", set())
     (log,) = [where for where in found if "Logs" in where]
     assert found.pop(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
     assert log == fanin.properties(function)["LoggingConfig"]["LogGroup"]["Ref"]
     # Then exactly the table above is left
-    assert everywhere == EVERY_FUNCTION | EVERYWHERE.get(name, set())
+    assert everywhere == EVERYWHERE.get(name, set())
     assert found == ALLOWED[name]
+
+
+def test_functions_may_write_traces_only_if_the_settings_ask_for_them(synthesize):
+    fanin = synthesize(tracing="xray")
+    for function in fanin.stack.tracker.functions.values():
+        everywhere = {
+            action
+            for statement in fanin.statements(function.function.role)
+            if statement["Resource"] == "*"
+            for action in (
+                [statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"]
+            )
+        }
+        assert everywhere >= TRACES
+        assert fanin.properties(function.function)["TracingConfig"] == {"Mode": "Active"}
 
 
 def test_a_role_belongs_to_one_function_and_has_no_managed_policy(fanin, tracker):

@@ -25,8 +25,43 @@ def watched(fanin, metric):
     }
 
 
-def test_errors_of_every_function_raise_an_alarm(fanin):
-    assert watched(fanin, "Errors") == set(fanin.of_type("AWS::Lambda::Function"))
+def test_errors_of_functions_whose_messages_come_again_for_long_raise_an_alarm(fanin, tracker):
+    """What fails in another function is in a watched dead-letter queue within the hour, or is a 5xx."""
+    # Given the functions that are fed by a queue, a stream or asynchronously
+    errors = watched(fanin, "Errors")
+    dead = watched(fanin, "ApproximateNumberOfMessagesVisible")
+    queues = fanin.of_type("AWS::SQS::Queue")
+    covered = {}
+    for source in fanin.of_type("AWS::Lambda::EventSourceMapping").values():
+        function, place = source["FunctionName"]["Ref"], source["EventSourceArn"]["Fn::GetAtt"][0]
+        if place in queues:
+            policy = queues[place].get("RedrivePolicy")
+            end = policy and policy["deadLetterTargetArn"]["Fn::GetAtt"][0]
+            soon = bool(policy) and policy["maxReceiveCount"] * queues[place]["VisibilityTimeout"] <= 3_600
+        else:
+            end = source["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+            soon = True
+        covered.setdefault(function, []).append(soon and end in dead)
+    for invoked in fanin.of_type("AWS::Lambda::EventInvokeConfig").values():
+        end = invoked["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+        covered.setdefault(invoked["FunctionName"]["Ref"], []).append(end in dead)
+    # Then each of them has an alarm on its errors, or all that it cannot handle is where an alarm sees it
+    for function, ends in covered.items():
+        assert function in errors or all(ends), function
+    # And the only other function answers requests, whose faults raise an alarm
+    api = {fanin.id_of(tracker.functions["api"].function)}
+    assert set(fanin.of_type("AWS::Lambda::Function")) == set(covered) | api
+    assert alarms(fanin, MetricName="5xx")
+    assert errors == {
+        fanin.id_of(tracker.functions[name].function)
+        for name in ("acks", "dead_letters", "targets", "redriver")
+    }
+
+
+def test_there_are_no_alarms_and_no_dashboard_if_the_settings_say_so(synthesize):
+    fanin = synthesize(alarms=False, dashboard=False)
+    assert fanin.of_type("AWS::CloudWatch::Alarm") == {}
+    assert fanin.of_type("AWS::CloudWatch::Dashboard") == {}
 
 
 def test_readers_of_streams_raise_an_alarm_when_they_fall_behind(fanin, tracker):

@@ -2,33 +2,124 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from fanin.domain.costs import Prices
+from fanin.domain.prices import DEFAULT
 
 
-def test_prices_can_be_given(run):
-    ours = run("plan", 1_000_000, "--json").document
-    theirs = run("plan", 1_000_000, "--write-price", 6.25, "--json").document
-    assert ours["ways"][0]["dollars"] == pytest.approx(0.635, abs=0.001)
-    assert theirs["ways"][2]["dollars"] == pytest.approx(10 * ours["ways"][2]["dollars"])
-    assert {way["way"] for way in ours["ways"]} >= {"counter", "row per message", "Step Functions"}
+def ways(document):
+    return {way["way"]: way for way in [*document["ways"], *document["alternatives"]]}
+
+
+@pytest.mark.parametrize("written", ["1000000", "1e6", "1_000_000", "1,000,000", "1.0E+6", "0.001e9"])
+def test_a_number_may_be_written_in_several_ways(run, written):
+    assert run("plan", written, "--json").document["items"] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("0",),
+        ("-5",),
+        ("1.5",),
+        ("1e-3",),
+        ("1e99",),
+        ("nan",),
+        ("",),
+        ("10", "--together", "0"),
+        ("10", "--order", "sorted"),
+        ("ten",),
+    ],
+)
+def test_nonsense_is_wrong_usage(run, args):
+    assert run("plan", *args).exit_code == 2
+
+
+def test_the_whole_bill_is_shown_by_service(run):
+    found = ways(run("plan", "1e6", "--json").document)
+    one = found["HTTPS, one item a call"]
+    assert one["bill"]["API"] == pytest.approx(1.0, rel=0.001)
+    assert one["dollars"] == pytest.approx(sum(one["bill"].values()), abs=1e-4)
+    assert one["dollars"] > 3 * one["bill"]["DynamoDB"]
+    assert set(found) >= {
+        "Step Functions Standard",
+        "Lambda durable functions",
+        "Valkey, ElastiCache Serverless",
+    }
+
+
+def test_neighbours_are_cheaper_than_scattered_items(run):
+    scattered = ways(run("plan", "1e6", "--json").document)
+    neighbours = ways(run("plan", "1e6", "--order", "neighbours", "--json").document)
+    for way in ("HTTPS, 10 items a call", "ack queue, 10 items a message", "direct, 10 items a call"):
+        assert neighbours[way]["dollars"] < scattered[way]["dollars"] / 2
+
+
+def test_a_higher_rate_makes_the_ack_queue_cheaper(run):
+    way = "ack queue, 10 items a message"
+    slow, fast = (ways(run("plan", "1e6", "--rate", rate, "--json").document)[way] for rate in (10, 10_000))
+    assert fast["dollars"] < slow["dollars"]
+
+
+def test_prices_of_another_region(run):
+    here, there = (
+        run("plan", "1e6", "--region", region, "--json").document for region in ("us-east-1", "eu-west-1")
+    )
+    assert there["prices"]["region"] == "eu-west-1"
+    assert there["ways"][0]["dollars"] > here["ways"][0]["dollars"]
+
+
+def test_an_unknown_region_is_refused(run):
+    refused = run("plan", "1e6", "--region", "mars-1")
+    assert refused.exit_code == 2
+    assert "us-east-1, eu-west-1" in " ".join(refused.stderr.split())
+
+
+def test_prices_of_ones_own(run, tmp_path):
+    file = tmp_path / "prices.json"
+    file.write_text('{"write": 6.25}')
+    ours = run("plan", "1e6", "--json").document
+    theirs = run("plan", "1e6", "--prices", file, "--json").document
+    counter = "counter in DynamoDB"
+    assert ways(theirs)[counter]["dollars"] == pytest.approx(10 * ways(ours)[counter]["dollars"])
+    assert str(file) in " ".join(run("plan", "1e6", "--prices", file).stdout.split()).replace(" ", "")
+
+
+def test_printed_prices_can_be_edited_and_given_back(run, tmp_path):
+    printed = run("plan", "1e6", "--region", "eu-west-1", "--json").document
+    file = tmp_path / "prices.json"
+    file.write_text(json.dumps(printed["prices"]))
+    assert run("plan", "1e6", "--prices", file, "--json").document["ways"] == printed["ways"]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"write": "dear"}', '{"wirte": 1}', None])
+def test_a_file_that_holds_no_prices_is_refused_by_name(run, tmp_path, text):
+    file = tmp_path / "prices.json"
+    if text is not None:
+        file.write_text(text)
+    refused = run("plan", "1e6", "--prices", file)
+    assert refused.exit_code == 2
+    assert "prices.json" in refused.stderr.replace("\n", "")
 
 
 def test_people_see_the_prices_and_since_when(run):
-    shown = run("plan", 1_000_000).stdout
-    assert Prices.since in shown
-    assert Prices.region in shown
+    shown = " ".join(run("plan", "1e6").stdout.split())
+    assert f"{DEFAULT.region}, {DEFAULT.since}" in shown
     assert "$25.00" in shown
-    assert "your prices" in run("plan", 10, "--read-price", 1).stdout
+    assert "assumed as in us-east-1" in " ".join(
+        run("plan", "1e6", "--region", "ap-northeast-1").stdout.split()
+    )
 
 
 def test_ranges_of_a_batch_with_totals_are_said_to_take_a_write_for_64_items(run):
-    way = run("plan", 6_400_000, "--json").document["ways"][-1]
+    way = ways(run("plan", 6_400_000, "--json").document)["ranges of a batch with totals, direct"]
     assert 100_000 < way["writes"] < 104_000
     assert "a write for 64 items" in " ".join(run("plan", 6_400_000).stdout.split())
 
 
-@pytest.mark.parametrize("args", [("0",), ("-5",), ("10", "--together", "65"), ("ten",)])
-def test_nonsense_is_wrong_usage(run, args):
-    assert run("plan", *args).exit_code == 2
+def test_an_idle_month_is_part_of_the_answer(run):
+    month = run("plan", 1, "--json").document["idle_month"]
+    assert 5 < month["dollars"] < 10
+    assert f"costs ${month['dollars']:.2f} a month" in " ".join(run("plan", 1).stdout.split())

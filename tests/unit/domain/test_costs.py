@@ -9,8 +9,18 @@ from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
-from fanin.domain.costs import BLOCK, costs, parents, spent
+from fanin.domain.costs import BLOCK, Order, carried, costs, estimate, parents, spent, words_touched
 from fanin.domain.limits import MAX_IDS
+from fanin.domain.prices import BY_REGION, DEFAULT
+
+
+def way(name, items, order=Order.SCATTERED, **options):
+    (cost,) = [one for one in costs(items, order, **options) if one.way.startswith(name)]
+    return cost
+
+
+def directly(items, together):
+    return way("direct", items, Order.NEIGHBOURS, together=together).writes
 
 
 def written(memory):
@@ -18,7 +28,7 @@ def written(memory):
 
 
 @pytest.mark.parametrize("items", [1, 64, 65, 5_000, 20_000])
-@pytest.mark.parametrize("together", [1, 64])
+@pytest.mark.parametrize("together", [1, 10, 64])
 def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
     # Given
     memory = Memory()
@@ -30,7 +40,7 @@ def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
     for start in range(0, items, together):
         tracker.ack(ids[start : start + together])
     # Then
-    planned = costs(items, together=together)[0].writes
+    planned = directly(items, together)
     assert written(memory) <= planned <= written(memory) + 32
 
 
@@ -41,7 +51,7 @@ def test_the_plan_of_one_range_is_no_lower_than_what_the_ledger_writes(items):
     with tracker.batch() as batch:
         group = batch.add(items)
     tracker.ack(group)
-    planned = costs(items)[1].writes
+    planned = way("one range", items).writes
     assert written(memory) <= planned <= written(memory) + 32
 
 
@@ -57,13 +67,13 @@ def test_the_plan_of_ranges_of_a_batch_with_totals_is_no_lower_than_what_the_led
         tracker.ack(ranges=[ItemRange(group.prefix, start, min(start + MAX_IDS, items))])
     # Then
     assert tracker.status(batch.id).batch.state is State.COMPLETE
-    planned = costs(items)[-1].writes
+    planned = way("ranges of a batch with totals", items).writes
     assert written(memory) <= planned <= written(memory) + 32
 
 
 @pytest.mark.parametrize("items", [10**6, 10**9, 2**40])
 def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items(items):
-    assert costs(items)[-1].writes == pytest.approx(items / 64, rel=0.04)
+    assert way("ranges of a batch with totals", items).writes == pytest.approx(items / 64, rel=0.04)
 
 
 def test_parents_are_one_63rd_of_the_words():
@@ -100,3 +110,37 @@ def test_an_estimated_batch_has_nothing_above_its_counter():
 
 def test_a_batch_without_items_has_cost_its_row():
     assert {way.writes for way in spent(0, 0, 0)} == {13}
+
+
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("together", [1, 7, 64, 1_000])
+def test_more_together_touch_fewer_words_and_never_fewer_than_there_are(order, together):
+    touched = words_touched(100_000, together, order)
+    assert 100_000 / 64 <= touched <= 100_000
+    assert touched <= words_touched(100_000, 1, order) + 1
+
+
+def test_scattered_items_touch_nearly_as_many_words_as_there_are_items():
+    assert words_touched(10**6, 10, Order.SCATTERED) == pytest.approx(10**6, rel=0.001)
+    assert words_touched(10**6, 10, Order.NEIGHBOURS) == pytest.approx(112_500, rel=0.001)
+
+
+def test_windows_of_neighbours_write_the_words_above_once():
+    assert carried(10**6, 1, Order.NEIGHBOURS) == parents(10**6)
+    assert carried(10**6, 1_000, Order.NEIGHBOURS) < parents(10**6) / 10
+    assert carried(0, 10, Order.NEIGHBOURS) == 0
+
+
+class TestEstimate:
+    def test_lies_between_the_ways_and_is_what_the_library_does(self):
+        about = estimate(10**6, 500_000, 7, exact=True, prices=DEFAULT)
+        assert about.at_least < about.dollars < about.at_most
+        assert about.dollars == pytest.approx(spent(10**6, 500_000, 7)[1].dollars(DEFAULT), abs=1e-6)
+        assert (about.region, about.estimate) == ("us-east-1", True)
+
+    def test_follows_the_prices_of_the_region(self):
+        here, there = (
+            estimate(10**6, 10**6, 0, exact=True, prices=BY_REGION[region]).dollars
+            for region in ("us-east-1", "eu-central-1")
+        )
+        assert 1.15 * here < there < 1.30 * here

@@ -110,9 +110,14 @@ def measured() -> Iterator[Callable[[], dict[str, list[float]]]]:
 
     def look() -> dict[str, list[float]]:
         found = {name: list(metric["Value"]) for name, metric in observe.metrics.metric_set.items()}
-        observe.metrics.clear_metrics()
+        found |= {name: [float(value)] for name, value in observe.counted.items() if value}
+        forget()
         return found
 
-    observe.metrics.clear_metrics()
+    def forget() -> None:
+        observe.metrics.clear_metrics()
+        observe.counted.clear()
+
+    forget()
     yield look
-    observe.metrics.clear_metrics()
+    forget()

@@ -28,7 +28,7 @@ def test_a_count_of_zero_is_left_out_and_a_gauge_of_zero_is_not(measured) -> Non
     observe.count("Some", 2)
     observe.count("Some")
     observe.gauge("Depth", 0)
-    assert measured() == {"Some": [2.0, 1.0], "Depth": [0.0]}
+    assert measured() == {"Some": [3.0], "Depth": [0.0]}
 
 
 def test_receipts_are_counted_by_what_they_did(measured) -> None:
@@ -102,6 +102,44 @@ class TestObserved:
         for request, event in (("r1", {"extra": 1}), ("r2", {})):
             handler(event, SimpleNamespace(**{**vars(context), "aws_request_id": request}))
         assert [(line["correlation_id"], line.get("extra")) for line in log()] == [("r1", 1), ("r2", None)]
+
+    def test_a_sample_of_the_invocations_logs_a_line(self, context, log, monkeypatch) -> None:
+        # Given handlers that log nothing, half of them in the sample
+        @observe.observed
+        def handler(event: dict[str, Any], context: Any) -> None: ...
+
+        monkeypatch.setenv(names.ENV_LOG_SAMPLE, "50")
+        observe._log_sample.cache_clear()
+        requests = [f"request-{number}" for number in range(200)]
+        # When each runs, and again
+        for _ in range(2):
+            for request in requests:
+                handler({}, SimpleNamespace(**{**vars(context), "aws_request_id": request}))
+        monkeypatch.undo()
+        observe._log_sample.cache_clear()
+        # Then about half of them have logged how long they took, and their repeats as well
+        lines = [line["correlation_id"] for line in log() if line["milliseconds"] >= 0]
+        assert 70 < len(set(lines)) < 130
+        assert len(lines) == 2 * len(set(lines))
+
+    def test_without_a_sample_nothing_is_written_for_nothing(self, context, log, capsys) -> None:
+        @observe.observed
+        def handler(event: dict[str, Any], context: Any) -> None:
+            observe.count("Some", 0)
+
+        handler({}, context)
+        assert (log(), capsys.readouterr().out) == ([], "")
+
+    def test_what_was_counted_often_is_one_number(self, context, capsys) -> None:
+        @observe.observed
+        def handler(event: dict[str, Any], context: Any) -> None:
+            for _ in range(10_000):
+                observe.count("Some")
+
+        handler({}, context)
+        (written,) = capsys.readouterr().out.splitlines()
+        assert json.loads(written)["Some"] == [10_000.0]
+        assert len(written) < 300
 
     def test_a_handler_may_set_a_correlation_id_that_says_more(self, context, log) -> None:
         @observe.observed

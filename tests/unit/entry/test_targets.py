@@ -13,7 +13,7 @@ from fanin.app.ports.callbacks import Notice
 from fanin.app.ports.events import Event
 from fanin.app.targets.delivery import Outcome
 from fanin.app.targets.jobs import Job
-from fanin.entry.observe import metrics
+from fanin.entry import observe
 from fanin.entry.targets import deliver_targets
 from fanin.errors import ServiceUnavailable, Throttled
 
@@ -32,13 +32,13 @@ def message(number: int, body: str | None = None, received: int = 1) -> dict[str
 
 @pytest.fixture(autouse=True)
 def _no_metrics() -> Any:
-    metrics.clear_metrics()
+    observe.counted.clear()
     yield
-    metrics.clear_metrics()
+    observe.counted.clear()
 
 
 def counted() -> set[str]:
-    return set(metrics.metric_set)
+    return {name for name, value in observe.counted.items() if value}
 
 
 def run(*messages: dict[str, Any], outcomes: dict[int, Outcome | Exception]) -> tuple[list[str], list[int]]:

@@ -37,6 +37,7 @@ ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that 
 ENV_BUFFER_DEAD_LETTERS_ARN: Final = "FANIN_BUFFER_DEAD_LETTERS_ARN"  # of the queues made for buffers
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
 ENV_STALL_AFTER: Final = "FANIN_STALL_AFTER"  # seconds; 0 for never
+ENV_LOG_SAMPLE: Final = "FANIN_LOG_SAMPLE"  # percentage of invocations that log a line; none if not set
 
 # Environment of the library and the command line.
 ENV_CONSOLE_WRITE: Final = "FANIN_CONSOLE_WRITE"

@@ -912,3 +912,20 @@ def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(wor
     buffers = world.fresh()
     assert buffers.list().buffers[0].limit == 5
     assert len(buffers.put("jobs", ["a", "b", "c", "d", "e"]).items) == 5
+
+
+def test_a_poll_does_not_wait_and_its_waiter_counts_until_it_gets_work(world: World) -> None:
+    # Given a waiter that polls an empty buffer
+    assert world.buffers.poll("jobs", waiter="0123456789abcdef", waits=20) == []
+    assert world.buffers.poll("jobs", waiter="0123456789abcdef") == []
+    # Then it counts as one consumer, until its time is over
+    assert world.buffers.status("jobs").count == -1
+    world.clock.advance(26_000)
+    assert world.buffers.status("jobs").count == 0
+    # And it counts no longer once it has work
+    world.buffers.poll("jobs", waiter="0123456789abcdef", waits=20)
+    assert world.buffers.put("jobs", ["a"]).outcome is Outcome.READY
+    (work,) = world.buffers.poll("jobs", waiter="0123456789abcdef")
+    assert work.payload == "a"
+    world.buffers.done("jobs", [work.receipt])
+    assert world.buffers.status("jobs").count == 0

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Fanin
+from fanin.app.services import Services
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
+from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.buffer import Outcome
 from fanin.errors import BufferNotFound, FaninError, InvalidRequest, LimitReached, OutcomeUnknown
-from tests.unit.client.https.conftest import Gateway
+from tests.unit.client.https.conftest import URL, Gateway, ok, problem
 
 
 def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> None:
@@ -91,3 +98,90 @@ def test_buffers_are_listed_a_page_at_a_time(services: Fanin) -> None:
     rest = services.buffers.list(cursor=first.cursor, limit=2)
     assert [one.name for one in (*first.buffers, *rest.buffers)] == ["a", "b", "c"]
     assert rest.cursor is None
+
+
+class TestWaiting:
+    """A take waits in the client: while a request waits in the service, a function is paid for."""
+
+    @pytest.fixture
+    def gateway(self, direct: Services) -> Gateway:
+        return Gateway(direct)
+
+    @pytest.fixture
+    def pauses(self) -> list[float]:
+        return []
+
+    @pytest.fixture
+    def buffers(self, gateway: Gateway, pauses: list[float]) -> HttpsBuffers:
+        patient = Backoff(base=0.5, cap=5.0, sleep=pauses.append, fraction=lambda: 1.0)
+        api = HttpsApi(URL, sign=unsigned, transport=gateway, backoff=Backoff(sleep=lambda _: None))
+        buffers = HttpsBuffers(api, pauses=patient)
+        buffers.define("jobs", 3)
+        gateway.requests.clear()
+        return buffers
+
+    @staticmethod
+    def bodies(gateway: Gateway) -> list[dict[str, Any]]:
+        return [json.loads(request.body or b"{}") for request in gateway.requests]
+
+    def test_no_request_waits_in_the_service(self, buffers, gateway, pauses, memory) -> None:
+        # Given an empty buffer
+        # When a taker waits for twenty seconds
+        writes = memory.accesses.writes.total()
+        assert buffers.take("jobs", wait=20) == []
+        # Then it has asked after pauses that grow, which are as long together
+        assert pauses == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 2.5]
+        # And no request waited, and one row says that it waits
+        assert {body.get("wait", 0) for body in self.bodies(gateway)} == {0}
+        assert memory.accesses.writes.total() - writes == 1
+
+    def test_pauses_go_on_growing_until_there_is_work(self, buffers, pauses) -> None:
+        for _ in range(2):
+            buffers.take("jobs", wait=5)
+        assert pauses == [0.5, 1.0, 2.0, 1.5, 5.0]
+        buffers.put("jobs", ["a"])
+        assert len(buffers.take("jobs", wait=20)) == 1
+        pauses.clear()
+        buffers.take("jobs", wait=1)
+        assert pauses == [0.5, 0.5]
+
+    def test_work_that_is_there_takes_one_request_and_no_row(self, buffers, gateway, memory) -> None:
+        buffers.put("jobs", ["a"])
+        gateway.requests.clear()
+        writes = memory.accesses.writes.total()
+        (work,) = buffers.take("jobs", wait=20)
+        assert work.payload == "a"
+        assert len(gateway.requests) == 1
+        assert memory.accesses.writes.total() == writes
+
+    def test_a_taker_that_waits_is_counted_until_it_has_work(self, buffers) -> None:
+        # Given a taker that waits, and a producer who looks meanwhile
+        seen: list[object] = []
+
+        def produce(_: float) -> None:
+            if not seen:
+                seen.append(buffers.status("jobs").count)
+                seen.append(buffers.put("jobs", ["a"]).outcome)
+
+        buffers._pauses = replace(buffers._pauses, sleep=produce)
+        # Then it counts, the put is ready, and afterwards nobody waits
+        assert [one.payload for one in buffers.take("jobs", wait=20)] == ["a"]
+        assert seen == [-1, Outcome.READY]
+        assert buffers.status("jobs").count == 0
+
+    def test_a_service_of_an_earlier_version_waits_itself(self, buffers) -> None:
+        # Given a service that does not know waiters
+        asked: list[int] = []
+
+        def old(request: Request) -> Response:
+            body = json.loads(request.body or b"{}")
+            if "waiter" in body:
+                return problem(400, InvalidRequest.code)
+            asked.append(body["wait"])
+            return ok({"work": []})
+
+        buffers._api._transport = old
+        # When a taker waits twice
+        assert [buffers.take("jobs", wait=20), buffers.take("jobs", wait=3)] == [[], []]
+        # Then the service was told how long
+        assert asked == [20, 3]

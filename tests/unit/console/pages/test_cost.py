@@ -4,7 +4,8 @@ import pytest
 
 from fanin import Failure
 from fanin.console.rendering import dollars
-from fanin.domain.costs import Prices, spent
+from fanin.domain.costs import spent
+from fanin.domain.prices import DEFAULT
 from tests.unit.console.pages.test_heading import text_of
 
 
@@ -17,15 +18,16 @@ def test_the_cost_follows_from_what_the_row_says(service, browse) -> None:
     # Then its page has the figures of that arithmetic
     shown = text_of(browse().get(f"/batches/{batch.id}/cost").text)
     for way, whole in zip(spent(5_000, 1_000, 10), spent(5_000, 5_000, 10), strict=True):
-        so_far, in_all = (dollars(one.dollars(Prices())) for one in (way, whole))
-        assert f"{way.way} {way.writes:,} {way.reads} {so_far} {in_all}" in shown.replace("&lt;", "<")
+        so_far, in_all = (dollars(one.dollars(DEFAULT)) for one in (way, whole))
+        calls = f"{int(way.usage.api_requests):,} {int(way.usage.queue_requests):,}"
+        assert f"{way.way} {way.writes:,} {calls} {so_far} {in_all}" in shown.replace("&lt;", "<")
 
 
 def test_it_says_that_it_is_an_estimate_and_what_it_leaves_out(service, browse) -> None:
     shown = text_of(browse().get(f"/batches/{service.tracker.open().batch_id}/cost").text)
     assert "An estimate" in shown
     assert "What it leaves out" in shown
-    assert "List prices of us-east-1 since 2024-11-01" in shown
+    assert "List prices of us-east-1, 2026-08-15" in shown
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Final
 
 import typer
@@ -20,6 +21,7 @@ from fanin.wire.times import decode_time
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")
+_NUMBER: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?")
 _RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>\d*)\.\.(?P<stop>\d*))?")
 
 
@@ -44,6 +46,17 @@ def ordinal(text: str, batch: int) -> int:
     if block.batch_id != batch:
         raise typer.BadParameter(f"item {text} is of batch {block.batch_id}, not of {batch}")
     return found
+
+
+def whole(text: str, least: int, most: int) -> int:
+    """Parse a whole number: ``1000000``, ``1_000_000``, ``1,000,000`` or ``1e6``."""
+    plain = text.replace(",", "").replace("_", "")
+    number = Decimal(plain) if _NUMBER.fullmatch(plain) else None
+    if number is None or not least <= number <= most or number != number.to_integral_value():
+        raise typer.BadParameter(
+            f"{text!r} is not a whole number from {least:,} to {most:,}; write it like 1000000 or 1e6"
+        )
+    return int(number)
 
 
 def span(text: str) -> timedelta:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+import json
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from fanin.cli import parsing
 from fanin.cli.session import session
 from fanin.domain import limits
-from fanin.domain.costs import Prices, costs, failure_writes
+from fanin.domain.alternatives import alternatives
+from fanin.domain.costs import RATE, TOGETHER, Cost, Order, costs, failure_writes
+from fanin.domain.idle import idle
+from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.prices import DEFAULT, Prices, prices_of
+from fanin.errors import InvalidRequest
 
 app = typer.Typer()
 
-_LIST: Prices = Prices()
+_SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
 
 
 @app.command()
@@ -21,82 +28,134 @@ def plan(
     ctx: typer.Context,
     *,
     items: Annotated[
-        int, typer.Argument(metavar="N", min=1, max=2**40, help="Number of items in the batch.")
+        str, typer.Argument(metavar="N", help="Number of items in the batch, such as 1000000, 1e6 or 2.5e6.")
     ],
     together: Annotated[
-        int, typer.Option(min=1, max=64, help="Neighbouring items that one acknowledgement marks done.")
-    ] = 1,
-    write_price: Annotated[
-        float, typer.Option(min=0, help="Dollars for a million write request units.")
-    ] = _LIST.write,
-    read_price: Annotated[
-        float, typer.Option(min=0, help="Dollars for a million read request units.")
-    ] = _LIST.read,
-    transition_price: Annotated[
-        float, typer.Option(min=0, help="Dollars for a million state transitions.")
-    ] = _LIST.transition,
+        int, typer.Option(min=1, max=limits.MAX_IDS, help="Items that one call or message acknowledges.")
+    ] = TOGETHER,
+    order: Annotated[
+        Order,
+        typer.Option(
+            "--order",
+            help="Which items are acknowledged together: any, as queues deliver them, or those that follow"
+            " one another.",
+        ),
+    ] = Order.SCATTERED,
+    rate: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1_000_000, help="Items done in a second; the ack queue merges more if it is high."
+        ),
+    ] = RATE,
+    region: Annotated[
+        str, typer.Option(metavar="REGION", help="Region of AWS whose prices are taken.")
+    ] = DEFAULT.region,
+    own: Annotated[
+        Path | None,
+        typer.Option(
+            "--prices",
+            metavar="FILE",
+            dir_okay=False,
+            help='JSON with prices of your own, such as {"write": 0.5}; others are those of the region.',
+        ),
+    ] = None,
 ) -> None:
-    """Show what tracking N items costs, with fanin and with its alternatives.
+    """Show what tracking N items costs: the whole bill of each way, and of its alternatives.
 
-    The messages and the work itself are not counted: they cost the same in every case. The default
-    prices are those of DynamoDB on-demand and Step Functions Standard in us-east-1 since 2024-11-01,
-    without free tiers; the options take the prices of your region.
+    The messages, the work itself and the time that consumers wait for an answer are not counted. Prices
+    are list prices, on demand, without free tiers. How long a function takes is assumed.
     """
-    from fanin.cli.tables import table
+    from fanin.cli.tables import dollars, table
 
     run = session(ctx)
-    prices = replace(_LIST, write=write_price, read=read_price, transition=transition_price)
-    ways = costs(items, together=together)
+    count = parsing.whole(items, 1, MAX_ITEMS)
+    prices = _prices(region, own)
+    ways = costs(count, order, together=together, rate=rate)
+    others = alternatives(count)
+    waiting = idle()
     document = {
-        "items": items,
-        "prices": {
-            "write": prices.write,
-            "read": prices.read,
-            "transition": prices.transition,
-            "per": 1_000_000,
-            "currency": "USD",
+        "items": count,
+        "order": order,
+        "together": together,
+        "rate": rate,
+        "prices": prices.as_json(),
+        "ways": [_document(way, prices) for way in ways],
+        "alternatives": [_document(way, prices) for way in others],
+        "idle_month": {
+            "dollars": round(waiting.dollars(prices), 6),
+            "bill": _rounded(waiting.bill(prices)),
+            "usage": waiting.amounts(),
         },
-        "ways": [
-            {
-                "way": way.way,
-                "writes": way.writes,
-                "reads": way.reads,
-                "transitions": way.transitions,
-                "dollars": round(way.dollars(prices), 6),
-                "note": way.note,
-            }
-            for way in ways
-        ],
         "failure": {
             "writes": failure_writes(0),
             "writes_with_1_kib": failure_writes(1024),
             "writes_with_8_kib": failure_writes(limits.MAX_KEPT_INLINE),
         },
     }
-    shown = table(
-        "way",
-        "writes",
-        "reads",
-        "transitions",
-        "dollars",
-        right=("writes", "reads", "transitions", "dollars"),
-    )
-    for way in ways:
-        numbers = (f"{way.writes:,}", f"{way.reads:,}", f"{way.transitions:,}", _dollars(way.dollars(prices)))
-        shown.add_row(way.way, *numbers)
-    list_prices = prices == _LIST
-    where = f"{_LIST.region} list prices since {_LIST.since}" if list_prices else "your prices"
+    shown = table("way", "writes", *_SERVICES, "dollars", right=("writes", *_SERVICES, "dollars"))
+    for way in [*ways, *others]:
+        bill = way.usage.bill(prices)
+        shown.add_row(
+            way.way,
+            f"{way.writes:,}",
+            *(dollars(bill[service]) if bill[service] else "" for service in _SERVICES),
+            dollars(way.dollars(prices)),
+        )
     run.answer(
         document,
         shown,
-        *(f"{way.way}: {way.note}" for way in ways),
+        *(f"{way.way}: {way.note}" for way in [*ways, *others]),
         f"an item that fails takes {failure_writes(0)} writes more with a small message,"
         f" {failure_writes(1024)} with 1 KiB, {failure_writes(limits.MAX_KEPT_INLINE)} with 8 KiB;"
         " a larger message is an object in S3",
-        f"{where}: ${prices.write:g} for a million writes, ${prices.read:g} reads, "
-        f"${prices.transition:g} transitions; on-demand, without free tiers",
+        f"a deployment that does nothing costs {dollars(waiting.dollars(prices))} a month",
+        f"{order} items; prices of {prices.region}, {prices.since}: {prices.source}; without free tiers",
+        *([f"assumed as in {DEFAULT.region}: {', '.join(prices.assumed)}"] if prices.assumed else []),
     )
 
 
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+def _prices(region: str, own: Path | None) -> Prices:
+    try:
+        return prices_of(region) if own is None else prices_of(region).with_own(*_read(own))
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _read(file: Path) -> tuple[dict[str, Any], str]:
+    """Read prices from a file.
+
+    Returns:
+        Prices by name, and the name of the file.
+
+    Raises:
+        InvalidRequest: it cannot be read, or is not a JSON object.
+    """
+    try:
+        own = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(f"the prices in {file} cannot be read: {error}") from None
+    if not isinstance(own, dict):
+        raise InvalidRequest(
+            f'{file} must hold a JSON object such as {{"write": 0.5}}, not {type(own).__name__}'
+        )
+    # The object that ``fanin plan --json`` prints is taken as well.
+    return {key: value for key, value in own.items() if key not in _DESCRIBING}, str(file)
+
+
+_DESCRIBING = ("region", "since", "source", "assumed", "currency")
+
+
+def _document(way: Cost, prices: Prices) -> dict[str, Any]:
+    return {
+        "way": way.way,
+        "writes": way.writes,
+        "reads": way.reads,
+        "dollars": round(way.dollars(prices), 6),
+        "bill": _rounded(way.usage.bill(prices)),
+        "usage": way.usage.amounts(),
+        "note": way.note,
+    }
+
+
+def _rounded(bill: dict[str, float]) -> dict[str, float]:
+    return {service: round(amount, 6) for service, amount in bill.items() if amount}

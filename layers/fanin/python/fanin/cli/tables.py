@@ -16,6 +16,8 @@ from fanin.wire.times import encode_time
 __all__ = [
     "batch_facts",
     "batches_table",
+    "cost",
+    "dollars",
     "done",
     "facts",
     "failed",
@@ -64,7 +66,24 @@ def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     row = progress.batch
     among = f"{failed(row)} of these" if row.failed else ""
     counts = [("done", done(progress)), ("failed", among), ("held", held(row))]
-    return [*batch_facts(row), *counts, *total_facts(row)]
+    return [*batch_facts(row), *counts, *total_facts(row), ("cost", cost(progress))]
+
+
+def cost(progress: Progress) -> str:
+    """What the batch has cost so far; empty if the service does not estimate it."""
+    if progress.cost is None:
+        return ""
+    about, least, most = (
+        dollars(amount) for amount in (progress.cost.dollars, progress.cost.at_least, progress.cost.at_most)
+    )
+    return f"about {about}, from {least} to {most} ({progress.cost.region}): an estimate"
+
+
+def dollars(amount: float) -> str:
+    """An amount of money; small ones to a hundredth of a cent."""
+    if 0 < amount < 0.0001:  # noqa: PLR2004
+        return "< $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
 def total_facts(batch: Batch) -> list[tuple[str, object]]:

@@ -1,36 +1,71 @@
-"""What it costs to track a fan-out of n items with fanin and with its alternatives. Pure arithmetic."""
+"""What it costs to know when n items are done: the whole bill of each way to use fanin. Pure arithmetic.
+
+``python -m bench bill`` counts the same in runs of the functions, and a test compares the two. What only AWS
+can tell, how long a function takes, is assumed: ``BASE_MS`` and ``WRITE_MS``. docs/costs.md says what is
+left out.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+from math import expm1, lcm, log1p
 from typing import Final
 
 from fanin.domain import limits
+from fanin.domain.prices import Prices
+from fanin.domain.reports import Estimate
 from fanin.domain.tree import Tree
+from fanin.domain.usage import GB, Usage
 
 BLOCK: Final = 10_000
 """Items that ``batch.send`` adds in one call."""
+TOGETHER: Final = 10
+"""Messages that Lambda hands to a consumer at a time, by default; their items are acknowledged together."""
+RATE: Final = 1_000
+"""Items done in a second."""
 _ROW: Final = 128
 """Bytes of a row beside the message in it."""
 
+BASE_MS: Final = 8.0
+"""Milliseconds of an invocation: 3 of Python, and 5 for DynamoDB to answer. An assumption."""
+WRITE_MS: Final = 1.0
+"""Milliseconds more for each write: requests run side by side, and the processor is the limit."""
+FAST_GB: Final = 1769 / 1024
+"""Memory of the functions ``api`` and ``acks``, which have a whole processor."""
+SLOW_GB: Final = 512 / 1024
+"""Memory of the other functions."""
 
-@dataclass(frozen=True)
-class Prices:
-    """Dollars for a million units, without free tiers and taxes.
+ACCESS_LINE: Final = 340
+"""Bytes of a line of the API's access log, with the ARN of a caller."""
+METRICS_LINE: Final = 166
+"""Bytes of the line with the metrics of an invocation that marks items."""
+PER_LINE: Final = 26
+"""Bytes that CloudWatch Logs adds to each event."""
+
+_WINDOW_MESSAGES: Final = 1_000
+_WINDOW_SECONDS: Final = 5
+"""How much of the ack queue one invocation takes: the defaults of the deployment's settings."""
+_POLLERS: Final = 5
+"""Pollers of an event source mapping while a queue is not busy; each fills a window of its own."""
+_PER_REQUEST: Final = 10
+"""Messages that one request to SQS receives or deletes."""
+_WORD_BYTES: Final = 250
+"""Bytes of the row of a word, with the 100 that DynamoDB adds."""
+_MONTHS: Final = 1.0
+"""For which rows are kept: a lifetime of 30 days."""
+
+
+class Order(StrEnum):
+    """Which items are acknowledged together.
 
     Attributes:
-        write: DynamoDB on-demand write request units, 1 KB each.
-        read: DynamoDB on-demand read request units, 4 KB strongly consistent each.
-        transition: Step Functions state transitions, Standard workflows.
-        region: AWS region of these prices.
-        since: date since when they hold, ISO 8601.
+        SCATTERED: any items of the batch: queues do not keep neighbours together.
+        NEIGHBOURS: items that follow one another, as a producer has added them.
     """
 
-    write: float = 0.625
-    read: float = 0.125
-    transition: float = 25.0
-    region: str = "us-east-1"
-    since: str = "2024-11-01"
+    SCATTERED = "scattered"
+    NEIGHBOURS = "neighbours"
 
 
 @dataclass(frozen=True)
@@ -39,53 +74,55 @@ class Cost:
 
     Attributes:
         way: its name.
-        writes: write request units.
-        reads: read request units.
-        transitions: state transitions.
+        usage: amounts.
         note: what this assumes, or what is missing.
     """
 
     way: str
-    writes: int
-    reads: int = 0
-    transitions: int = 0
+    usage: Usage
     note: str = ""
+
+    @property
+    def writes(self) -> int:
+        return round(self.usage.writes)
+
+    @property
+    def reads(self) -> int:
+        return round(self.usage.reads)
 
     def dollars(self, prices: Prices) -> float:
         """The cost in dollars."""
-        micro = self.writes * prices.write + self.reads * prices.read + self.transitions * prices.transition
-        return micro / 1e6
+        return self.usage.dollars(prices)
 
 
-def costs(items: int, *, together: int = 1) -> list[Cost]:
-    """Compare fanin with the alternatives; the last is what ranges cost where a batch has totals.
+def costs(
+    items: int, order: Order = Order.SCATTERED, *, together: int = TOGETHER, rate: int = RATE
+) -> list[Cost]:
+    """The ways to use fanin, the one with the most requests first.
 
     Args:
         items: number of items in the batch.
-        together: neighbouring items that one acknowledgement marks done, 1 to 64.
+        order: which items are acknowledged together.
+        together: items of one call or message.
+        rate: items done in a second: the faster, the more an invocation of the ack queue has to merge.
     """
     return [
-        _fanin(items, together),
-        _fanin_range(items),
-        Cost(
-            "counter",
-            writes=items + 1,
-            note="a message delivered twice counts twice; one row takes 1,000 writes a second",
-        ),
-        Cost(
-            "row per message",
-            writes=2 * items,
-            reads=-(-items // 40),
-            note="put, then update; 100 bytes a row, all read once at the end; something must poll",
-        ),
-        Cost(
-            "Step Functions",
-            writes=0,
-            transitions=items + 1,
-            note="Distributed Map, Standard workflow, one state an item; no retries",
-        ),
-        _fanin_totals(items),
+        _over_https(items, 1, order),
+        _over_https(items, together, order),
+        _through_the_queue(items, together, order, rate),
+        _directly(items, together, order),
+        _range(items),
+        _by_spark(items),
+        _ranges_with_totals(items),
     ]
+
+
+def estimate(items: int, done: int, failed: int, *, exact: bool, prices: Prices) -> Estimate:
+    """Estimate what a batch has cost so far; the arguments are those of ``spent``."""
+    most, usual, *_, least = (
+        round(way.dollars(prices), 6) for way in spent(items, done, failed, exact=exact)
+    )
+    return Estimate(usual, least, most, prices.region, prices.since)
 
 
 def spent(items: int, done: int, failed: int, *, exact: bool = True) -> list[Cost]:
@@ -100,16 +137,20 @@ def spent(items: int, done: int, failed: int, *, exact: bool = True) -> list[Cos
         exact: whether it has a tree; an estimated batch has one counter.
 
     Returns:
-        The cost for each of three ways to mark items, the dearest first.
+        The cost for each of four ways to mark items, the dearest first. The second is what the library does
+        unless it is told otherwise.
     """
-    failures = failed * failure_writes(0)
-    above = parents(done) if exact else 0
+    failures = Usage(writes=failed * failure_writes(0))
+    if not exact:
+        failures += Usage(writes=-parents(done))
+    queued = _through_the_queue(done, TOGETHER, Order.NEIGHBOURS, RATE, of=items)
     ways = [
-        Cost(way, _life(items) + -(-done // together) + above + failures, reads=20)
-        for way, together in (("one item an acknowledgement", 1), ("64 neighbours an acknowledgement", 64))
+        _over_https(done, 1, Order.SCATTERED, of=items),
+        _over_https(done, TOGETHER, Order.SCATTERED, of=items),
+        queued,
+        _range(items, done),
     ]
-    marks = 2 * len(list(Tree().cover(0, done, items))) if done else 0
-    return [*ways, Cost("one range", _life(min(items, BLOCK)) + marks + failures, reads=20)]
+    return [Cost(one.way, one.usage + failures, one.note) for one in ways]
 
 
 def failure_writes(message_bytes: int) -> int:
@@ -128,24 +169,132 @@ def parents(items: int) -> int:
     return sum(tree.last(level, items) + 1 for level in range(tree.root_level(items))) if items else 0
 
 
-def _life(items: int) -> int:
-    """Writes to the batch row and its indexes: open with a user key, add, activity, close, complete."""
+def carried(items: int, together: int, order: Order) -> int:
+    """Writes above level 0, if so many items are acknowledged by each call.
+
+    A call of neighbours that finishes several words of one parent writes that parent once. Of scattered
+    items, words are taken to finish one by one.
+    """
+    if order is Order.SCATTERED or not items:
+        return parents(items)
+    tree, writes = Tree(), 0
+    calls = -(-items // together)
+    for level in range(tree.root_level(items)):
+        children, above = (tree.last(at, items) + 1 for at in (level, level + 1))
+        writes += min(children, calls + above - 1)
+    return writes
+
+
+def words_touched(items: int, together: int, order: Order, *, of: int | None = None) -> float:
+    """Writes to words of level 0, if so many items are acknowledged by each call.
+
+    Args:
+        items: that are acknowledged.
+        together: items of a call.
+        order: which.
+        of: items of the batch; None for as many as are acknowledged.
+    """
+    width = Tree().width
+    if order is Order.NEIGHBOURS:
+        # Calls begin at multiples of ``together``. A call writes a word more for each edge within it.
+        edges = -(-items // width) - -(-items // lcm(together, width))
+        return -(-items // together) + edges
+    words = -(-(of or items) // width)
+    if words <= 1:
+        return -(-items // together)
+    calls, rest = divmod(items, together)
+    return sum(
+        count * -expm1(size * log1p(-1 / words)) * words for count, size in ((calls, together), (1, rest))
+    )
+
+
+def _life(items: int) -> Usage:
+    """The batch itself: open with a user key, add in blocks, activity, close, complete; and its rows."""
     blocks = -(-items // BLOCK)
-    return 13 + 4 * blocks  # a transaction of two rows counts twice
+    writes = 13 + 4 * blocks  # a transaction of two rows counts twice
+    stored = (parents(items) + 1) * _WORD_BYTES / GB * _MONTHS
+    ended = Usage(events=1, invocations=1, gb_seconds=SLOW_GB * BASE_MS / 1000)
+    return Usage(writes=writes, reads=20, stored_gb_months=stored) + ended
 
 
-def _fanin(items: int, together: int) -> Cost:
-    writes = _life(items) + -(-items // together) + parents(items)
-    how = "one ack an item" if together == 1 else f"{together} neighbours an ack"
-    return Cost(f"fanin, {how}", writes, reads=20, note="exact: repeats and order change nothing")
+def _settling(done: int) -> Usage:
+    """The settler reads after each finished word whether its parent knows; at most so many invocations."""
+    words = parents(done)
+    return Usage(reads=words, invocations=words, gb_seconds=words * SLOW_GB * BASE_MS / 1000)
 
 
-def _fanin_range(items: int) -> Cost:
-    marks = len(list(Tree().cover(0, items, items))) if items else 0
-    return Cost("fanin, one range", 17 + 2 * marks, reads=20, note="as a Spark job acknowledges")
+def _requested(calls: float, *, access_log: bool = True) -> Usage:
+    """So many requests to the API, answered by its function."""
+    line = METRICS_LINE + PER_LINE + (ACCESS_LINE + PER_LINE if access_log else 0)
+    return Usage(
+        api_requests=calls,
+        invocations=calls,
+        gb_seconds=calls * FAST_GB * BASE_MS / 1000,
+        log_bytes=calls * line,
+    )
 
 
-def _fanin_totals(items: int) -> Cost:
+def _written(writes: float) -> Usage:
+    """So many writes to words by one of the fast functions."""
+    return Usage(writes=writes, gb_seconds=writes * FAST_GB * WRITE_MS / 1000)
+
+
+def _over_https(items: int, together: int, order: Order, *, of: int | None = None) -> Cost:
+    calls = -(-items // together)
+    writes = words_touched(items, together, order, of=of) + carried(items, together, order)
+    blocks = 3 + -(-(of or items) // BLOCK)  # open, add in blocks, close, and a look at it
+    usage = _life(of or items) + _requested(calls + blocks) + _written(writes) + _settling(items)
+    how = "one item" if together == 1 else f"{together} items"
+    return Cost(f"HTTPS, {how} a call", usage, "a consumer anywhere that may call the API")
+
+
+def window(together: int, rate: int) -> int:
+    """Messages of the ack queue that one invocation takes.
+
+    Args:
+        together: items that a message names.
+        rate: items done in a second.
+    """
+    waiting = rate / together * _WINDOW_SECONDS / _POLLERS
+    return int(max(1, min(_WINDOW_MESSAGES, waiting)))
+
+
+def _through_the_queue(items: int, together: int, order: Order, rate: int, *, of: int | None = None) -> Cost:
+    messages = -(-items // together)
+    size = window(together, rate)
+    runs = -(-messages // size)
+    requests = messages + 2 * runs * -(-min(size, messages) // _PER_REQUEST)  # send; receive and delete
+    merged = together * size
+    writes = words_touched(items, merged, order, of=of) + carried(items, merged, order)
+    log = runs * (METRICS_LINE + PER_LINE)
+    acks = Usage(
+        queue_requests=requests, invocations=runs, gb_seconds=runs * FAST_GB * BASE_MS / 1000, log_bytes=log
+    )
+    usage = _life(of or items) + acks + _written(writes) + _settling(items)
+    note = f"marked some seconds later; {size} messages an invocation, at {rate:,} items a second"
+    return Cost(f"ack queue, {together} items a message", usage, note)
+
+
+def _directly(items: int, together: int, order: Order) -> Cost:
+    writes = words_touched(items, together, order) + carried(items, together, order)
+    usage = _life(items) + Usage(writes=writes) + _settling(items)
+    return Cost(f"direct, {together} items a call", usage, "a consumer that may write the tables")
+
+
+def _range(items: int, done: int | None = None) -> Cost:
+    done = items if done is None else done
+    marks = 2 * len(list(Tree().cover(0, done, items))) if done else 0
+    usage = _life(min(items, BLOCK)) + Usage(writes=marks)
+    return Cost("one range, direct", usage, "one process has done all of it, such as one query")
+
+
+def _by_spark(items: int) -> Cost:
+    words = -(-items // Tree().width)
+    usage = _life(min(items, BLOCK)) + Usage(writes=words + parents(items)) + _settling(items)
+    return Cost("Spark job", usage, "a write for each word of 64 items; EMR Serverless comes on top")
+
+
+def _ranges_with_totals(items: int) -> Cost:
     """Ranges of a batch with totals, in order: each call writes the words below its marks, a word at a time.
 
     Where two calls meet, both write the words that lie across; and a word is written at most once for each
@@ -161,4 +310,5 @@ def _fanin_totals(items: int) -> Cost:
         "marked word by word, a write for 64 items, so that what items below have brought is kept;"
         f" a call takes {limits.MAX_IDS:,} items by ranges"
     )
-    return Cost("fanin, ranges of a batch with totals", 17 + writes, reads=20, note=note)
+    usage = _life(min(items, BLOCK)) + Usage(writes=writes) + _settling(items)
+    return Cost("ranges of a batch with totals, direct", usage, note)

@@ -10,6 +10,27 @@ from fanin.domain.failures import KeptMessage, error_of
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a batch has cost so far, as far as its row can tell: no row counts requests.
+
+    Attributes:
+        dollars: if its items were marked over HTTPS, ten any items a call, as the library does by default.
+        at_least: if one range marked them.
+        at_most: if each was marked over HTTPS by itself.
+        region: region whose list prices were taken.
+        since: date of these prices.
+        estimate: always true.
+    """
+
+    dollars: float
+    at_least: float
+    at_most: float
+    region: str
+    since: str
+    estimate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a batch is.
 
@@ -17,11 +38,14 @@ class Progress:
         batch: the batch row.
         done_min: at least this many items are done.
         done_max: at most this many are; equal to ``done_min`` when the count is exact.
+        cost: what the batch has cost so far, as far as its row can tell; None where that was not asked for,
+            and from a service that does not estimate it.
     """
 
     batch: Batch
     done_min: int
     done_max: int
+    cost: Estimate | None = None
 
     @property
     def exact(self) -> bool:

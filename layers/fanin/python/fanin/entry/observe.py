@@ -1,4 +1,8 @@
-"""Logs, metrics and traces of the functions, made with Powertools for AWS Lambda.
+"""Logs and metrics of the functions, made with Powertools for AWS Lambda.
+
+An invocation writes one line with its metrics, if it has any, and no other line unless something went wrong,
+an operator acted, or it is in the sample of the setting ``log_sample``: at a million calls, lines are money.
+Traces are Lambda's own, where the setting ``tracing`` asks for them; no code of the functions takes part.
 
 No event and no message body is ever logged: they carry other people's data, and stream records carry the
 salts of batches, with which item ids could be forged.
@@ -6,16 +10,20 @@ salts of batches, with which item ids could be forged.
 
 from __future__ import annotations
 
+import time
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools import Logger, Metrics
 
 from fanin import names
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind, State
 from fanin.entry.invocation import INVOCATION
+from fanin.entry.settings import Settings
 
 if TYPE_CHECKING:
     from fanin.app.ledger.reaper import Reaped
@@ -29,23 +37,18 @@ _FRAMES: Final = {
 
 logger: Final = Logger()
 metrics: Final = Metrics(namespace=names.METRICS_NAMESPACE)
-
-
-@cache
-def tracer() -> Tracer:
-    """The tracer, made at the first call, because it patches botocore, which an import should not do."""
-    return Tracer(patch_modules=["botocore"])
+counted: Final[Counter[str]] = Counter()
+"""What the invocation in progress has counted: the sum of a metric is written, not each of its values."""
 
 
 def gauge(metric: str, value: int) -> None:
-    """Record a metric's value, also if it is zero, so that an alarm can tell zero from missing data."""
+    """Record a value of a metric, also if it is zero."""
     metrics.add_metric(metric, "Count", value)
 
 
 def count(metric: str, value: int = 1) -> None:
-    """Record a metric's value unless it is zero."""
-    if value:
-        gauge(metric, value)
+    """Add to a metric; one whose sum is zero is not written."""
+    counted[metric] += value
 
 
 def count_receipts(receipts: Iterable[Receipt]) -> None:
@@ -64,14 +67,14 @@ def count_failures(receipts: Iterable[Receipt]) -> None:
 
 
 def count_reaped(reaped: Reaped) -> None:
-    """Record what a run of the reaper did; the metrics of its alarms are written also if they are zero."""
+    """Record what a run of the reaper did; CloudWatch charges for a metric only while it has values."""
     count(names.METRIC_SETTLED, reaped.settled)
     count(names.METRIC_ORPHANED, reaped.orphaned)
     count(names.METRIC_TIMED_OUT, reaped.timed_out)
     count(names.METRIC_REPEATS, reaped.spared)
-    gauge(names.METRIC_STALLED, reaped.stalled)
-    gauge(names.METRIC_STUCK, reaped.stuck)
-    gauge(names.METRIC_UNREAPED, reaped.failed)
+    count(names.METRIC_STALLED, reaped.stalled)
+    count(names.METRIC_STUCK, reaped.stuck)
+    count(names.METRIC_UNREAPED, reaped.failed)
 
 
 def count_end(batch: Batch) -> None:
@@ -82,7 +85,7 @@ def count_end(batch: Batch) -> None:
 
 
 def observed(handler: Handler) -> Handler:
-    """Give a Lambda handler JSON logs with a correlation id, a trace, and metrics written at its end.
+    """Give a Lambda handler JSON logs with a correlation id, and metrics written at its end.
 
     While it runs, ``INVOCATION`` knows how much time it has left.
 
@@ -96,18 +99,36 @@ def observed(handler: Handler) -> Handler:
 
     logged = logger.inject_lambda_context(correlated, clear_state=True)
 
-    @cache
-    def traced() -> Handler:
-        return cast("Handler", tracer().capture_lambda_handler(logged, capture_response=False))
-
     @wraps(handler)
     def invoke(event: dict[str, Any], context: Any) -> Any:
         INVOCATION.begin(context.get_remaining_time_in_millis() / 1000)
+        began, sampled = time.monotonic(), _sampled(context.aws_request_id)
         try:
-            return traced()(event, context)
+            return logged(event, context)
         finally:
             INVOCATION.end()
-            if metrics.metric_set:
-                metrics.flush_metrics()
+            if sampled:
+                logger.info("handled", extra={"milliseconds": round((time.monotonic() - began) * 1000, 1)})
+            _write_metrics()
 
     return invoke
+
+
+@cache
+def _log_sample() -> int:
+    return Settings.from_env().log_sample
+
+
+def _sampled(request_id: str) -> bool:
+    """Whether an invocation is in the sample; a hash decides, so that retries of it are in it as well."""
+    return zlib.crc32(request_id.encode()) % 100 < _log_sample()
+
+
+def _write_metrics() -> None:
+    """Write what was recorded as one line; nothing if nothing was."""
+    for metric, value in counted.items():
+        if value:
+            gauge(metric, value)
+    counted.clear()
+    if metrics.metric_set:
+        metrics.flush_metrics()

@@ -143,7 +143,18 @@ class Settings:
             reply_to=self.environment.get(names.ENV_REPLY_QUEUE_URL, ""),
             targets=bool(self.environment.get(names.ENV_TARGETS_QUEUE_URL)),
             webhook_hosts=self.webhook_hosts,
+            region=self.environment.get("AWS_REGION") or self.environment.get("AWS_DEFAULT_REGION", ""),
         )
+
+    @property
+    def log_sample(self) -> int:
+        """Percentage of invocations that log a line although nothing went wrong."""
+        value = self.environment.get(names.ENV_LOG_SAMPLE, "") or "0"
+        if not (value.isascii() and value.isdigit() and int(value) <= 100):  # noqa: PLR2004 - a percentage
+            raise NotConfigured(
+                f"the environment variable {names.ENV_LOG_SAMPLE} must be from 0 to 100, not {value!r}"
+            )
+        return int(value)
 
     def _text(self, name: str) -> str:
         value = self.environment.get(name, "")

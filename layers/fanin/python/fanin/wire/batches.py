@@ -9,7 +9,7 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
-from fanin.domain.reports import Batches, Expired, Progress, ReleasedItems, Verdict
+from fanin.domain.reports import Batches, Estimate, Expired, Progress, ReleasedItems, Verdict
 from fanin.domain.tolerance import MIN_SAMPLE, Tolerance
 from fanin.domain.totals import MAX_TOTALS, NAME
 from fanin.wire.json_types import (
@@ -130,7 +130,27 @@ BATCH: Final = answer(
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
-PROGRESS: Final = answer("Progress", Progress, batch=Inline(BATCH), done_min=NATURAL, done_max=NATURAL)
+_DOLLARS: Final = number(0, 1e15)
+COST: Final = answer(
+    "Cost",
+    Estimate,
+    dollars=_DOLLARS.with_keywords(
+        description="if the items were marked over HTTPS, any ten items a call, at list prices"
+    ),
+    at_least=_DOLLARS.with_keywords(description="if one range marked them"),
+    at_most=_DOLLARS.with_keywords(description="if each was marked over HTTPS by itself"),
+    region=TEXT.with_keywords(description="region whose list prices were taken"),
+    since=TEXT.with_keywords(description="date of these prices"),
+    estimate=BOOLEAN.with_keywords(description="always true: no row counts requests"),
+)
+PROGRESS: Final = answer(
+    "Progress",
+    Progress,
+    batch=Inline(BATCH),
+    done_min=NATURAL,
+    done_max=NATURAL,
+    cost=COST.left_out_if_empty(),
+)
 ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
 GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))
 EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL)
@@ -149,6 +169,7 @@ SHAPES: Final = (
     OPEN_BATCH,
     BATCH,
     BATCHES,
+    COST,
     PROGRESS,
     ADD_ITEMS,
     GROUP,

@@ -69,6 +69,14 @@ TAKE_WORK: Final = plain(
         "visibility_timeout": or_null(whole(1, limits.MAX_VISIBILITY_TIMEOUT)).with_keywords(
             description="seconds until the work comes again; null for the queue's own"
         ),
+        "waiter": TEXT.with_keywords(
+            pattern="^[0-9a-f]{16}$",
+            description="name of a caller that asks again and again instead of waiting; with it, the answer"
+            " comes at once",
+        ),
+        "waits": whole(0, limits.MAX_WAIT).with_keywords(
+            default=0, description="seconds for which the waiter counts as a consumer that waits"
+        ),
     },
 )
 WORK: Final = answer("Work", Work, payload=TEXT, receipt=TEXT, waited_ms=NATURAL)

@@ -69,32 +69,26 @@ def test_what_is_wrong_is_told(call, memory, *, method: str, path: str, body: ob
     assert memory.accesses.writes.total() == 0
 
 
-def test_rejects_waits_and_depth_are_measured(call, capsys) -> None:
-    from fanin.entry.observe import metrics
-
-    metrics.metric_set.clear()
+def test_rejects_waits_and_depth_are_measured(call, measured) -> None:
     call("PUT", "/v1/buffers/jobs", {"limit": 1})
     call("POST", "/v1/buffers/jobs/put", {"payloads": ["a"]})
     call("POST", "/v1/buffers/jobs/put", {"payloads": ["b"]})
     call("POST", "/v1/buffers/jobs/take", {"wait": 0})
     call("GET", "/v1/buffers/jobs")
-    found = {name: metric["Value"] for name, metric in metrics.metric_set.items()}
-    metrics.metric_set.clear()
-    assert found == {"BufferRejects": [1.0], "BufferWaitMilliseconds": [0.0], "BufferDepth": [1.0]}
+    assert measured() == {"BufferRejects": [1.0], "BufferWaitMilliseconds": [0.0], "BufferDepth": [1.0]}
 
 
-def test_a_buffer_whose_record_cannot_be_read_is_counted_and_the_others_listed(call, memory, caplog) -> None:
-    from fanin.entry.observe import metrics
-
+def test_a_buffer_whose_record_cannot_be_read_is_counted_and_the_others_listed(
+    call, memory, caplog, measured
+) -> None:
     call("PUT", "/v1/buffers/jobs", {"limit": 1})
     memory.directory.put("/buffers", "broken", {"limit": 1}, expires_at=memory.clock.now() // 1000 + 60)
-    metrics.metric_set.clear()
+    measured()
     caplog.clear()
 
     listed = call("GET", "/v1/buffers")
 
-    found = {name: metric["Value"] for name, metric in metrics.metric_set.items()}
-    metrics.metric_set.clear()
+    found = measured()
     assert [one["name"] for one in listed.json["buffers"]] == ["jobs"]
     assert found == {"BuffersUnreadable": [1.0]}
     assert [getattr(record, "buffer", None) for record in caplog.records] == ["broken"]

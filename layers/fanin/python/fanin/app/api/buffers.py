@@ -73,6 +73,29 @@ class Buffers(Protocol):
         """
         ...
 
+    def poll(
+        self,
+        name: str,
+        *,
+        most: int = 1,
+        visibility_timeout: int | None = None,
+        waiter: str | None = None,
+        waits: int = 0,
+    ) -> Sequence[Work]:
+        """Take work out if there is some, and do not wait: the caller asks again when it wants to.
+
+        While a request waits on the server, a function is paid for. So ``take`` over HTTPS is made of polls.
+
+        Args:
+            name: of the buffer.
+            most: 1 to 10.
+            visibility_timeout: seconds until the work comes again; by default as the queue is configured.
+            waiter: a name of the caller's own, by which it counts as a consumer that waits.
+            waits: seconds for which it counts from now on, if it gets no work. 0 says that an earlier poll
+                was told so; it then stops to count when it gets work.
+        """
+        ...
+
     def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
         """Report work as done or failed, which frees its slots; a late receipt is not an error.
 

@@ -129,6 +129,23 @@ class BufferService:
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
 
+    def poll(
+        self,
+        name: str,
+        *,
+        most: int = 1,
+        visibility_timeout: int | None = None,
+        waiter: str | None = None,
+        waits: int = 0,
+    ) -> list[Work]:
+        limits.whole("waits", waits, 0, limits.MAX_WAIT)
+        work = self.take(name, most=most, wait=0, visibility_timeout=visibility_timeout)
+        if waiter is not None and waits and not work:
+            self._consumers.came(name, waiter, self._ports.clock.now() + waits * 1000)
+        elif waiter is not None and work and not waits:
+            self._consumers.left(name, waiter)
+        return work
+
     def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
         every = [*tokens, *(failure.receipt for failure in failures)]
         limits.at_most("receipts", every, limits.MAX_RECEIPTS)

@@ -30,11 +30,19 @@ class WaitingConsumers:
     def waiting(self, name: str, until: int) -> Iterator[None]:
         """Count as a consumer of a buffer that waits, until ``until`` in ms."""
         waiter = self._ports.random.bytes(8).hex()
-        self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
+        self.came(name, waiter, until)
         try:
             yield
         finally:
-            self._ports.directory.delete(_namespace(name), waiter)
+            self.left(name, waiter)
+
+    def came(self, name: str, waiter: str, until: int) -> None:
+        """Count a consumer of a buffer from now on, until ``until`` in ms."""
+        self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
+
+    def left(self, name: str, waiter: str) -> None:
+        """Count it no longer."""
+        self._ports.directory.delete(_namespace(name), waiter)
 
 
 def _namespace(name: str) -> str:

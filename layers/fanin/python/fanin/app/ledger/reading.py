@@ -21,7 +21,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.reports import Missing, MissingRange, Progress, Verdict
+from fanin.domain.reports import Estimate, Missing, MissingRange, Progress, Verdict
 from fanin.domain.totals import by_name
 from fanin.domain.tree import positions, runs
 from fanin.errors import InvalidRequest
@@ -57,7 +57,22 @@ class Reading:
         if brief:
             return Progress(batch, 0, batch.items)
         batch, reads = self._held.count(batch, budget=self._budget if exact else _HELD_READS)
-        return self._status(batch, exact=exact, reads=1 + reads)
+        progress = self._status(batch, exact=exact, reads=1 + reads)
+        return replace(progress, cost=self._cost(progress))
+
+    def _cost(self, progress: Progress) -> Estimate:
+        """What the batch has cost so far, from what was read anyway."""
+        from fanin.domain.costs import estimate  # noqa: PLC0415  an acknowledgement never needs it
+        from fanin.domain.prices import BY_REGION, DEFAULT  # noqa: PLC0415
+
+        batch = progress.batch
+        return estimate(
+            batch.items,
+            progress.done_min,
+            batch.failed + batch.held,
+            exact=batch.mode is Mode.EXACT,
+            prices=BY_REGION.get(self._ports.defaults.region, DEFAULT),
+        )
 
     def failed(self, batch: Batch, *, budget: int) -> int:
         """How many items of an exact batch failed; at least so many, if the budget ends the count."""

@@ -10,7 +10,8 @@ from starlette.routing import Route
 
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.domain.batch import Mode
-from fanin.domain.costs import BLOCK, Prices, failure_writes, spent
+from fanin.domain.costs import BLOCK, failure_writes, spent
+from fanin.domain.prices import BY_REGION, DEFAULT
 
 
 def cost(request: Request) -> Response:
@@ -27,7 +28,7 @@ def cost(request: Request) -> Response:
         above,
         ways=spent(batch.items, done, failed, exact=exact),
         whole=spent(batch.items, batch.items, failed, exact=exact),
-        prices=Prices(),
+        prices=DEFAULT if above.cost is None else BY_REGION.get(above.cost.region, DEFAULT),
         block=BLOCK,
         failure=failure_writes(0),
     )

@@ -13,7 +13,7 @@ from fanin.console.pages.progress import Row, sampled
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import RETENTION, Batch, Kind, Mode
 from fanin.domain.ids import parse_batch_id, parse_item
-from fanin.domain.reports import Progress
+from fanin.domain.reports import Estimate, Progress
 from fanin.errors import InvalidItemId
 
 RETRIES: Final = 10
@@ -77,12 +77,14 @@ class Heading:
         at: when it was read, ms.
         retried_by: batches that a redrive has made of its failures.
         retried_more: whether there may be others.
+        cost: what it has cost so far, as far as the service estimates that.
     """
 
     row: Row
     at: int
     retried_by: tuple[int, ...] = ()
     retried_more: bool = False
+    cost: Estimate | None = None
 
     @property
     def batch(self) -> Batch:
@@ -191,14 +193,14 @@ def heading(console: Console, batch_id: int, before: Heading | None = None) -> H
     row = sampled(console, progress)
     batch = row.batch
     if before is not None and before.batch.state.terminal:
-        return Heading(row, console.now(), before.retried_by, before.retried_more)
+        return Heading(row, console.now(), before.retried_by, before.retried_more, cost=progress.cost)
     if not batch.state.terminal or not (batch.failed or batch.held) or batch.kind is not Kind.BATCH:
-        return Heading(row, console.now())
+        return Heading(row, console.now(), cost=progress.cost)
     page = console.fanin.redrives.redrives(batch_id, limit=RETRIES)
     # One that was made before the batch ended has sent items of the batch itself.
     others = (one.batch_id for one in page.redrives if one.batch_id not in {None, batch_id})
     retried_by = tuple(dict.fromkeys(other for other in others if other is not None))
-    return Heading(row, console.now(), retried_by, page.cursor is not None)
+    return Heading(row, console.now(), retried_by, page.cursor is not None, cost=progress.cost)
 
 
 def _progress(console: Console, batch_id: int, *, counted: bool) -> Progress:

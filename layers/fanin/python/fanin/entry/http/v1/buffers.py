@@ -53,7 +53,13 @@ def _put(fanin: Fanin, request: Request) -> Accepted:
 
 
 def _take(fanin: Fanin, request: Request) -> Sequence[Work]:
-    work = fanin.buffers.take(request.path["name"], **request.body)
+    body, name = dict(request.body), request.path["name"]
+    if "waiter" in body:
+        body.pop("wait", None)
+        work = fanin.buffers.poll(name, **body)
+    else:
+        body.pop("waits", None)
+        work = fanin.buffers.take(name, **body)
     for one in work:
         gauge(names.METRIC_BUFFER_WAIT, one.waited_ms)
     return work

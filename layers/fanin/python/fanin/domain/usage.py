@@ -1,0 +1,99 @@
+"""What something consumes of AWS, in the units of its bill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final, Self
+
+from fanin.domain.prices import MILLION, Prices
+
+GB: Final = 1e9
+"""Bytes of a GB, as CloudWatch and DynamoDB bill it; the difference to 2^30 is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Amounts of one thing, such as a batch or a month.
+
+    Attributes:
+        writes: write request units of DynamoDB, those of refused writes included.
+        reads: read request units.
+        stored_gb_months: GB-months of tables, with their backups.
+        api_requests: requests to the HTTP API.
+        invocations: of Lambda functions.
+        gb_seconds: of Lambda functions.
+        queue_requests: requests to SQS.
+        log_bytes: bytes written to CloudWatch Logs.
+        events: events on the bus.
+        schedules: one-time schedules that rang.
+        metrics, alarm_metrics, dashboards, secrets: of a month.
+        traces: of X-Ray.
+        transitions, express_requests, express_gb_seconds: of Step Functions.
+        durable_operations: of Lambda durable functions.
+        cache_gb_hours, cache_units: of ElastiCache Serverless.
+    """
+
+    writes: float = 0
+    reads: float = 0
+    stored_gb_months: float = 0
+    api_requests: float = 0
+    invocations: float = 0
+    gb_seconds: float = 0
+    queue_requests: float = 0
+    log_bytes: float = 0
+    events: float = 0
+    schedules: float = 0
+    metrics: float = 0
+    alarm_metrics: float = 0
+    dashboards: float = 0
+    secrets: float = 0
+    traces: float = 0
+    transitions: float = 0
+    express_requests: float = 0
+    express_gb_seconds: float = 0
+    durable_operations: float = 0
+    cache_gb_hours: float = 0
+    cache_units: float = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
+
+    def times(self, factor: float) -> Self:
+        """So many times as much."""
+        return type(self)(**{f.name: getattr(self, f.name) * factor for f in fields(Usage)})
+
+    def amounts(self) -> dict[str, float]:
+        """The amounts that are not zero, by name."""
+        every = {f.name: getattr(self, f.name) for f in fields(Usage)}
+        return {name: round(amount, 6) for name, amount in every.items() if amount}
+
+    def bill(self, prices: Prices) -> dict[str, float]:
+        """Dollars by service; each service is in it, also with 0."""
+        return {
+            "DynamoDB": (self.writes * prices.write + self.reads * prices.read) / MILLION
+            + self.stored_gb_months * (prices.stored_gb + prices.backed_up_gb),
+            "API": self.api_requests * prices.api_request / MILLION,
+            "Lambda": (self.invocations * prices.invocation + self.gb_seconds * prices.gb_second) / MILLION,
+            "SQS": self.queue_requests * prices.queue_request / MILLION,
+            "logs": self.log_bytes / GB * prices.log_gb,
+            "events": (self.events * prices.event + self.schedules * prices.schedule) / MILLION,
+            "watching": self.metrics * prices.metric
+            + self.alarm_metrics * prices.alarm_metric
+            + self.dashboards * prices.dashboard
+            + self.traces * prices.trace / MILLION,
+            "secrets": self.secrets * prices.secret,
+            "others": (
+                self.transitions * prices.transition
+                + self.express_requests * prices.express_request
+                + self.express_gb_seconds * prices.express_gb_second
+                + self.durable_operations * prices.durable_operation
+                + self.cache_units * prices.cache_unit
+            )
+            / MILLION
+            + self.cache_gb_hours * prices.cache_gb_hour,
+        }
+
+    def dollars(self, prices: Prices) -> float:
+        """The whole bill."""
+        return sum(self.bill(prices).values())

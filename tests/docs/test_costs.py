@@ -1,0 +1,47 @@
+"""The page about costs has the figures of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fanin.domain.costs import Order, costs
+from fanin.domain.idle import idle, waiting_taker
+from fanin.domain.prices import DEFAULT
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "costs.md").read_text()
+SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
+
+
+def test_the_bill_of_each_way():
+    rows = re.findall(r"^\| (.+), (scattered|neighbours) \| (.+) \|$", PAGE, re.MULTILINE)
+    assert len(rows) >= 10
+    for way, order, figures in rows:
+        (cost,) = [one for one in costs(10**6, Order(order)) if one.way == way]
+        bill = cost.usage.bill(DEFAULT)
+        expected = [*(bill[service] for service in SERVICES), cost.dollars(DEFAULT)]
+        assert figures.split(" | ") == [f"{amount:.3f}" for amount in expected], way
+
+
+def test_every_way_is_in_the_table():
+    assert all(f"| {cost.way}, scattered |" in PAGE for cost in costs(10**6))
+
+
+@pytest.mark.parametrize("rate", [10, 10_000])
+def test_the_ack_queue_at_other_rates(rate):
+    (cost,) = [one for one in costs(10**6, rate=rate) if one.way.startswith("ack queue")]
+    assert f"${cost.dollars(DEFAULT):.2f} at {rate:,}" in PAGE
+
+
+def test_an_idle_month():
+    month = idle()
+    assert f"| metrics of alarms | {month.alarm_metrics} | {month.alarm_metrics * 0.1:.2f} |" in PAGE
+    assert f"| {month.queue_requests:,.0f} | {month.bill(DEFAULT)['SQS']:.2f} |" in PAGE
+    assert f"| runs of reaper and registrar | {month.invocations:,.0f} |" in PAGE
+
+
+def test_a_taker_that_waits():
+    for in_the_service in (True, False):
+        assert f"| {waiting_taker(in_the_service=in_the_service).dollars(DEFAULT):.2f} |" in PAGE

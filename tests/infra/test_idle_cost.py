@@ -1,0 +1,104 @@
+"""What a deployment costs while nothing happens, computed from the template."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fanin.domain import idle
+from fanin.domain.costs import ACCESS_LINE
+from fanin.domain.prices import DEFAULT
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def counted(fanin) -> idle.Usage:
+    """What the template has that costs money every month."""
+    alarms = fanin.of_type("AWS::CloudWatch::Alarm").values()
+    metrics = sum(
+        sum("MetricStat" in query for query in alarm["Metrics"]) if "Metrics" in alarm else 1
+        for alarm in alarms
+    )
+    queues = fanin.of_type("AWS::SQS::Queue")
+    polled = [
+        source
+        for source in fanin.of_type("AWS::Lambda::EventSourceMapping").values()
+        if source["EventSourceArn"]["Fn::GetAtt"][0] in queues
+    ]
+    rates = [
+        rule
+        for rule in fanin.of_type("AWS::Events::Rule").values()
+        if rule.get("ScheduleExpression", "") == "rate(5 minutes)"
+    ]
+    return idle.idle(
+        alarm_metrics=metrics,
+        dashboards=len(fanin.of_type("AWS::CloudWatch::Dashboard")),
+        polled_queues=len(polled),
+        rates=len(rates),
+        secrets=len(fanin.of_type("AWS::SecretsManager::Secret")),
+    )
+
+
+def test_the_plan_of_an_idle_month_is_what_the_template_costs(fanin):
+    assert counted(fanin) == idle.idle()
+
+
+def test_nothing_else_of_the_template_costs_by_the_month(fanin):
+    """Of these types only alarms, dashboards, mappings and rates do; a new type must be looked at."""
+    kinds = {resource["Type"] for resource in fanin.resources.values()}
+    assert kinds <= {
+        *("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Lambda::EventSourceMapping"),
+        *("AWS::Events::Rule", "AWS::Events::EventBus", "AWS::Scheduler::ScheduleGroup"),
+        *("AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"),
+        *("AWS::Lambda::Function", "AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"),
+        *("AWS::Lambda::EventInvokeConfig", "AWS::Logs::LogGroup", "AWS::IAM::Role", "AWS::IAM::Policy"),
+        *("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route"),
+        *("AWS::ApiGatewayV2::Stage", "AWS::DynamoDB::Table"),
+    }
+
+
+def test_keys_cost_nothing_by_the_month(fanin):
+    """Tables have the key of AWS, queues and buckets those of their services."""
+    for table in fanin.of_type("AWS::DynamoDB::Table").values():
+        assert table["SSESpecification"] == {"SSEEnabled": True}
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+    for queue in fanin.of_type("AWS::SQS::Queue").values():
+        assert queue["SqsManagedSseEnabled"] is True
+
+
+def test_a_deployment_without_alarms_and_dashboard_pays_for_polls_only(synthesize):
+    frugal = counted(synthesize(alarms=False, dashboard=False))
+    assert frugal.bill(DEFAULT)["watching"] == 0
+    assert frugal.dollars(DEFAULT) < 3
+
+
+@pytest.mark.parametrize("settings", [{}, {"alarms": False, "dashboard": False}])
+def test_the_documentation_has_the_cost_of_an_idle_month(synthesize, settings):
+    page = (ROOT / "docs" / "costs.md").read_text()
+    rows = re.findall(r"^\| \*\*in all\*\* \| [^|]* \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    shown = {"": rows[0][0], "frugal": rows[0][1]}["frugal" if settings else ""]
+    assert shown == f"{counted(synthesize(**settings)).dollars(DEFAULT):.2f}"
+
+
+def test_the_length_of_a_line_of_the_access_log_is_what_the_plan_takes(fanin):
+    values = {
+        "$context.requestId": "JKJaXmPLvHcESHA=",
+        "$context.requestTime": "25/Nov/2026:09:40:00 +0000",
+        "$context.identity.sourceIp": "203.0.113.217",
+        "$context.identity.userArn": "arn:aws:sts::123456789012:assumed-role/shop-Consumer-1A/shop-rows",
+        "$context.httpMethod": "POST",
+        "$context.path": "/v1/acks",
+        "$context.routeKey": "ANY /v1/{proxy+}",
+        "$context.status": "200",
+        "$context.responseLatency": "14",
+        "$context.responseLength": "152",
+    }
+    stage = next(iter(fanin.of_type("AWS::ApiGatewayV2::Stage").values()))
+    written = json.loads(stage["AccessLogSettings"]["Format"])
+    line = json.dumps(
+        {name: values.get(value, "-") for name, value in written.items()}, separators=(",", ":")
+    )
+    assert len(line) == pytest.approx(ACCESS_LINE, rel=0.1)

@@ -1,0 +1,28 @@
+"""Ways without fanin, each with the requests that it cannot do without."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.domain.alternatives import alternatives
+from fanin.domain.prices import DEFAULT
+
+DOLLARS = {
+    "counter in DynamoDB": 0.625,
+    "row for each item in DynamoDB": 1.253,
+    "Valkey, ElastiCache Serverless": 6.137,
+    "Step Functions Express": 1.104,
+    "Distributed Map, Express": 26.104,
+    "Lambda durable functions": 8.0,
+    "Step Functions Standard": 25.0,
+}
+
+
+def test_a_million_items_without_fanin():
+    found = {cost.way: cost.dollars(DEFAULT) for cost in alternatives(10**6)}
+    assert found == pytest.approx(DOLLARS, abs=0.001)
+
+
+def test_a_cache_costs_its_least_for_a_month_also_for_one_item():
+    (cache,) = [cost for cost in alternatives(1) if cost.way.startswith("Valkey")]
+    assert cache.dollars(DEFAULT) == pytest.approx(0.1 * 730 * DEFAULT.cache_gb_hour)
