@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.checking import check, read, rejected_rows, valid_rows
 from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
-from fanin.spark.runtime.formats import DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat
 
 GOOD = {
     "fleet": "north",
