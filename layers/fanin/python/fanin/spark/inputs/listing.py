@@ -87,10 +87,21 @@ def as_literal(spark: SparkSession, path: str) -> str:
     """The path as Spark takes it; escaped if something has this very name, and no pattern is meant."""
     if not is_pattern(path):
         return path
-    context: Any = spark.sparkContext  # Python has no other way to Hadoop's file systems
-    place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
-    system = place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    place, system = _place(spark, path)
     return escaped(path) if system.exists(place) else path
+
+
+def qualified(spark: SparkSession, path: str) -> str:
+    """A path as a ``FoundFile`` has it: with its file system, from the root."""
+    place, system = _place(spark, path)
+    return str(system.makeQualified(place).toString())
+
+
+def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """A path and its file system, as Hadoop has them; Python has no other way to them."""
+    context: Any = spark.sparkContext
+    place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
+    return place, place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
 
 
 def literal_root(path: str) -> str:

@@ -26,6 +26,7 @@ from fanin.spark.inputs.listing import (
     find_files,
     fingerprint,
     literal_root,
+    qualified,
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
@@ -157,16 +158,15 @@ def _read(
 def _base(spark: SparkSession, path: str, files: Sequence[FoundFile]) -> str | None:
     """The folder whose subfolders may be columns, such as ``day=1``; None if the dataset is a single file."""
     root = path.rstrip("/") if as_literal(spark, path) != path else literal_root(path)
-    single = len(files) == 1 and files[0].path.endswith(root.rpartition(":")[2].lstrip("/"))
-    return None if single or not root else root
+    base = qualified(spark, root or "/")
+    return None if len(files) == 1 and files[0].path == base else base
 
 
 def _by_layout(base: str | None, files: Sequence[FoundFile]) -> list[tuple[str | None, Sequence[FoundFile]]]:
     """The files of each layout of folders that are columns; Spark reads files of only one at a time."""
     layouts: dict[tuple[str, ...], list[FoundFile]] = {}
-    depth = (base or "").rpartition(":")[2].strip("/").count("/")
     for file in files:
-        folders = file.path.rpartition(":")[2].strip("/").split("/")[depth + 1 : -1]
+        folders = file.path.removeprefix(base or file.path).split("/")[:-1]
         names = tuple(folder.partition("=")[0] for folder in folders if "=" in folder)
         layouts.setdefault(names, []).append(file)
     return [(base if names else None, some) for names, some in layouts.items()]
