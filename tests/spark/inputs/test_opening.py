@@ -75,6 +75,16 @@ class TestCsv:
             ("e", '6" pipe'),
         ]
 
+    def test_a_mark_of_the_byte_order_is_not_part_of_a_name(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.csv").write_text("\ufeffitem\na\n")
+        (tmp_path / "b.csv").write_text('\ufeffitem,reason\nb,"two\nlines"\n')
+        (tmp_path / "c.json").write_text('\ufeff{"item": "c"}\n')
+
+        assert opened(spark, tmp_path / "*.csv", "csv") == [("a", None), ("b", "two\nlines")]
+        assert opened(spark, tmp_path / "c.json") == [("c", None)]
+
     def test_other_dialects(self, spark: SparkSession, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("item§reason\na§'it^'s; \"so\"'\n")
         (tmp_path / "b.csv").write_text('item\treason\nb\t5" pipe\n')

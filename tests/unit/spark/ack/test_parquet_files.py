@@ -101,7 +101,14 @@ def test_rows_with_a_reason_are_skipped_where_they_are_failures(tmp_path: Path) 
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
     files = ParquetFiles(str(tmp_path))
     assert rows_of(files, ORDINALS, reasons=True) == [{"ordinal": 1}]
-    assert rows_of(files, ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
+    # And are refused where nobody expects failures
+    with pytest.raises(InvalidRequest, match=r"a\.parquet has reasons of failures"):
+        rows_of(files, ORDINALS)
+
+
+def test_reasons_that_are_all_null_are_no_failures(tmp_path: Path) -> None:
+    written(tmp_path, "a.parquet", {"ordinal": [1, 2], "Reason": pa.nulls(2, pa.string())})
+    assert rows_of(ParquetFiles(str(tmp_path)), ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
 
 
 def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:

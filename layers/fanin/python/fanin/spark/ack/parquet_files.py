@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -99,7 +99,10 @@ class ParquetFiles:
         Args:
             splits: those of one task.
             schema: how the files name items.
-            reasons: skip rows with a ``reason``, which are failures.
+            reasons: skip rows with a ``reason``, which are failures; without it, such rows are refused.
+
+        Raises:
+            InvalidRequest: a file cannot be read, has a column twice, or has reasons that nobody expects.
         """
         wanted = [*schema.columns, *(["reason"] if reasons else [])]
         for split in splits:
@@ -107,6 +110,9 @@ class ParquetFiles:
                 yield from self._read(split, schema, wanted)
             except (pa.ArrowException, OSError) as error:
                 raise InvalidRequest(f"{split.path} cannot be read as Parquet: {error}") from error
+
+    def _folded(self, name: str) -> str:
+        return name if self.exact else name.lower()
 
     def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[Records]:
         path, start, stop = split
@@ -116,12 +122,14 @@ class ParquetFiles:
                 name: wanted[place]
                 for name in file.schema_arrow.names
                 for place, one in enumerate(wanted)
-                if name == one or (not self.exact and name.lower() == one)
+                if self._folded(name) == one
             }
             if len(set(present.values())) < len(present):
                 raise InvalidRequest(
                     f"{path} has a column twice, in {', '.join(present)}; rename one of them"
                 )
+            if "reason" not in wanted and "reason" in map(self._folded, file.schema_arrow.names):
+                _refuse_reasons(file, path, self._folded)
             for group in range(file.num_row_groups):
                 metadata = file.metadata.row_group(group)
                 if not start <= _offset(metadata) < stop:
@@ -175,6 +183,21 @@ def _rows_at_once(group: Any, columns: Collection[str]) -> int:
     sizes = (group.column(place) for place in range(group.num_columns))
     size = sum(int(one.total_uncompressed_size) for one in sizes if one.path_in_schema in columns)
     return max(1, min(_ROWS, _PAGE * max(1, int(group.num_rows)) // max(1, size)))
+
+
+def _refuse_reasons(file: Any, path: str, folded: Callable[[str], str]) -> None:
+    """Refuse failures that would be taken for successes.
+
+    Raises:
+        InvalidRequest: a row of the file has a reason.
+    """
+    names = [name for name in file.schema_arrow.names if folded(name) == "reason"]
+    for rows in file.iter_batches(columns=names, use_threads=False):
+        if any(column.null_count < len(column) for column in rows.columns):
+            raise InvalidRequest(
+                f"{path} has reasons of failures, and the rows that it belongs to have no column reason; read"
+                " them with the option mergeSchema"
+            )
 
 
 def _bounded(items: Any) -> Any:

@@ -6,6 +6,7 @@ replaced rows come back.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,7 @@ from fanin.spark.inputs.listing import FoundFile, escaped
 
 _AT_ONCE: Final = 16
 """Folders that are looked at at the same time; on S3 each takes a tenth of a second."""
+_DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
 _SNAPSHOTS: Final = "metadata/*.metadata.json"
 
 
@@ -87,8 +89,10 @@ class _Look:
         place = self._path(pattern)
         try:
             return bool(place.getFileSystem(self._conf).globStatus(place))
-        except Py4JJavaError:
-            return False  # a folder above the dataset, which the job may not look into
+        except Py4JJavaError as error:
+            if _DENIED.search(str(error)):
+                return False  # a folder above the dataset, which the job may not look into
+            raise
 
 
 def _upwards(folder: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -91,15 +91,12 @@ def open_input(
     files = find_files(spark, given.path)
     if table := find_table(spark, files):
         raise table.refusal(given.path)
-    parts = [
-        _opened(
-            given.path,
-            lambda base=base, some=some: _read(
-                spark, some, format_, given.dialect, fields=fields, types=types, base=base
-            ),
-        )
-        for base, some in _by_layout(_base(spark, given.path, files), files)
-    ]
+
+    def part(base: str | None, some: Sequence[FoundFile]) -> DataFrame | None:
+        read = partial(_read, spark, some, format_, given.dialect)
+        return _opened(given.path, partial(read, fields=fields, types=types, base=base))
+
+    parts = [part(base, some) for base, some in _by_layout(_base(spark, given.path, files), files)]
     headed = [part for part in parts if part is not None]
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
     if rows is None:
